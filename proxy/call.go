@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Call is one tools/call on its way down the chain. The MCP layer makes it,
+// the catalog stage fills Tool and Args, and every stage may read it. A Call
+// belongs to one goroutine at a time and lives for one request.
+type Call struct {
+	// RequestID names the HTTP request in logs, audit and answers.
+	RequestID string
+	// Team is the endpoint's name; "" is the default team at /mcp.
+	Team string
+	// Name is the tool's name as the client spelled it.
+	Name string
+	// RawArgs is the client's arguments object, unparsed; nil when absent.
+	RawArgs json.RawMessage
+	// Identity is on whose behalf the call runs; never nil.
+	Identity *Identity
+	// Client is what the MCP client says of itself, and where it connects from.
+	Client Client
+	// Received is when the HTTP request's head had been read.
+	Received time.Time
+
+	// Tool is the operation that Name means; set by the catalog stage.
+	Tool *Tool
+	// Args are the validated arguments, without the ones that steer Aegis
+	// itself (see Options); set by the catalog stage.
+	Args Arguments
+	// Options are the arguments that steer Aegis, not Gitea.
+	Options CallOptions
+	// Facts gathers what stages learn that the audit and access records need.
+	Facts Facts
+}
+
+// Arguments are validated and coerced tool arguments by argument name. The
+// values are string, bool, json.Number, []any and map[string]any, as decoded
+// from JSON; an absent or null argument has no entry.
+type Arguments map[string]any
+
+// CallOptions are the arguments of a call that Aegis answers itself.
+type CallOptions struct {
+	// Cursor continues a truncated result; "" when the call begins one.
+	Cursor string
+	// Fields keeps only these paths of the result's data; nil keeps all.
+	Fields []string
+	// Sudo is the login to act as (Gitea's Sudo header); "" for none. It is
+	// set only when Identity.AllowSudo holds.
+	Sudo string
+}
+
+// Client describes the MCP client of a call. Name and Version are the client's
+// own words and prove nothing.
+type Client struct {
+	Name, Version string
+	// Addr is the client's network address without port, after trusted proxies.
+	Addr string
+	// Protocol is the MCP protocol version that the request speaks.
+	Protocol string
+}
+
+// Facts are what is known of a call once it has been answered.
+type Facts struct {
+	// Upstream is the time spent waiting for Gitea, retries included.
+	Upstream time.Duration
+	// Attempts is how many HTTP requests were sent to Gitea (0 to 2).
+	Attempts int
+	// BytesIn and BytesOut are body bytes received from and sent to Gitea.
+	BytesIn, BytesOut int64
+	// MaskHits counts masked secrets by rule name.
+	MaskHits map[string]int
+}
+
+// Handler answers a call. A returned error is an [*Error] or is treated as
+// [KindInternal]. Exactly one of result and error is non-nil.
+type Handler interface {
+	Handle(ctx context.Context, c *Call) (*Result, error)
+}
+
+// HandlerFunc makes a function a [Handler].
+type HandlerFunc func(ctx context.Context, c *Call) (*Result, error)
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, c *Call) (*Result, error) { return f(ctx, c) }
+
+// Stage wraps a handler with one concern.
+type Stage func(next Handler) Handler
+
+// Chain returns last wrapped in the stages so that the first stage sees a call
+// first and its result last. Nil stages are left out.
+func Chain(last Handler, stages ...Stage) Handler {
+	for i := len(stages) - 1; i >= 0; i-- {
+		if stages[i] != nil {
+			last = stages[i](last)
+		}
+	}
+	return last
+}

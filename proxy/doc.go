@@ -1,0 +1,7 @@
+// Package proxy is the vocabulary that the parts of Aegis share: a [Call] of a
+// [Tool] on behalf of an [Identity], its [Result] or [Error], and the [Handler],
+// [Stage] and [Chain] that carry one through the others.
+//
+// It does no I/O and knows no configuration. The packages below proxy/ know
+// this one and config, never each other; proxy/server alone joins them.
+package proxy

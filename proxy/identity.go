@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Mode says how an identity was established.
+type Mode string
+
+// The ways to establish an identity.
+const (
+	ModeStatic Mode = "static" // a bearer token of auth.tokens
+	ModeOAuth  Mode = "oauth"  // a person who signed in through Gitea
+)
+
+// Identity is on whose behalf a call runs. It is immutable once published.
+type Identity struct {
+	// Login is the Gitea user name that the credential belongs to.
+	Login string
+	// Mode is how the caller proved it.
+	Mode Mode
+	// TokenName is the configured name of the static token; "" otherwise.
+	TokenName string
+	// Credential is what Gitea is shown.
+	Credential Credential
+	// AllowSudo permits the sudo argument: a static identity of a Gitea site
+	// administrator whose configuration says allow_sudo.
+	AllowSudo bool
+}
+
+// Credential is a Gitea access token and the scheme it is sent with. It cannot
+// print itself in any of fmt's, slog's or JSON's ways.
+type Credential struct {
+	scheme, token string
+}
+
+// NewCredential returns the credential of mode's scheme: "token" for static
+// tokens, "Bearer" for OAuth access tokens (Gitea accepts either for both; the
+// difference shows in its logs).
+func NewCredential(mode Mode, token string) Credential {
+	if mode == ModeOAuth {
+		return Credential{scheme: "Bearer", token: token}
+	}
+	return Credential{scheme: "token", token: token}
+}
+
+// Authorization returns the value of the Authorization header, "" when the
+// credential is empty.
+func (c Credential) Authorization() string {
+	if c.token == "" {
+		return ""
+	}
+	return c.scheme + " " + c.token
+}
+
+// Secret returns the bare token, for the layers that must recognise it in
+// order to remove it.
+func (c Credential) Secret() string { return c.token }
+
+const redacted = "<secret>"
+
+// String hides the token.
+func (c Credential) String() string { return redacted }
+
+// GoString hides the token from %#v.
+func (c Credential) GoString() string { return redacted }
+
+// MarshalText hides the token from JSON, YAML and text encoders.
+func (c Credential) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue hides the token from slog.
+func (c Credential) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// Exchange is what the HTTP layers know of a request before it becomes a
+// [Call]: the edge makes it, authentication sets Identity, the MCP layer reads it.
+type Exchange struct {
+	// RequestID is a fresh identifier, never one that the client chose.
+	RequestID string
+	// Addr is the client's address without port.
+	Addr string
+	// Team is the endpoint's name; "" is the default team.
+	Team string
+	// Identity is set by authentication; nil on public endpoints.
+	Identity *Identity
+}
+
+type exchangeKey struct{}
+
+// WithExchange returns a context that carries x.
+func WithExchange(ctx context.Context, x *Exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// ExchangeFrom returns the exchange that ctx carries, nil when there is none.
+func ExchangeFrom(ctx context.Context) *Exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
+	return x
+}

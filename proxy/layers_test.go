@@ -1,0 +1,93 @@
+package proxy_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers says which of our packages each package may import. A package without
+// a row fails the test: a new package is a decision, so write it down here and
+// say why in docs/adr.
+var layers = map[string][]string{
+	"config":                {},
+	"config/gen":            {"config"},
+	"spec":                  {},
+	"proxy":                 {},
+	"internal/jsonscan":     {},
+	"spec/build":            {"spec"},
+	"spec/build/generate":   {"spec", "spec/build"},
+	"proxy/catalog":         {"config", "proxy", "spec", "internal/jsonscan"},
+	"proxy/gitea":           {"config", "proxy", "internal/jsonscan"},
+	"proxy/gitea/giteatest": {},
+	"proxy/mask":            {"config", "proxy", "internal/jsonscan"},
+	"proxy/envelope":        {"config", "proxy", "internal/jsonscan"},
+	"proxy/oauth":           {"config", "proxy"},
+	"proxy/edge":            {"config", "proxy"},
+	"proxy/mcp":             {"config", "proxy", "internal/jsonscan"},
+	"proxy/server":          {"*"},
+	"cmd/aegis":             {"config", "proxy/server"},
+	"bench":                 {"config", "proxy/server"},
+	"conformance":           {},
+}
+
+func TestLayers(t *testing.T) {
+	root := ".."
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && p != root) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(rel))
+		seen[pkg] = true
+		checkImports(t, p, pkg)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range layers {
+		if !seen[pkg] {
+			t.Errorf("layers has a row for %s, which has no Go files; remove the row", pkg)
+		}
+	}
+}
+
+func checkImports(t *testing.T, file, pkg string) {
+	t.Helper()
+	allowed, ok := layers[pkg]
+	if !ok {
+		t.Errorf("%s: package %s has no row in layers", file, pkg)
+		return
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, imp := range f.Imports {
+		name, ours := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), "aegis/")
+		if ours && !slices.Contains(allowed, "*") && !slices.Contains(allowed, name) {
+			t.Errorf("%s: package %s must not import %s; see docs/architecture.md", file, pkg, name)
+		}
+	}
+}

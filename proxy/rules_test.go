@@ -1,0 +1,220 @@
+package proxy_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// These tests hold the project's habits, so that a review can be about the
+// matter. Each failure says what to do.
+
+const (
+	maxFileLines     = 450
+	maxFunctionLines = 80
+)
+
+// sources yields every Go file of ours with its syntax tree.
+func sources(t *testing.T, tests bool) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	walk(t, func(path string) {
+		if !strings.HasSuffix(path, ".go") || !tests && strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = f
+	})
+	return files
+}
+
+var fset = token.NewFileSet()
+
+func walk(t *testing.T, visit func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "bin" || strings.HasPrefix(d.Name(), ".") && p != "..") {
+			return filepath.SkipDir
+		}
+		if !d.IsDir() {
+			visit(filepath.ToSlash(p))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEachPackageHasOneComment(t *testing.T) {
+	comments := map[string][]string{}
+	for path, f := range sources(t, false) {
+		dir := filepath.Dir(path)
+		if f.Doc != nil {
+			comments[dir] = append(comments[dir], path)
+		} else if _, ok := comments[dir]; !ok {
+			comments[dir] = nil
+		}
+	}
+	for dir, files := range comments {
+		if len(files) != 1 {
+			t.Errorf("%s: want one package comment, in one file; has %v", dir, files)
+		}
+	}
+}
+
+func TestExportedNamesAreDocumented(t *testing.T) {
+	for path, f := range sources(t, false) {
+		for _, decl := range f.Decls {
+			for _, name := range undocumented(decl) {
+				t.Errorf("%s: %s is exported and has no comment", path, name)
+			}
+		}
+	}
+}
+
+// undocumented returns the exported names of a declaration without a comment of
+// their own or of their group.
+func undocumented(decl ast.Decl) (names []string) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && s.Doc == nil && d.Doc == nil {
+					names = append(names, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					if n.IsExported() && s.Doc == nil && s.Comment == nil && d.Doc == nil {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	id, ok := typ.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+func TestFilesAndFunctionsStayReadable(t *testing.T) {
+	for path, f := range sources(t, false) {
+		if n := fset.Position(f.End()).Line; n > maxFileLines {
+			t.Errorf("%s has %d lines; cut it where the matter changes (at most %d)", path, n, maxFileLines)
+		}
+		for _, decl := range f.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
+				t.Errorf("%s: %s has %d lines (at most %d)", path, fn.Name.Name, n, maxFunctionLines)
+			}
+		}
+	}
+}
+
+func TestForbiddenInSources(t *testing.T) {
+	for path, f := range sources(t, false) {
+		command := f.Name.Name == "main"
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Name.Name == "init" && n.Recv == nil {
+					t.Errorf("%s: init runs before anybody can say what with; build it in a constructor", path)
+				}
+			case *ast.CallExpr:
+				if name := called(n); forbidden[name] != "" && !command {
+					t.Errorf("%s: %s: %s", fset.Position(n.Pos()), name, forbidden[name])
+				}
+			}
+			return true
+		})
+	}
+}
+
+// forbidden calls, outside commands, and why.
+var forbidden = map[string]string{
+	"panic":       "return an error",
+	"os.Exit":     "return an error; only a command ends the process",
+	"fmt.Print":   "take an io.Writer",
+	"fmt.Println": "take an io.Writer",
+	"fmt.Printf":  "take an io.Writer",
+	"log.Print":   "take a zerolog.Logger",
+	"log.Println": "take a zerolog.Logger",
+	"log.Printf":  "take a zerolog.Logger",
+	"log.Fatal":   "return an error",
+	"log.Fatalf":  "return an error",
+}
+
+func called(c *ast.CallExpr) string {
+	switch fn := c.Fun.(type) {
+	case *ast.Ident:
+		return fn.Name
+	case *ast.SelectorExpr:
+		if pkg, ok := fn.X.(*ast.Ident); ok {
+			return pkg.Name + "." + fn.Sel.Name
+		}
+	}
+	return ""
+}
+
+// TestNothingIsLeftOpen: what is not done is said in the changelog or refused in
+// the code; a comment in the middle is read by nobody.
+func TestNothingIsLeftOpen(t *testing.T) {
+	open := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+	walk(t, func(path string) {
+		switch filepath.Ext(path) {
+		case ".go", ".md", ".yaml", ".mod":
+		default:
+			return
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range bytes.Split(data, []byte("\n")) {
+			if open.Match(line) {
+				t.Errorf("%s:%d: left open: %s", path, i+1, line)
+			}
+		}
+	})
+}
+
+func TestModuleHasNoReplace(t *testing.T) {
+	data, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(data, []byte("replace")) || bytes.Contains(data, []byte("toolchain")) {
+		t.Error("go.mod: no replace and no toolchain lines")
+	}
+}
