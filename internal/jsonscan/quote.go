@@ -1,0 +1,62 @@
+package jsonscan
+
+import "unicode/utf8"
+
+const hexDigits = "0123456789abcdef"
+
+// AppendQuote appends text to dst as a JSON string. Control characters, the
+// quote and the backslash are escaped; U+2028 and U+2029 too, as some readers
+// evaluate JSON as JavaScript; bytes that are not UTF-8 become U+FFFD. Nothing
+// else is: <, > and & stay as they are.
+func AppendQuote[T string | []byte](dst []byte, text T) []byte {
+	dst = append(dst, '"')
+	return append(AppendEscaped(dst, text), '"')
+}
+
+// AppendEscaped is [AppendQuote] without the quotes.
+func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
+	from := 0
+	for i := 0; i < len(text); {
+		b := text[i]
+		if plain[b] {
+			i++
+			continue
+		}
+		if b < utf8.RuneSelf {
+			dst = append(dst, text[from:i]...)
+			dst = appendEscape(dst, b)
+			i++
+			from = i
+			continue
+		}
+		end := min(i+utf8.UTFMax, len(text))
+		r, n := utf8.DecodeRuneInString(string(text[i:end]))
+		switch {
+		case r == utf8.RuneError && n == 1:
+			dst = append(dst, text[from:i]...)
+			dst = append(dst, `\ufffd`...)
+			from = i + n
+		case r == '\u2028' || r == '\u2029':
+			dst = append(dst, text[from:i]...)
+			dst = append(dst, `\u202`...)
+			dst = append(dst, hexDigits[r&0xf])
+			from = i + n
+		}
+		i += n
+	}
+	return append(dst, text[from:]...)
+}
+
+func appendEscape(dst []byte, b byte) []byte {
+	switch b {
+	case '"', '\\':
+		return append(dst, '\\', b)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&0xf])
+}

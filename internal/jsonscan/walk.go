@@ -1,0 +1,169 @@
+package jsonscan
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+)
+
+// Kind returns the first byte of the value in data, which tells its type: '{',
+// '[', '"', 't', 'f', 'n', '-' or a digit. It is 0 for blank text.
+func Kind(data []byte) byte {
+	i := skipSpace(data, 0)
+	if i >= len(data) {
+		return 0
+	}
+	return data[i]
+}
+
+// Trim returns the value in data without the white space around it.
+func Trim(data []byte) []byte { return bytes.Trim(data, " \t\r\n") }
+
+// Elements yields the elements of the array in data, each without surrounding
+// white space. It yields nothing when data is not an array.
+func Elements(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		i := skipSpace(data, 0)
+		if i >= len(data) || data[i] != '[' {
+			return
+		}
+		for i = skipSpace(data, i+1); i < len(data) && data[i] != ']'; {
+			end := skipValue(data, i)
+			if end <= i || !yield(data[i:end]) {
+				return
+			}
+			i = skipSpace(data, end)
+			if i < len(data) && data[i] == ',' {
+				i = skipSpace(data, i+1)
+			}
+		}
+	}
+}
+
+// Members yields the members of the object in data in their order: the name as
+// it stands, with quotes and escapes, and the value. Duplicate names are
+// yielded each time. It yields nothing when data is not an object.
+func Members(data []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		i := skipSpace(data, 0)
+		if i >= len(data) || data[i] != '{' {
+			return
+		}
+		for i = skipSpace(data, i+1); i < len(data) && data[i] == '"'; {
+			nameEnd := skipString(data, i)
+			v := skipSpace(data, nameEnd)
+			if v >= len(data) || data[v] != ':' {
+				return
+			}
+			v = skipSpace(data, v+1)
+			end := skipValue(data, v)
+			if end <= v || !yield(data[i:nameEnd], data[v:end]) {
+				return
+			}
+			i = skipSpace(data, end)
+			if i < len(data) && data[i] == ',' {
+				i = skipSpace(data, i+1)
+			}
+		}
+	}
+}
+
+// Member returns the value of the last member called name in the object in
+// data (the one that Go's decoder would keep), nil when there is none.
+func Member(data []byte, name string) []byte {
+	var found []byte
+	for k, v := range Members(data) {
+		if NameIs(k, name) {
+			found = v
+		}
+	}
+	return found
+}
+
+// NameIs reports whether the quoted member name, whatever its escapes, means
+// name.
+func NameIs(quoted []byte, name string) bool {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return len(quoted) >= 2 && string(quoted[1:len(quoted)-1]) == name
+	}
+	return Unquote(quoted) == name
+}
+
+// Unquote returns the string that a quoted JSON string stands for, "" when it
+// is none. Lone surrogates become U+FFFD.
+func Unquote(quoted []byte) string {
+	if len(quoted) >= 2 && quoted[0] == '"' && bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	if json.Unmarshal(quoted, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// skipValue returns the index after the value that begins at i; i itself when
+// nothing begins there.
+func skipValue(data []byte, i int) int {
+	if i >= len(data) {
+		return i
+	}
+	switch data[i] {
+	case '"':
+		return skipString(data, i)
+	case '{', '[':
+		return skipContainer(data, i)
+	}
+	from := i
+	for i < len(data) && !ends[data[i]] {
+		i++
+	}
+	if i == from {
+		return from
+	}
+	return i
+}
+
+// ends marks the bytes that end a number or a literal.
+var ends = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true, ']': true, '}': true, '[': true, '{': true, '"': true}
+
+func skipContainer(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			i = skipString(data, i)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return i
+}
+
+func skipString(data []byte, i int) int {
+	i++
+	for i < len(data) {
+		n := bytes.IndexByte(data[i:], '"')
+		if n < 0 {
+			return len(data)
+		}
+		i += n
+		// The quote ends the string when an even number of backslashes stands
+		// before it.
+		b := i
+		for b > 0 && data[b-1] == '\\' {
+			b--
+		}
+		i++
+		if (i-1-b)%2 == 0 {
+			return i
+		}
+	}
+	return len(data)
+}
