@@ -1,0 +1,207 @@
+package config
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Default returns the configuration of an empty file. It does not pass
+// Validate: gitea.url and auth.tokens have no default.
+func Default() *Config {
+	return &Config{
+		Listen: "127.0.0.1:8080",
+		Gitea: Gitea{
+			Timeout:          Duration(30 * time.Second),
+			MaxConnections:   128,
+			MaxResponseBytes: 32 << 20,
+		},
+		Tools: Tools{
+			Mode:     "full",
+			MaxRisk:  "R4",
+			Raw:      true,
+			PageSize: 1000,
+			ListTTL:  Duration(5 * time.Minute),
+		},
+		Results: Results{
+			MaxItems:       100,
+			MaxChars:       60_000,
+			MaxBinaryBytes: 4 << 20,
+		},
+		Masking: Masking{Mode: "mask", Input: "off", Builtin: true},
+		Server: Server{
+			MaxBodyBytes:    8 << 20,
+			ReadTimeout:     Duration(time.Minute),
+			IdleTimeout:     Duration(2 * time.Minute),
+			ShutdownTimeout: Duration(30 * time.Second),
+		},
+		Log: Log{Level: "info", Format: "auto"},
+	}
+}
+
+// fill gives what was read its one spelling, and is the place for defaults of
+// list items, which Default cannot hold. It writes no memory that env.Base
+// shares.
+func fill(c *Config, env Env) {
+	if c.Gitea.CAFile != "" {
+		c.Gitea.CAFile = env.path(c.Gitea.CAFile)
+	}
+	if c.Gitea.Catalog != "" {
+		c.Gitea.Catalog = env.path(c.Gitea.Catalog)
+	}
+	c.Server.AllowedHosts = mapped(c.Server.AllowedHosts, foldHost)
+	c.Server.AllowedOrigins = mapped(c.Server.AllowedOrigins, strings.ToLower)
+}
+
+func mapped(list []string, f func(string) string) []string {
+	list = slices.Clone(list)
+	for i, s := range list {
+		list[i] = f(s)
+	}
+	return list
+}
+
+// foldHost returns the spelling of a host that Host headers are compared with:
+// lower case, no trailing dot, IP addresses in canonical form without brackets.
+func foldHost(h string) string {
+	h = strings.TrimSuffix(strings.ToLower(h), ".")
+	if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")); err == nil {
+		return a.String()
+	}
+	return h
+}
+
+// Effective returns the configuration as YAML, every key in the order of the
+// structs, with secrets hidden. Apart from those it can be loaded again.
+func Effective(c *Config) ([]byte, error) {
+	n, err := render(reflect.ValueOf(c).Elem())
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(n); err != nil {
+		return nil, fmt.Errorf("cannot write the configuration as YAML: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// render returns v as a YAML node, nil for an absent optional text.
+func render(v reflect.Value) (*yaml.Node, error) {
+	switch {
+	case v.Type() == reflect.TypeFor[Secret]():
+		if v.IsZero() {
+			return text(""), nil
+		}
+		return text(hidden), nil
+	case isText(v):
+		return renderText(v)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return renderStruct(v)
+	case reflect.Map:
+		return renderMap(v)
+	case reflect.Slice:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for i := range v.Len() {
+			item, err := render(v.Index(i))
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, item)
+		}
+		if v.Len() == 0 {
+			n.Style = yaml.FlowStyle
+		}
+		return n, nil
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil, nil
+		}
+		return render(v.Elem())
+	case reflect.String:
+		return text(v.String()), nil
+	}
+	n := new(yaml.Node)
+	if err := n.Encode(v.Interface()); err != nil {
+		return nil, fmt.Errorf("cannot write a value as YAML: %w", err)
+	}
+	return n, nil
+}
+
+func renderStruct(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, f := range keysOf(v.Type()) {
+		value, err := render(v.FieldByIndex(f.Index))
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			n.Content = append(n.Content, text(f.Tag.Get("yaml")), value)
+		}
+	}
+	return n, nil
+}
+
+func renderMap(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	keys := sortedKeys(v)
+	for _, k := range keys {
+		value, err := render(v.MapIndex(k))
+		if err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, text(k.String()), value)
+	}
+	if len(keys) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	return n, nil
+}
+
+func sortedKeys(m reflect.Value) []reflect.Value {
+	keys := m.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}
+
+func renderText(v reflect.Value) (*yaml.Node, error) {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return text(""), nil
+	}
+	b, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+	if err != nil {
+		return nil, fmt.Errorf("cannot write a value as text: %w", err)
+	}
+	if _, err := strconv.Atoi(string(b)); err == nil && v.Type() == reflect.TypeFor[ByteSize]() {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: string(b)}, nil
+	}
+	return text(string(b)), nil
+}
+
+// text returns a string node; the encoder quotes it where it must.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if s == "" {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+//go:embed aegis.schema.json
+var schema string
+
+// Schema returns the JSON Schema (2020-12, with keywords that draft-07 tools
+// know too) of the configuration file, for editors.
+func Schema() []byte { return []byte(schema) }

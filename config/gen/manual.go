@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strings"
+
+	"aegis/config"
+
+	"gopkg.in/yaml.v3"
+)
+
+// kind is how a key is written in the file.
+type kind string
+
+// The kinds of key, as the manual names them.
+const (
+	kindSection  kind = "section"
+	kindList     kind = "list of sections"
+	kindTexts    kind = "list of texts"
+	kindTable    kind = "section of lists"
+	kindSecrets  kind = "list of secrets"
+	kindSecret   kind = "secret"
+	kindText     kind = "text"
+	kindURL      kind = "URL"
+	kindPattern  kind = "pattern"
+	kindDuration kind = "duration"
+	kindSize     kind = "size"
+	kindInt      kind = "whole number"
+	kindFloat    kind = "number"
+	kindBool     kind = "true or false"
+)
+
+// entry is one key of the file and what is known of it.
+type entry struct {
+	path     string // auth.tokens[].name
+	key      string // name
+	kind     kind
+	doc      string // the field's doc comment, with the key for the field's name
+	tag      reflect.StructTag
+	fallback *yaml.Node // the default; nil when there is none
+	below    []entry
+}
+
+// readManual returns the entries of the whole file. It fails for a field
+// without a doc comment.
+func readManual(source string) (entry, error) {
+	docs, err := readDocs(source)
+	if err != nil {
+		return entry{}, err
+	}
+	c := config.Default()
+	oneItem(reflect.ValueOf(c).Elem())
+	effective, err := config.Effective(c)
+	if err != nil {
+		return entry{}, err
+	}
+	var defaults yaml.Node
+	if err := yaml.Unmarshal(effective, &defaults); err != nil {
+		return entry{}, fmt.Errorf("reading the defaults: %w", err)
+	}
+	t := reflect.TypeFor[config.Config]()
+	root := entry{kind: kindSection, doc: docs["Config"], fallback: defaults.Content[0]}
+	root.below, err = entries(t, root, docs)
+	return root, err
+}
+
+// oneItem gives lists of sections one item, to show the defaults of its keys.
+func oneItem(v reflect.Value) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		switch {
+		case v.Type().Field(i).Tag.Get("yaml") == "":
+		case kindOf(f.Type()) == kindList:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case kindOf(f.Type()) == kindSection:
+			oneItem(f)
+		}
+	}
+}
+
+// readDocs returns the doc comments of structs (Token) and fields (Token.Name).
+func readDocs(source string) (map[string]string, error) {
+	f, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("reading the comments: %w", err)
+	}
+	docs := map[string]string{}
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range g.Specs {
+			spec := s.(*ast.TypeSpec)
+			docs[spec.Name.Name] = oneLine(g.Doc.Text())
+			st, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			for _, field := range st.Fields.List {
+				for _, name := range field.Names {
+					docs[spec.Name.Name+"."+name.Name] = oneLine(field.Doc.Text())
+				}
+			}
+		}
+	}
+	return docs, nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// entries returns the keys of a struct.
+func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, error) {
+	var out []entry
+	var problems []error
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := f.Tag.Get("yaml")
+		if key == "" {
+			continue
+		}
+		e := entry{key: key, path: strings.TrimPrefix(parent.path+"."+key, "."), tag: f.Tag, kind: kindOf(f.Type)}
+		e.doc = docs[t.Name()+"."+f.Name]
+		if rest, ok := strings.CutPrefix(e.doc, f.Name+" "); ok {
+			e.doc = key + " " + rest
+		} else {
+			problems = append(problems, fmt.Errorf("%s.%s: the doc comment must begin with the field's name", t.Name(), f.Name))
+		}
+		e.fallback = child(parent.fallback, key)
+		var err error
+		switch e.kind {
+		case kindSection:
+			e.below, err = entries(f.Type, e, docs)
+		case kindList:
+			item := e
+			item.path, item.fallback = e.path+"[]", e.fallback.Content[0]
+			e.fallback = &yaml.Node{Kind: yaml.SequenceNode}
+			e.below, err = entries(f.Type.Elem(), item, docs)
+		}
+		problems = append(problems, err)
+		out = append(out, e)
+	}
+	return out, errors.Join(problems...)
+}
+
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+var kinds = map[reflect.Type]kind{
+	reflect.TypeFor[config.Secret]():       kindSecret,
+	reflect.TypeFor[[]config.Secret]():     kindSecrets,
+	reflect.TypeFor[config.Duration]():     kindDuration,
+	reflect.TypeFor[config.ByteSize]():     kindSize,
+	reflect.TypeFor[*config.URL]():         kindURL,
+	reflect.TypeFor[*config.Regexp]():      kindPattern,
+	reflect.TypeFor[string]():              kindText,
+	reflect.TypeFor[*string]():             kindText,
+	reflect.TypeFor[[]string]():            kindTexts,
+	reflect.TypeFor[map[string][]string](): kindTable,
+	reflect.TypeFor[int]():                 kindInt,
+	reflect.TypeFor[float64]():             kindFloat,
+	reflect.TypeFor[bool]():                kindBool,
+}
+
+// kindOf returns the kind of a field's type. A type that is not in the table
+// is a section or a list of them.
+func kindOf(t reflect.Type) kind {
+	if k, ok := kinds[t]; ok {
+		return k
+	}
+	if t.Kind() == reflect.Slice {
+		return kindList
+	}
+	return kindSection
+}

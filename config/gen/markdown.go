@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:embed head.md
+var head string
+
+// markdown returns the reference of all keys.
+func (e entry) markdown() []byte {
+	var b bytes.Buffer
+	b.WriteString(head)
+	b.WriteString("\n## All keys\n\n| key | kind | default |\n|---|---|---|\n")
+	e.rows(&b)
+	b.WriteString("\n## Top level\n")
+	for _, c := range e.below {
+		if len(c.below) == 0 {
+			c.describe(&b)
+		}
+	}
+	for _, c := range e.below {
+		if len(c.below) > 0 {
+			b.WriteString("\n## " + c.key + "\n\n" + code(c.doc, c.key) + "\n")
+			c.describeBelow(&b)
+		}
+	}
+	return b.Bytes()
+}
+
+func (e entry) rows(b *bytes.Buffer) {
+	for _, c := range e.below {
+		if c.kind != kindSection {
+			b.WriteString("| [`" + c.path + "`](#" + c.anchor() + ") | " + string(c.kind) + " | " + c.defaultCell() + " |\n")
+		}
+		c.rows(b)
+	}
+}
+
+func (e entry) describeBelow(b *bytes.Buffer) {
+	for _, c := range e.below {
+		c.describe(b)
+		c.describeBelow(b)
+	}
+}
+
+// describe writes one key: heading, facts, meaning.
+func (e entry) describe(b *bytes.Buffer) {
+	b.WriteString("\n### `" + e.path + "`\n\n")
+	facts := []string{string(e.kind)}
+	if enum := e.tag.Get("enum"); enum != "" {
+		facts = append(facts, "one of `"+strings.Join(strings.Fields(enum), "` `")+"`")
+	}
+	if span := e.tag.Get("range"); span != "" {
+		least, greatest, _ := strings.Cut(span, " ")
+		facts = append(facts, "`"+least+"` to `"+greatest+"`")
+	}
+	if d := e.defaultCell(); d == required {
+		facts = append(facts, d)
+	} else {
+		facts = append(facts, "default "+d)
+	}
+	b.WriteString("*" + strings.Join(facts, ", ") + "*\n\n" + code(e.prose(), e.key) + "\n")
+	if ex := e.tag.Get("example"); ex != "" {
+		line := e.key + ": " + inline(ex, e.kind)
+		if e.kind == kindTexts || e.kind == kindSecrets {
+			line = e.key + ": [" + inline(ex, kindText) + "]"
+		}
+		b.WriteString("\nFor example `" + line + "`.\n")
+	}
+}
+
+// prose is the doc comment without the sentences that only repeat the facts.
+func (e entry) prose() string {
+	doc := strings.TrimSuffix(e.doc, " Required.")
+	if e.fallback == nil {
+		return doc
+	}
+	d := e.fallback.Value + "."
+	if least, greatest, ok := strings.Cut(e.tag.Get("range"), " "); ok {
+		return strings.Replace(doc, " "+least+" to "+greatest+", default "+d, "", 1)
+	}
+	return strings.Replace(doc, " Default "+d, "", 1)
+}
+
+// inline returns an example as it is written in YAML.
+func inline(s string, k kind) string {
+	if k == kindPattern || strings.ContainsAny(s, "*[{") && !strings.HasPrefix(s, "${") {
+		return "'" + s + "'"
+	}
+	return s
+}
+
+// code sets the key that a sentence begins with in code style.
+func code(doc, key string) string {
+	if rest, ok := strings.CutPrefix(doc, key+" "); ok {
+		doc = "`" + key + "` " + rest
+	}
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", "\\|").Replace(doc)
+}
+
+// anchor is the fragment that renderers give the key's heading.
+func (e entry) anchor() string {
+	return strings.NewReplacer(".", "", "[", "", "]", "").Replace(e.path)
+}
+
+const required = "required"
+
+func (e entry) defaultCell() string {
+	switch n := e.fallback; {
+	case e.tag.Get("required") != "" || e.path == "auth.tokens":
+		return required
+	case n == nil:
+		return "absent"
+	case n.Kind == yaml.SequenceNode:
+		return "`[]`"
+	case n.Kind == yaml.MappingNode:
+		return "`{}`"
+	case n.Value == "":
+		return "empty"
+	default:
+		return "`" + n.Value + "`"
+	}
+}

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+)
+
+// Warnings returns what is legal and still a risk or of no effect, sorted by
+// place. Nothing in it stops Aegis from starting.
+func (c *Config) Warnings() Problems {
+	w := &warner{c: c, list: slices.Clone(c.source.warnings)}
+	w.network()
+	w.tokens()
+	w.masking()
+	w.sizes()
+	w.list.Sort()
+	return w.list
+}
+
+// warnOpenFile notes that everyone on the machine may read the file's secrets.
+func (c *Config) warnOpenFile() {
+	if len(c.source.literals) == 0 {
+		return
+	}
+	key := c.source.literals[0]
+	c.source.warnings = append(c.source.warnings, c.Problem(key,
+		"the secret stands in a file that everyone on this machine may read",
+		"use ${NAME} or file:/path for secrets, or take the right from others: chmod o-r"))
+}
+
+type warner struct {
+	c    *Config
+	list Problems
+}
+
+func (w *warner) add(key, what, do string) {
+	w.list = append(w.list, w.c.Problem(key, what, do))
+}
+
+func (w *warner) network() {
+	c := w.c
+	host, err := listenHost(c.Listen)
+	if err == nil && !loopback(host) && (c.PublicURL == nil || c.PublicURL.Scheme == "http") {
+		w.add("listen", "is open to the network in plain http; tokens cross it readable",
+			"put a TLS proxy in front and set public_url to its https address, or listen on 127.0.0.1")
+	}
+	if c.Gitea.URL == nil {
+		return
+	}
+	if c.Gitea.URL.Scheme == "http" && !nearby(c.Gitea.URL.Hostname()) {
+		w.add("gitea.url", "is plain http to a host that may be far away; Gitea tokens cross the network readable", "use https")
+	}
+	if c.Gitea.CAFile != "" && c.Gitea.URL.Scheme == "http" {
+		w.add("gitea.ca_file", "has no effect while gitea.url is http", "use https, or remove it")
+	}
+}
+
+// nearby reports whether a host is this machine, a container network's name or
+// a private address.
+func nearby(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return loopback(host) || !strings.Contains(strings.TrimSuffix(host, "."), ".")
+}
+
+func (w *warner) tokens() {
+	for i, t := range w.c.Auth.Tokens {
+		key := fmt.Sprintf("auth.tokens[%d]", i)
+		if n := len(t.Token.Reveal()); n > 0 && n < 32 {
+			w.add(key+".token", "is shorter than 32 characters", `make a longer one with "openssl rand -hex 32"`)
+		}
+		if !t.Token.IsZero() && t.Token.Equal(t.GiteaToken) {
+			w.add(key+".token", "is the Gitea token itself, so that clients could use Gitea past Aegis", `make one of its own with "openssl rand -hex 32"`)
+		}
+		if t.AllowSudo {
+			w.add(key+".allow_sudo", "lets this token act as every user of Gitea", "keep it for tokens that need it")
+		}
+	}
+}
+
+func (w *warner) masking() {
+	m := w.c.Masking
+	if m.Mode == "off" {
+		w.add("masking.mode", "is off; secrets that people left in Gitea reach the model", "set it to mask")
+	}
+	if !m.Builtin && len(m.DisableRules) > 0 {
+		w.add("masking.disable_rules", "has no effect while masking.builtin is false", "remove one of them")
+	}
+}
+
+func (w *warner) sizes() {
+	c := w.c
+	if int64(c.Results.MaxBinaryBytes)*4/3 > int64(c.Server.MaxBodyBytes) {
+		w.add("results.max_binary_bytes", "is more than a request can carry: base64 makes files a third larger, and server.max_body_bytes is "+c.Server.MaxBodyBytes.String(),
+			"raise server.max_body_bytes, or lower this")
+	}
+	if c.Results.MaxBinaryBytes > c.Gitea.MaxResponseBytes {
+		w.add("results.max_binary_bytes", "is more than gitea.max_response_bytes, "+c.Gitea.MaxResponseBytes.String(), "raise that, or lower this")
+	}
+	if c.Tools.PageSize < 1000 && c.Tools.Mode == "full" {
+		w.add("tools.page_size", "divides the tool list; clients that ask for one page see part of it", "leave it at 1000 unless a client needs less")
+	}
+}
