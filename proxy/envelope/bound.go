@@ -1,0 +1,237 @@
+package envelope
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// bounded is data within the bounds and, when something was cut, where to go on.
+type bounded struct {
+	data       []byte
+	truncation *proxy.Truncation // nil: data is whole
+	next       *position         // nil: nothing follows
+	changed    bool              // what stood before the position has changed
+}
+
+// slack is kept free in a bound for brackets, commas and cut marks.
+const slack = 64
+
+// bound returns the part of the JSON value data that begins at pos and fits.
+func (e *Envelope) bound(data []byte, pos position) bounded {
+	switch jsonscan.Kind(data) {
+	case '[':
+		return e.boundArray(data, pos)
+	case '{':
+		return e.boundObject(data, pos)
+	case '"':
+		if pos == (position{}) && fits(data, e.cfg.MaxChars) {
+			return bounded{data: data}
+		}
+		part, cut := boundText([]byte(jsonscan.Unquote(data)), e.cfg.MaxChars, pos)
+		cut.data = jsonscan.AppendQuote(nil, part)
+		return cut
+	}
+	return bounded{data: data} // numbers and literals are short
+}
+
+// fits reports whether data has at most n characters.
+func fits(data []byte, n int) bool {
+	return len(data) <= n || utf8.RuneCount(data) <= n
+}
+
+func (e *Envelope) boundArray(data []byte, pos position) bounded {
+	if pos == (position{}) && fits(data, e.cfg.MaxChars) && atMost(data, e.cfg.MaxItems) {
+		return bounded{data: data}
+	}
+	return e.cutArray(data, pos, e.cfg.MaxChars)
+}
+
+// atMost reports whether the array in data has at most n elements.
+func atMost(data []byte, n int) bool {
+	if len(data) < 2*n { // an element and its comma take two bytes
+		return true
+	}
+	for range jsonscan.Elements(data) {
+		if n--; n < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cutArray takes whole elements from pos on while they fit into chars and
+// MaxItems. A first element that alone does not fit has its strings cut.
+func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
+	var out bounded
+	room := chars - slack
+	first, total, taken := pos.item, uint64(0), 0
+	from, to := 0, 0 // the span of the elements taken
+	full := false
+	for el := range jsonscan.Elements(data) {
+		i := total
+		total++
+		if full || i < first {
+			continue
+		}
+		at := cap(data) - cap(el) // elements are subslices of data
+		if i == first {
+			from, to = at, at
+			out.changed = changed(data, at, len(el), pos)
+			if pos.chars > 0 || !fits(el, room) {
+				out = e.cutElement(data, el, pos, room)
+				full = true
+				continue
+			}
+		}
+		n := utf8.RuneCount(el) + 1
+		if taken >= e.cfg.MaxItems || room < n {
+			full = true
+			out.next = &position{item: i, list: true, digest: digestOf(data[:at])}
+			continue
+		}
+		room -= n
+		taken++
+		to = at + len(el)
+	}
+	if out.data == nil {
+		out.data = append(append(append(make([]byte, 0, to-from+2), '['), data[from:to]...), ']')
+		out.truncation = &proxy.Truncation{Reason: "chars", Returned: taken}
+		if taken >= e.cfg.MaxItems {
+			out.truncation.Reason = "items"
+		}
+	}
+	if out.next != nil && out.next.item >= total {
+		out.next = nil
+	}
+	out.changed = out.changed || total < first
+	out.truncation.Available = int(total)
+	return out
+}
+
+// changed reports whether what pos says was returned before differs from what
+// stands there now: everything before the element at at, and the element's own
+// length bytes when pos is inside it.
+func changed(data []byte, at, length int, pos position) bool {
+	if pos.chars > 0 {
+		at += length
+	}
+	return pos.list && digestOf(data[:at]) != pos.digest
+}
+
+// cutElement returns an array of the part of one element that fits.
+func (e *Envelope) cutElement(data, el []byte, pos position, room int) bounded {
+	at := cap(data) - cap(el)
+	part := e.cutStrings(el, pos.chars, room)
+	out := bounded{changed: changed(data, at, len(el), pos)}
+	out.truncation = &proxy.Truncation{Reason: "chars", Omitted: part.omitted}
+	out.data = append(append([]byte{'['}, part.data...), ']')
+	end := at + len(el)
+	out.next = &position{item: pos.item, chars: part.next, list: true, digest: digestOf(data[:end])}
+	if part.next == 0 { // the element is done: go on with the one behind it
+		rest := bytes.TrimLeft(data[end:], " \t\r\n,")
+		out.truncation.Returned = 1
+		out.next = &position{item: pos.item + 1, list: true, digest: digestOf(data[:cap(data)-cap(rest)])}
+	}
+	return out
+}
+
+func (e *Envelope) boundObject(data []byte, pos position) bounded {
+	name, value := dominant(data)
+	if value != nil && (pos.list || pos == position{}) {
+		rest := len(data) - len(value)
+		tooLong := !fits(data, e.cfg.MaxChars) && rest < e.cfg.MaxChars/2
+		if pos.list || tooLong || !atMost(value, e.cfg.MaxItems) {
+			return e.cutMember(data, name, value, pos)
+		}
+	}
+	if pos.chars == 0 && fits(data, e.cfg.MaxChars) {
+		return bounded{data: data, changed: pos != position{}}
+	}
+	if pos.list { // there is no list any more
+		pos = position{}
+	}
+	part := e.cutStrings(data, pos.chars, e.cfg.MaxChars)
+	out := bounded{data: part.data, truncation: &proxy.Truncation{
+		Reason: "chars", Returned: part.returned, Available: part.available, Omitted: part.omitted}}
+	if part.next > 0 {
+		out.next = &position{chars: part.next, digest: digestOf(data)}
+	}
+	out.changed = pos.chars > 0 && pos.digest != digestOf(data)
+	return out
+}
+
+// dominant returns the object's longest array member, when it is more than half
+// of the object: the list in {"ok":true,"data":[…]} or {"tree":[…]}.
+func dominant(data []byte) (name string, value []byte) {
+	var key []byte
+	for k, v := range jsonscan.Members(data) {
+		if v[0] == '[' && len(v) > len(value) {
+			key, value = k, v
+		}
+	}
+	if 2*len(value) < len(data) {
+		return "", nil
+	}
+	return jsonscan.Unquote(key), value
+}
+
+// cutMember cuts one array inside an object and keeps the rest.
+func (e *Envelope) cutMember(data []byte, name string, value []byte, pos position) bounded {
+	at := cap(data) - cap(value)
+	head, tail := data[:at], data[at+len(value):]
+	room := e.cfg.MaxChars - utf8.RuneCount(head) - utf8.RuneCount(tail)
+	out := e.cutArray(value, pos, max(room, 4*slack))
+	whole := make([]byte, 0, len(head)+len(out.data)+len(tail))
+	out.data = append(append(append(whole, head...), out.data...), tail...)
+	out.truncation.At = name
+	return out
+}
+
+// boundText returns the part of text that begins at pos and has at most max
+// characters, cut behind a line end where there is one, never inside a rune.
+func boundText(text []byte, maxChars int, pos position) ([]byte, bounded) {
+	var out bounded
+	rest := text
+	if pos.item > 0 {
+		if pos.item > uint64(len(text)) {
+			out.changed = true
+			rest = nil
+		} else {
+			out.changed = digestOf(text[:pos.item]) != pos.digest
+			rest = text[pos.item:]
+		}
+	}
+	part := rest
+	if !fits(rest, maxChars) {
+		part = rest[:runeIndex(rest, maxChars)]
+		if nl := bytes.LastIndexByte(part, '\n'); nl >= 0 {
+			part = part[:nl+1]
+		}
+	}
+	if len(part) == len(text) {
+		return part, out
+	}
+	out.truncation = &proxy.Truncation{Reason: "chars", Returned: utf8.RuneCount(part), Available: utf8.RuneCount(text)}
+	if len(part) < len(rest) {
+		end := pos.item + uint64(len(part))
+		out.next = &position{item: end, digest: digestOf(text[:end])}
+	}
+	return part, out
+}
+
+// runeIndex returns the byte index of the n-th character of b.
+func runeIndex(b []byte, n int) int {
+	i := 0
+	for ; n > 0 && i < len(b); n-- {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		_, size := utf8.DecodeRune(b[i:])
+		i += size
+	}
+	return i
+}
