@@ -1,0 +1,232 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"aegis/proxy"
+)
+
+// The keys of a result's _meta. They follow MCP's key format (prefix, slash,
+// name) under Aegis's own prefix; models do not see them.
+const (
+	metaRequestID      = "aegis/request_id"
+	metaSource         = "aegis/source"
+	metaOperation      = "aegis/operation"
+	metaCatalogVersion = "aegis/catalog_version"
+	metaGeneratedAt    = "aegis/generated_at"
+)
+
+// receive is the SDK's middleware: it answers what is about tools and leaves
+// the rest of the protocol to the SDK. The SDK calls it on a goroutine of its
+// own, where a panic would end the process, so none passes.
+func (e *endpoint) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		r := requestFrom(ctx)
+		if r == nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				e.logPanic(r.exchange.RequestID, method, v)
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		switch req := req.(type) {
+		case *sdk.CallToolRequest:
+			out, err := e.call(ctx, r, req)
+			if err != nil {
+				return nil, err
+			}
+			// The SDK completes the result as if its one tool had made it.
+			req.Params.Name = onlyTool
+			return next(context.WithValue(ctx, resultKey{}, out), method, req)
+		case *sdk.ListToolsRequest:
+			return e.listTools(r, req)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// onlyTool is the one tool that the SDK knows. It is not listed; a client that
+// calls it by name asks the handler, like any other.
+const onlyTool = "aegis"
+
+type resultKey struct{}
+
+// handOver is onlyTool's handler: it hands the SDK what [endpoint.call] made.
+func handOver(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	out, ok := ctx.Value(resultKey{}).(*sdk.CallToolResult)
+	if !ok {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+	}
+	return out, nil
+}
+
+// call answers one tools/call.
+func (e *endpoint) call(ctx context.Context, r *request, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	// In both protocol generations a call lives as long as its HTTP request
+	// and no longer than the SDK wants.
+	callCtx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer stop()
+
+	c := newCall(r, req)
+	res, err := e.handle(callCtx, c)
+	if err != nil {
+		return e.failure(c, proxy.AsError(err))
+	}
+	return e.success(r, c, res), nil
+}
+
+// newCall translates the request.
+func newCall(r *request, req *sdk.CallToolRequest) *proxy.Call {
+	args := req.Params.Arguments
+	if r.args != nil {
+		args = r.args
+	}
+	return &proxy.Call{
+		RequestID: r.exchange.RequestID,
+		Team:      r.exchange.Team,
+		Name:      req.Params.Name,
+		RawArgs:   args,
+		Identity:  r.exchange.Identity,
+		Client:    clientOf(r, req),
+		Received:  r.received,
+	}
+}
+
+// handle runs the chain. A panic below becomes an internal error, and so does
+// an answer that is none.
+func (e *endpoint) handle(ctx context.Context, c *proxy.Call) (res *proxy.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.logPanic(c.RequestID, "tools/call", v)
+			res, err = nil, internal(nil)
+		}
+	}()
+	res, err = e.opts.Handler.Handle(ctx, c)
+	switch {
+	case err != nil:
+		res = nil
+	case res == nil:
+		err = internal(errors.New("the chain returned neither result nor error"))
+	case res.Structured != nil && !json.Valid(res.Structured):
+		err = internal(errors.New("the structured content is not valid JSON"))
+	}
+	if err != nil {
+		if failed := proxy.AsError(err); failed.Kind == proxy.KindInternal {
+			e.opts.Log.Error().Str("request_id", c.RequestID).AnErr("cause", failed.Err).Msg("a call failed by a defect")
+		}
+	}
+	return res, err
+}
+
+// internal returns the error of a defect, with proxy's public text for it.
+func internal(cause error) *proxy.Error { return proxy.AsError(cause) }
+
+// logPanic logs a panic without its value, which may hold anything; the
+// runtime's own errors name types and bounds only.
+func (e *endpoint) logPanic(requestID, method string, v any) {
+	ev := e.opts.Log.Error().Str("request_id", requestID).Str("method", method).
+		Str("panic_type", fmt.Sprintf("%T", v))
+	if re, ok := v.(runtime.Error); ok {
+		ev = ev.Str("panic", re.Error())
+	}
+	ev.Bytes("stack", debug.Stack()).Msg("panic while answering an MCP request")
+}
+
+// success turns a result into the SDK's, its payloads into markers.
+func (e *endpoint) success(r *request, c *proxy.Call, res *proxy.Result) *sdk.CallToolResult {
+	out := &sdk.CallToolResult{
+		Meta:    e.meta(c, res.Source),
+		Content: []sdk.Content{&sdk.TextContent{Text: r.payloads.text(res.Text)}},
+	}
+	if res.TextBlock != nil {
+		out.Content = append(out.Content, &sdk.TextContent{Text: r.payloads.text(res.TextBlock)})
+	}
+	if res.Structured != nil {
+		out.StructuredContent = r.payloads.value(oneLine(res.Structured))
+	}
+	return out
+}
+
+// oneLine returns valid JSON without line ends, which would break the frame of
+// an event.
+func oneLine(value []byte) []byte {
+	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
+		return value
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil {
+		return []byte("null") // cannot be: the value is valid
+	}
+	return b.Bytes()
+}
+
+// meta returns a fresh _meta; the SDK adds to it.
+func (e *endpoint) meta(c *proxy.Call, source string) sdk.Meta {
+	m := sdk.Meta{
+		metaRequestID:   c.RequestID,
+		metaGeneratedAt: e.now().UTC().Format(time.RFC3339),
+	}
+	if e.opts.CatalogVersion != "" {
+		m[metaCatalogVersion] = e.opts.CatalogVersion
+	}
+	if source != "" {
+		m[metaSource] = source
+	}
+	if c.Tool != nil && c.Tool.OperationID != "" {
+		m[metaOperation] = c.Tool.OperationID
+	}
+	return m
+}
+
+// The bounds of what a client may say of itself, in runes.
+const (
+	maxClientName    = 64
+	maxClientVersion = 32
+)
+
+// clientOf returns what the client says of itself. Before protocol 2026-07-28
+// it says so at initialization only, which a stateless server does not
+// remember; then the first product of User-Agent (RFC 9110 section 10.1.5)
+// has to do.
+func clientOf(r *request, req *sdk.CallToolRequest) proxy.Client {
+	c := proxy.Client{Addr: r.exchange.Addr, Protocol: clean(req.ProtocolVersion(), maxClientVersion)}
+	if info := req.ClientInfo(); info != nil {
+		c.Name, c.Version = info.Name, info.Version
+	} else if req.Extra != nil {
+		product, _, _ := strings.Cut(req.Extra.Header.Get("User-Agent"), " ")
+		c.Name, c.Version, _ = strings.Cut(product, "/")
+	}
+	c.Name, c.Version = clean(c.Name, maxClientName), clean(c.Version, maxClientVersion)
+	return c
+}
+
+// clean returns at most limit printable runes of s.
+func clean(s string, limit int) string {
+	var b strings.Builder
+	for _, r := range s {
+		if limit == 0 {
+			break
+		}
+		if r != unicode.ReplacementChar && unicode.IsPrint(r) {
+			b.WriteRune(r)
+			limit--
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,67 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"aegis/proxy"
+)
+
+// failure is the one translation of an [proxy.Error] to MCP. An unknown tool
+// is a protocol error, as the specification has it; every other failure is a
+// result that the model can read and act on.
+func (e *endpoint) failure(c *proxy.Call, err *proxy.Error) (*sdk.CallToolResult, error) {
+	if err.Kind == proxy.KindUnknownTool {
+		// Marshalling two strings cannot fail; without data the error still stands.
+		data, _ := json.Marshal(map[string]string{"kind": string(err.Kind), "request_id": c.RequestID})
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
+	}
+	var body struct {
+		Error errorBody `json:"error"`
+	}
+	body.Error = errorBody{Kind: err.Kind, Message: err.Public, RequestID: c.RequestID}
+	if err.Status != 0 {
+		body.Error.Status = &err.Status
+	}
+	if err.RetryAfter > 0 {
+		seconds := int64(math.Ceil(err.RetryAfter.Seconds()))
+		body.Error.RetryAfter = &seconds
+	}
+	text, merr := encode(body)
+	if merr != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+	}
+	return &sdk.CallToolResult{
+		Meta:    e.meta(c, ""),
+		Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+		IsError: true,
+	}, nil
+}
+
+// errorBody is what a client reads of a failure.
+type errorBody struct {
+	// Status is Gitea's HTTP status; null when Gitea was not asked.
+	Status    *int       `json:"status"`
+	Kind      proxy.Kind `json:"kind"`
+	Message   string     `json:"message"`
+	RequestID string     `json:"request_id"`
+	// RetryAfter is in seconds; null when unknown.
+	RetryAfter *int64 `json:"retry_after"`
+}
+
+// encode is json.Marshal that leaves <, > and & as they are: each escape
+// would cost a model several tokens.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode JSON: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

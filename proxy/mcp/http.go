@@ -1,0 +1,97 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"aegis/proxy"
+)
+
+// request is one HTTP request on its way through the SDK, which hands its
+// context's values on to the middleware.
+type request struct {
+	// ctx is the HTTP request's context. The SDK detaches calls from it in the
+	// protocols before 2026-07-28; this package ties them to it again.
+	ctx      context.Context
+	exchange *proxy.Exchange
+	received time.Time
+	// args are the call's arguments when they were kept out of the SDK.
+	args     json.RawMessage
+	payloads *payloads
+}
+
+type requestKey struct{}
+
+func requestFrom(ctx context.Context) *request {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	return r
+}
+
+// ServeHTTP answers one MCP request.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	received := e.now()
+	x := proxy.ExchangeFrom(r.Context())
+	if x == nil || x.Identity == nil {
+		e.opts.Log.Error().Msg("an MCP request came without an identity; authentication must stand before this handler")
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	req := &request{exchange: x, received: received, payloads: newPayloads(&e.marks)}
+	if r.Method == http.MethodPost && !e.readBody(w, r, req) {
+		return
+	}
+	next, r := e.negotiate(r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	req.ctx = ctx
+	sw := &spliceWriter{ResponseWriter: w, payloads: req.payloads, buffers: &e.buffers}
+	next.ServeHTTP(sw, r.WithContext(context.WithValue(ctx, requestKey{}, req)))
+	if sw.err != nil {
+		e.opts.Log.Error().Str("request_id", x.RequestID).Err(sw.err).Msg("an MCP answer could not be written")
+	}
+}
+
+const acceptBoth = "application/json, text/event-stream"
+
+// negotiate chooses between a JSON answer and events. MCP obliges clients to
+// accept both, and the SDK insists; Aegis also serves those that name only
+// the one they get, or none (RFC 9110 section 12.5.1: anything will do).
+func (e *endpoint) negotiate(r *http.Request) (http.Handler, *http.Request) {
+	values := r.Header.Values("Accept")
+	asJSON, asEvents := accepts(values)
+	if asJSON && asEvents || r.Method != http.MethodPost {
+		return e.json, r
+	}
+	next := e.json
+	switch {
+	case len(values) == 0 || asJSON:
+	case asEvents:
+		next = e.event
+	default:
+		return e.json, r // the SDK refuses it
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", acceptBoth)
+	return next, r
+}
+
+// accepts reports which of the two forms the Accept header allows.
+func accepts(values []string) (asJSON, asEvents bool) {
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			media, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(media)) {
+			case "application/json", "application/*":
+				asJSON = true
+			case "text/event-stream", "text/*":
+				asEvents = true
+			case "*/*":
+				return true, true
+			}
+		}
+	}
+	return asJSON, asEvents
+}

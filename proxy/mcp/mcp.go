@@ -1,0 +1,165 @@
+// Package mcp binds the tools of a team to the Model Context Protocol over
+// HTTP. The official SDK speaks the protocol: versions, headers, JSON-RPC,
+// framing. This package decides what tools/list and tools/call answer, and
+// keeps large payloads out of the SDK, which would encode them several times:
+// the SDK answers with a marker, and the payload takes the marker's place
+// while the HTTP response is written.
+//
+// The server is stateless. Each POST stands alone, so any replica may answer
+// any request and nothing is kept between two of them.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"aegis/proxy"
+)
+
+// The bounds of what is optional in [Options], and of what a client may send.
+const (
+	defaultPageSize     = 1000
+	defaultMaxBodyBytes = 8 << 20
+	// maxBatch bounds the messages of one JSON-RPC batch, which only protocol
+	// 2025-03-26 knows. Without it one small body could start thousands of calls.
+	maxBatch = 16
+)
+
+// protocolVersions are the versions that Aegis speaks, newest first.
+func protocolVersions() []string {
+	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
+}
+
+// Options describe one MCP endpoint.
+type Options struct {
+	// Name, Title and Version identify the server to clients. Name and Version
+	// are required; an empty Title is not sent.
+	Name, Title, Version string
+	// Instructions tell a model how to use the tools; "" sends none.
+	Instructions string
+	// Tools are what clients see, in any order; names must be unique.
+	Tools []*proxy.Tool
+	// SudoTools are what identities with AllowSudo see instead of Tools: the
+	// same tools with the sudo argument in their schemas. Nil: Tools.
+	SudoTools []*proxy.Tool
+	// OutputSchemas lists the tools' output schemas, for endpoints whose
+	// results carry structured content.
+	OutputSchemas bool
+	// Handler answers calls. It sees every name that a client sends, known or
+	// not. Required.
+	Handler proxy.Handler
+	// PageSize is the number of tools in one page of tools/list; 0 means 1000.
+	PageSize int
+	// ListTTL is how long clients may keep lists (protocol 2026-07-28),
+	// in whole milliseconds; 0 forbids it.
+	ListTTL time.Duration
+	// MaxBodyBytes bounds a request body; 0 means 8 MiB.
+	MaxBodyBytes int64
+	// CatalogVersion is stamped on every result.
+	CatalogVersion string
+	// Log receives defects: panics below and answers that make no sense.
+	Log zerolog.Logger
+}
+
+// endpoint is the HTTP handler of one team.
+type endpoint struct {
+	opts        Options
+	list, sudo  *toolList
+	json, event http.Handler // the SDK, answering with JSON and with events
+	buffers     bufferPool
+	marks       marks
+	now         func() time.Time
+}
+
+// New returns the endpoint's HTTP handler. Every request that reaches it must
+// carry a [proxy.Exchange] with an identity in its context; one without is
+// answered with 500, since it means that authentication was left out.
+func New(o Options) (http.Handler, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("mcp endpoint: %w", err)
+	}
+	e := &endpoint{opts: o, now: time.Now}
+	var err error
+	if e.list, err = newToolList(o.Tools, o.OutputSchemas); err != nil {
+		return nil, fmt.Errorf("mcp endpoint: tool list: %w", err)
+	}
+	e.sudo = e.list
+	if o.SudoTools != nil {
+		if e.sudo, err = newToolList(o.SudoTools, o.OutputSchemas); err != nil {
+			return nil, fmt.Errorf("mcp endpoint: tool list with sudo: %w", err)
+		}
+	}
+	if e.marks, err = newMarks(); err != nil {
+		return nil, fmt.Errorf("mcp endpoint: %w", err)
+	}
+	srv := e.newServer()
+	e.json, e.event = sdkHandler(srv, true), sdkHandler(srv, false)
+	return e, nil
+}
+
+// complete fills in what was left out and refuses what cannot work.
+func (o *Options) complete() error {
+	switch {
+	case o.Handler == nil:
+		return errors.New("no handler")
+	case o.Name == "" || o.Version == "":
+		return errors.New("no name or version")
+	case o.PageSize < 0 || o.ListTTL < 0 || o.MaxBodyBytes < 0:
+		return errors.New("page size, list TTL and body bound must not be negative")
+	}
+	if o.PageSize == 0 {
+		o.PageSize = defaultPageSize
+	}
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = defaultMaxBodyBytes
+	}
+	o.Tools, o.SudoTools = slices.Clone(o.Tools), slices.Clone(o.SudoTools)
+	return nil
+}
+
+// newServer returns the SDK's server. It has one tool for all: adding each
+// would parse every schema at start and let the SDK, not the handler, decide
+// which names exist.
+func (e *endpoint) newServer() *sdk.Server {
+	srv := sdk.NewServer(
+		&sdk.Implementation{Name: e.opts.Name, Title: e.opts.Title, Version: e.opts.Version},
+		&sdk.ServerOptions{
+			Instructions:              e.opts.Instructions,
+			Capabilities:              &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+			SupportedProtocolVersions: protocolVersions(),
+			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
+				*c = e.cacheable()
+			},
+		})
+	srv.AddTool(&sdk.Tool{Name: onlyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, handOver)
+	srv.AddReceivingMiddleware(e.receive)
+	return srv
+}
+
+// cacheable is the permission to keep a list: for the caller alone, since an
+// intermediary would serve it to strangers.
+func (e *endpoint) cacheable() sdk.Cacheable {
+	return sdk.Cacheable{TTLMs: int(e.opts.ListTTL.Milliseconds()), CacheScope: "private"}
+}
+
+// sdkHandler returns the SDK's HTTP handler. Its own checks of host and body
+// size are off: the edge and [endpoint.ServeHTTP] make them.
+func sdkHandler(srv *sdk.Server, asJSON bool) http.Handler {
+	return sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return srv },
+		&sdk.StreamableHTTPOptions{
+			Stateless:                    true,
+			JSONResponse:                 asJSON,
+			DisableLocalhostProtection:   true,
+			MaxRequestBodyBytes:          -1,
+			PropagateRequestCancellation: true,
+		})
+}

@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxErrorText bounds an error text of the SDK's, which may quote what the
+// client sent.
+const maxErrorText = 500
+
+// errorMark begins the error of a JSON-RPC response. Inside a JSON string its
+// quotes would be escaped, so it is nowhere else.
+const errorMark = `"error":{"code":`
+
+// tame returns what the SDK wrote without what must not leave in errors:
+// arguments' values and Go's type names. Almost always that is p itself.
+func tame(contentType string, p []byte) []byte {
+	switch {
+	case strings.HasPrefix(contentType, "text/plain"):
+		return tameText(p)
+	case !bytes.Contains(p, []byte(errorMark)):
+	case contentType == "application/json":
+		return tameMessages(p)
+	case contentType == "text/event-stream":
+		head, rest, found := bytes.Cut(p, []byte("data: "))
+		if found {
+			msg := tameMessages(bytes.TrimRight(rest, "\n"))
+			return bytes.Join([][]byte{head, []byte("data: "), msg, []byte("\n\n")}, nil)
+		}
+	}
+	return p
+}
+
+// tameText rewrites an error outside the protocol.
+func tameText(p []byte) []byte {
+	if bytes.HasPrefix(p, []byte("malformed payload:")) {
+		return []byte("the body is no JSON-RPC 2.0 message: " +
+			`send an object with "jsonrpc": "2.0", a method, and a string or integer id` + "\n")
+	}
+	if len(p) > maxErrorText {
+		return []byte(clip(string(p)) + "\n")
+	}
+	return p
+}
+
+// response is a JSON-RPC response, its parts as they were.
+type response struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *responseError  `json:"error,omitempty"`
+}
+
+type responseError struct {
+	Code    int64           `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// internalError takes the place of an error that cannot be read.
+const internalError = `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`
+
+// tameMessages rewrites the errors of one response or of a batch.
+func tameMessages(p []byte) []byte {
+	var batch []response
+	isBatch := bytes.HasPrefix(p, []byte("["))
+	var err error
+	if isBatch {
+		err = json.Unmarshal(p, &batch)
+	} else {
+		batch = make([]response, 1)
+		err = json.Unmarshal(p, &batch[0])
+	}
+	if err != nil {
+		return []byte(internalError)
+	}
+	changed := false
+	for _, r := range batch {
+		if r.Error != nil && r.Error.tame() {
+			changed = true
+		}
+	}
+	if !changed {
+		return p
+	}
+	var out []byte
+	if isBatch {
+		out, err = encode(batch)
+	} else {
+		out, err = encode(batch[0])
+	}
+	if err != nil {
+		return []byte(internalError)
+	}
+	return out
+}
+
+// tame reports whether it changed the error.
+func (e *responseError) tame() bool {
+	// The SDK quotes the whole params, and names a Go type, when they do not
+	// have the shape of the method's.
+	if strings.Contains(e.Message, `unmarshaling "`) {
+		e.Message = "invalid params: they do not have the shape that MCP defines for this method"
+		return true
+	}
+	if len(e.Message) > maxErrorText {
+		e.Message = clip(e.Message)
+		return true
+	}
+	return false
+}
+
+// clip cuts s to the bound, between two runes.
+func clip(s string) string {
+	if len(s) <= maxErrorText {
+		return s
+	}
+	cut := maxErrorText
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
