@@ -1,0 +1,159 @@
+package gitea
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// maxDepth is how deep JSON may be nested to pass as JSON.
+const maxDepth = 100
+
+// Handle answers a call with one request to Gitea (two when a reading one meets
+// a passing failure). It is the innermost [proxy.Handler]. Errors are
+// [*proxy.Error].
+func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, error) {
+	req, err := c.prepare(call)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(call.Tool))
+	defer cancel()
+	ans, err := c.exchange(ctx, req, &call.Facts)
+	if err != nil {
+		return nil, err
+	}
+	if ans.status/100 != 2 && ans.status != http.StatusNotModified {
+		return nil, c.failure(req, ans)
+	}
+	res, err := c.result(call.Tool, req, ans)
+	if err != nil {
+		return nil, err
+	}
+	c.addPaging(ctx, call.Tool, req, ans.header, res)
+	res.Warnings = append(res.Warnings, ignoredFilters(call, res)...)
+	return res, nil
+}
+
+// timeoutOf returns the bound of a call: the configured one, or the tool's own
+// when that is longer.
+func (c *Client) timeoutOf(tool *proxy.Tool) time.Duration {
+	return max(c.timeout, tool.Timeout)
+}
+
+// result reads a good answer.
+func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Result, error) {
+	media := mediaType(ans.header)
+	res := &proxy.Result{
+		Status: ans.status, Method: req.method, Path: req.path,
+		Body: ans.body, ContentType: media, Source: c.source(),
+	}
+	if len(ans.body) == 0 {
+		res.Body = nil
+		return res, nil
+	}
+	kind := kindOf(media)
+	promised := tool.Produces == mediaJSON
+	if media == "text/html" && promised {
+		return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: ans.status,
+			Public: "an HTML page came back where JSON was due; check that gitea.url is Gitea itself and not a login page before it"}
+	}
+	if media == "" && promised {
+		kind = proxy.BodyJSON
+	}
+	switch kind {
+	case proxy.BodyJSON:
+		return jsonResult(res)
+	case proxy.BodyText:
+		res.Kind = proxy.BodyText
+		if utf8.Valid(ans.body) {
+			return res, nil
+		}
+	case proxy.BodyEmpty: // undeclared: the bytes decide
+		if utf8.Valid(ans.body) && bytes.IndexByte(ans.body, 0) < 0 {
+			res.Kind = proxy.BodyText
+			return res, nil
+		}
+	}
+	res.Kind = proxy.BodyBinary
+	if size := int64(len(ans.body)); size > c.maxBinary {
+		return nil, c.overBinary(ans.status, size)
+	}
+	return res, nil
+}
+
+// jsonResult checks a JSON body and keeps its bytes.
+func jsonResult(res *proxy.Result) (*proxy.Result, error) {
+	err := jsonscan.Check(res.Body, maxDepth)
+	switch {
+	case err == nil:
+		res.Kind = proxy.BodyJSON
+		return res, nil
+	case errors.Is(err, jsonscan.ErrDepth) && utf8.Valid(res.Body):
+		res.Kind = proxy.BodyText
+		res.Warnings = append(res.Warnings, "the JSON is nested deeper than 100 levels; data is its text")
+		return res, nil
+	}
+	why := "JSON that is cut short or broken"
+	if bytes.HasPrefix(bytes.TrimSpace(res.Body), []byte("<")) {
+		why = "an HTML page labelled as JSON"
+	}
+	return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: res.Status, Err: err,
+		Public: fmt.Sprintf("Gitea, or a proxy before it, answered with %s (%d bytes); try again, and tell the operator if it stays so", why, len(res.Body))}
+}
+
+// mediaType returns the media type of an answer, in lower case and without
+// parameters; "" when there is none.
+func mediaType(h http.Header) string {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil && media == "" {
+		media, _, _ = strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
+	}
+	return cut(clean(media), 100)
+}
+
+// kindOf says how a media type is read. BodyEmpty means that it does not say:
+// Gitea sends stored files of any kind as octet-stream.
+func kindOf(media string) proxy.BodyKind {
+	switch {
+	case media == mediaJSON || strings.HasSuffix(media, "+json"):
+		return proxy.BodyJSON
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "+xml"):
+		return proxy.BodyText
+	}
+	switch media {
+	case "", mediaBytes:
+		return proxy.BodyEmpty
+	case "application/xml", "application/yaml", "application/x-yaml", "application/toml",
+		"application/javascript", "application/x-sh", "application/x-ndjson", "application/pgp-keys":
+		return proxy.BodyText
+	}
+	return proxy.BodyBinary
+}
+
+// overResponse is the error of an answer over gitea.max_response_bytes; size is
+// -1 when it is unknown.
+func (c *Client) overResponse(status int, size int64) *proxy.Error {
+	what := "more bytes than that"
+	if size >= 0 {
+		what = fmt.Sprintf("%d bytes", size)
+	}
+	return &proxy.Error{Kind: proxy.KindPayloadTooLarge, Status: status, Public: fmt.Sprintf(
+		"the bound of one answer is %d bytes (gitea.max_response_bytes), this one has %s; ask for fewer items or a narrower range",
+		c.maxResponse, what)}
+}
+
+// overBinary is the error of a file over results.max_binary_bytes.
+func (c *Client) overBinary(status int, size int64) *proxy.Error {
+	return &proxy.Error{Kind: proxy.KindPayloadTooLarge, Status: status, Public: fmt.Sprintf(
+		"the file has %d bytes, the bound is %d bytes (results.max_binary_bytes)", size, c.maxBinary)}
+}

@@ -1,0 +1,286 @@
+package gitea
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"aegis/proxy"
+)
+
+// maxNesting bounds how deep Aegis looks into an argument.
+const maxNesting = 32
+
+// fillBody builds the request's body from the arguments that belong there.
+func (c *Client) fillBody(r *request, tool *proxy.Tool, args proxy.Arguments) error {
+	var props, files, forms int
+	var whole *proxy.Param
+	for i := range tool.Params {
+		switch p := &tool.Params[i]; p.In {
+		case proxy.InBody:
+			props++
+		case proxy.InFile:
+			files++
+		case proxy.InForm:
+			forms++
+		case proxy.InWhole:
+			whole = p
+		}
+	}
+	switch {
+	case files+forms > 0:
+		return c.fillForm(r, tool, args)
+	case props > 0:
+		return c.fillObject(r, tool, args)
+	case whole != nil:
+		if v, given := args[whole.Name]; given {
+			return r.setWhole(tool, v)
+		}
+	}
+	return nil
+}
+
+// setWhole makes v the whole body: text where the tool consumes text, JSON
+// otherwise.
+func (r *request) setWhole(tool *proxy.Tool, v any) error {
+	if text, ok := v.(string); ok && strings.HasPrefix(tool.Consumes, "text/") {
+		r.body, r.contentType = []byte(text), tool.Consumes
+		return nil
+	}
+	var buf bytes.Buffer
+	if err := encodeJSON(&buf, v); err != nil {
+		return invalid("body", "cannot be written as JSON")
+	}
+	r.body, r.contentType = buf.Bytes(), mediaJSON
+	return nil
+}
+
+// fillObject builds a JSON object of the body arguments in the tool's order. It
+// is sent even when it is empty: Gitea refuses these routes without a body.
+func (c *Client) fillObject(r *request, tool *proxy.Tool, args proxy.Arguments) error {
+	files := strings.Contains(tool.Path, "contents")
+	var buf bytes.Buffer
+	buf.WriteByte('{')
+	for i := range tool.Params {
+		p := &tool.Params[i]
+		v, given := args[p.Name]
+		if p.In != proxy.InBody || !given {
+			continue
+		}
+		v, err := c.wireValue(p, v, files)
+		if err != nil {
+			return err
+		}
+		if buf.Len() > 1 {
+			buf.WriteByte(',')
+		}
+		if err := encodeJSON(&buf, p.Wire); err != nil {
+			return invalid(p.Name, "cannot be written as JSON")
+		}
+		buf.WriteByte(':')
+		if err := encodeJSON(&buf, v); err != nil {
+			return invalid(p.Name, "cannot be written as JSON")
+		}
+	}
+	buf.WriteByte('}')
+	if err := checkPairs(tool, args); err != nil {
+		return err
+	}
+	r.body, r.contentType = buf.Bytes(), mediaJSON
+	return nil
+}
+
+// wireValue turns a body argument into what Gitea wants, and checks the parts
+// of it that name or carry files.
+func (c *Client) wireValue(p *proxy.Param, v any, files bool) (any, error) {
+	if files && p.Wire != "content" {
+		if err := checkBodyPaths(true, map[string]any{p.Wire: v}); err != nil {
+			return nil, err
+		}
+	}
+	if text, ok := v.(string); ok {
+		return c.fileText(p.Name, p.Encode, files && p.Wire == "content", text)
+	}
+	if p.Schema == nil {
+		return v, nil
+	}
+	return c.nested(p.Schema, v, p.Name, files)
+}
+
+// fileText encodes text that is due as base64, and bounds file contents.
+func (c *Client) fileText(name string, enc proxy.Encoding, isFile bool, text string) (any, error) {
+	if enc == proxy.EncodeBase64 {
+		if size := int64(len(text)); size > c.maxBinary {
+			return nil, tooLarge(name, size, c.maxBinary)
+		}
+		return base64.StdEncoding.EncodeToString([]byte(text)), nil
+	}
+	if isFile {
+		return text, c.checkBase64(name, text)
+	}
+	return text, nil
+}
+
+// nested applies wireValue's rules to the members of objects and lists. The
+// arguments are copied where they change: other stages read them too.
+func (c *Client) nested(s *proxy.Schema, v any, name string, files bool) (any, error) {
+	switch v := v.(type) {
+	case []any:
+		if s.Items == nil || !encodes(s.Items) {
+			return v, nil
+		}
+		out := make([]any, len(v))
+		for i, item := range v {
+			var err error
+			if out[i], err = c.nested(s.Items, item, fmt.Sprintf("%s[%d]", name, i), files); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		if !encodes(s) {
+			return v, nil
+		}
+		return c.nestedObject(s, v, name, files)
+	}
+	return v, nil
+}
+
+// nestedObject is nested for one object.
+func (c *Client) nestedObject(s *proxy.Schema, v map[string]any, name string, files bool) (any, error) {
+	out := make(map[string]any, len(v))
+	for key, member := range v {
+		out[key] = member
+	}
+	for i := range s.Properties {
+		p := &s.Properties[i]
+		member, given := v[p.Name]
+		if !given {
+			continue
+		}
+		wire := p.Name
+		if p.Wire != "" {
+			wire = p.Wire
+		}
+		where := name + "." + p.Name
+		if wire != p.Name {
+			if _, both := v[wire]; both {
+				return nil, invalid(where, "and "+wire+" exclude each other; give one of them")
+			}
+			delete(out, p.Name)
+		}
+		var err error
+		if text, ok := member.(string); ok {
+			out[wire], err = c.fileText(where, p.Encode, files && wire == "content", text)
+		} else if p.Schema != nil {
+			out[wire], err = c.nested(p.Schema, member, where, files)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// encodes reports whether a schema has members that change on the way out or
+// that carry files.
+func encodes(s *proxy.Schema) bool {
+	if s == nil {
+		return false
+	}
+	for i := range s.Properties {
+		p := &s.Properties[i]
+		if p.Encode != proxy.EncodeNone || p.Wire != "" || p.Name == "content" || encodes(p.Schema) {
+			return true
+		}
+	}
+	return encodes(s.Items)
+}
+
+// checkPairs demands exactly one of the arguments that share a wire name.
+func checkPairs(tool *proxy.Tool, args proxy.Arguments) error {
+	for i := range tool.Params {
+		enc := &tool.Params[i]
+		if enc.Encode == proxy.EncodeNone {
+			continue
+		}
+		_, encGiven := args[enc.Name]
+		for j := range tool.Params {
+			raw := &tool.Params[j]
+			if i == j || raw.Wire != enc.Wire || raw.In != enc.In {
+				continue
+			}
+			if _, rawGiven := args[raw.Name]; rawGiven == encGiven {
+				return invalid(raw.Name, "give either "+raw.Name+" or "+enc.Name+", one of the two")
+			}
+		}
+	}
+	return nil
+}
+
+// checkBodyPaths refuses paths in the body of a contents request that Gitea
+// would clean into other paths.
+func checkBodyPaths(contents bool, v any) error {
+	if !contents {
+		return nil
+	}
+	return walkPaths(v, 0)
+}
+
+func walkPaths(v any, depth int) error {
+	if depth > maxNesting {
+		return invalid("body", "is nested too deep")
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if err := walkPaths(item, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, member := range v {
+			if err := checkMember(key, member); err != nil {
+				return err
+			}
+			if err := walkPaths(member, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkMember checks a member that names a file, or files in a list.
+func checkMember(key string, v any) error {
+	list, _ := v.([]any)
+	switch key {
+	case "path", "from_path":
+		list = []any{v}
+	case "files":
+	default:
+		return nil
+	}
+	for _, item := range list {
+		if text, ok := item.(string); ok && text != "" {
+			if rule := checkPathValue("filepath", text); rule != "" {
+				return invalid(key, rule)
+			}
+		}
+	}
+	return nil
+}
+
+// encodeJSON appends v, without the newline of encoding/json and without
+// escaping characters for HTML.
+func encodeJSON(buf *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	buf.Truncate(buf.Len() - 1)
+	return nil
+}

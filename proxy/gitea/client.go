@@ -1,0 +1,250 @@
+// Package gitea carries calls out: it is the only package that talks to Gitea.
+//
+// A [Client] turns a validated [proxy.Call] into exactly one HTTP request with
+// the caller's own credential, and Gitea's answer into a [proxy.Result] or a
+// [proxy.Error]. It follows no redirect, keeps no cookie, forwards no header of
+// the client and sends a credential to no other host. A request that may change
+// something is never sent twice.
+package gitea
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// What holds where the configuration says nothing.
+const (
+	defaultTimeout     = 30 * time.Second
+	defaultConnections = 128
+	defaultResponse    = 32 << 20
+	defaultBinary      = 4 << 20
+)
+
+// Limits bound what a Client accepts, and say how it names itself.
+type Limits struct {
+	// MaxBinaryBytes bounds files, decoded, in either direction; 0 means 4 MiB.
+	MaxBinaryBytes int64
+	// Version goes out as User-Agent "aegis/<Version>"; "" means the version of
+	// the running build.
+	Version string
+}
+
+// Client talks to one Gitea. It is safe for concurrent use.
+type Client struct {
+	scheme, host string
+	prefix       string // escaped path down to /api/v1
+	prefixPlain  string // the same, unescaped
+	agent        string
+	timeout      time.Duration
+	maxResponse  int64
+	maxBinary    int64
+
+	pooled *http.Transport // reuses connections
+	single *http.Transport // one connection per request, see send
+	log    zerolog.Logger
+
+	version atomic.Pointer[string]
+	paging  pageSizes
+}
+
+// New returns a Client for the server that cfg describes. It sends nothing. The
+// error names the key of the configuration that is wrong.
+func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
+	if cfg.URL == nil || cfg.URL.Host == "" {
+		return nil, errors.New("gitea.url: required; give the base address of Gitea, such as https://git.example.org")
+	}
+	transport, err := newTransport(cfg)
+	if err != nil {
+		return nil, err
+	}
+	single := transport.Clone()
+	single.DisableKeepAlives = true
+	return &Client{
+		scheme:      cfg.URL.Scheme,
+		host:        cfg.URL.Host,
+		prefix:      strings.TrimRight(cfg.URL.EscapedPath(), "/") + "/api/v1",
+		prefixPlain: strings.TrimRight(cfg.URL.Path, "/") + "/api/v1",
+		agent:       "aegis/" + buildVersion(limits.Version),
+		timeout:     or(time.Duration(cfg.Timeout), defaultTimeout),
+		maxResponse: or(int64(cfg.MaxResponseBytes), defaultResponse),
+		maxBinary:   or(limits.MaxBinaryBytes, defaultBinary),
+		pooled:      transport,
+		single:      single,
+		log:         log,
+	}, nil
+}
+
+// or returns v, or fallback when v is not positive.
+func or[T ~int | ~int64](v, fallback T) T {
+	if v > 0 {
+		return v
+	}
+	return fallback
+}
+
+// buildVersion returns version, or what the build says of itself.
+func buildVersion(version string) string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return "dev"
+}
+
+// newTransport returns the connection pool. Compression stays off: a body that
+// was unpacked on the way has neither Gitea's bytes nor a size known up front.
+func newTransport(cfg config.Gitea) (*http.Transport, error) {
+	roots, err := rootCAs(cfg.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	connections := or(cfg.MaxConnections, defaultConnections)
+	t := &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxConnsPerHost:        connections,
+		MaxIdleConns:           connections,
+		MaxIdleConnsPerHost:    connections,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+	if cfg.Proxy != nil && cfg.Proxy.Host != "" {
+		t.Proxy = http.ProxyURL(&cfg.Proxy.URL)
+	}
+	return t, nil
+}
+
+// rootCAs returns the system's authorities and those of file; nil means the
+// system's alone.
+func rootCAs(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("gitea.ca_file: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("gitea.ca_file: %s holds no PEM certificate", file)
+	}
+	return pool, nil
+}
+
+// Login asks Gitea whose credential cred is (GET /user): the login, and whether
+// it is a site administrator. Errors are [*proxy.Error].
+func (c *Client) Login(ctx context.Context, cred proxy.Credential) (login string, admin bool, err error) {
+	var user struct {
+		Login   string `json:"login"`
+		IsAdmin bool   `json:"is_admin"`
+	}
+	if err := c.ask(ctx, "/user", cred, &user); err != nil {
+		return "", false, err
+	}
+	if user.Login == "" {
+		return "", false, proxy.NewError(proxy.KindUpstreamError,
+			"Gitea did not say whose token this is; check that gitea.url is the address of a Gitea server", nil)
+	}
+	// Whoever has a login will list something soon: learn the page sizes now, so
+	// that a call is one request.
+	c.pageSizes(ctx, cred)
+	return user.Login, user.IsAdmin, nil
+}
+
+// Version asks Gitea for its version (GET /version). The answer also names the
+// source of later results. Errors are [*proxy.Error].
+func (c *Client) Version(ctx context.Context) (string, error) {
+	var v struct {
+		Version string `json:"version"`
+	}
+	if err := c.ask(ctx, "/version", proxy.Credential{}, &v); err != nil {
+		return "", err
+	}
+	version := cut(clean(v.Version), 64)
+	if version == "" {
+		return "", proxy.NewError(proxy.KindUpstreamError,
+			"the server at gitea.url names no version; check that it is the address of a Gitea server", nil)
+	}
+	c.version.Store(&version)
+	return version, nil
+}
+
+// Ready reports whether Gitea answers. A Gitea that shows its version to
+// signed-in users only is ready too. Errors are [*proxy.Error].
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.Version(ctx)
+	var e *proxy.Error
+	if errors.As(err, &e) && (e.Kind == proxy.KindUnauthorized || e.Kind == proxy.KindForbidden) {
+		return nil
+	}
+	return err
+}
+
+// Close closes the idle connections. Calls in flight finish.
+func (c *Client) Close() { c.pooled.CloseIdleConnections() }
+
+// ask sends a GET of Aegis's own and decodes the JSON answer into v.
+func (c *Client) ask(ctx context.Context, path string, cred proxy.Credential, v any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req := &request{method: http.MethodGet, path: path, accept: mediaJSON, cred: cred, repeatable: true}
+	ans, err := c.exchange(ctx, req, &proxy.Facts{})
+	if err != nil {
+		return err
+	}
+	if ans.status != http.StatusOK {
+		return c.failure(req, ans)
+	}
+	if err := json.Unmarshal(ans.body, v); err != nil {
+		return proxy.NewError(proxy.KindUpstreamError,
+			"the server at gitea.url answers, but not as Gitea does; check the address and its sub-path", nil)
+	}
+	return nil
+}
+
+// source names the server for results.
+func (c *Client) source() string {
+	if v := c.version.Load(); v != nil {
+		return "gitea " + *v
+	}
+	return "gitea"
+}
+
+// url returns the address of a request. Path and RawPath are both set so that
+// net/http sends the escaped path exactly as it was built, through an HTTP
+// proxy and over HTTP/2 too.
+func (c *Client) url(req *request) (*url.URL, error) {
+	plain, err := url.PathUnescape(req.path)
+	if err != nil {
+		return nil, err
+	}
+	return &url.URL{
+		Scheme: c.scheme, Host: c.host,
+		Path: c.prefixPlain + plain, RawPath: c.prefix + req.path, RawQuery: req.query,
+	}, nil
+}

@@ -1,0 +1,128 @@
+package gitea
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"aegis/proxy"
+)
+
+// issueRow is the part of an issue that filters look at.
+type issueRow struct {
+	Labels []struct {
+		Name string `json:"name"`
+	} `json:"labels"`
+	Milestone *struct {
+		ID    int64  `json:"id"`
+		Title string `json:"title"`
+	} `json:"milestone"`
+}
+
+func (r *issueRow) hasLabel(name string) bool {
+	for i := range r.Labels {
+		if r.Labels[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *issueRow) hasMilestone(name string) bool {
+	return r.Milestone != nil &&
+		(strings.EqualFold(r.Milestone.Title, name) || strconv.FormatInt(r.Milestone.ID, 10) == name)
+}
+
+// ignoredFilters warns of labels and milestones that Gitea has dropped from a
+// filter because it does not know them. It then answers as if they had not been
+// asked for, in the worst case with everything. The rows give it away: a row
+// that lacks what was asked for proves that nobody asked Gitea's database for
+// it. No row is proof of nothing, so an empty page has no warning.
+func ignoredFilters(call *proxy.Call, res *proxy.Result) []string {
+	search := res.Path == "/repos/issues/search"
+	if res.Kind != proxy.BodyJSON || res.Method != http.MethodGet || !search && !listsIssues(res.Path) {
+		return nil
+	}
+	labels, milestones := filterArg(call, "labels"), filterArg(call, "milestones")
+	if len(labels)+len(milestones) == 0 {
+		return nil
+	}
+	var rows []issueRow
+	if json.Unmarshal(res.Body, &rows) != nil || len(rows) == 0 {
+		return nil
+	}
+	var ignored []string
+	if search { // any of the labels suffices
+		ignored = noneOf(rows, labels, (*issueRow).hasLabel)
+	} else { // every label is needed
+		for _, name := range labels {
+			ignored = append(ignored, noneOf(rows, []string{name}, (*issueRow).hasLabel)...)
+		}
+	}
+	return append(warnIgnored("label", "labels", ignored),
+		warnIgnored("milestone", "milestones", noneOf(rows, milestones, (*issueRow).hasMilestone))...)
+}
+
+// listsIssues reports whether path is /repos/{owner}/{repo}/issues.
+func listsIssues(path string) bool {
+	return strings.HasPrefix(path, "/repos/") && strings.HasSuffix(path, "/issues") && strings.Count(path, "/") == 4
+}
+
+// noneOf returns names when some row matches none of them, which Gitea's answer
+// could not hold had it known one of them.
+func noneOf(rows []issueRow, names []string, match func(*issueRow, string) bool) []string {
+	for i := range rows {
+		matched := len(names) == 0
+		for _, name := range names {
+			matched = matched || match(&rows[i], name)
+		}
+		if !matched {
+			return names
+		}
+	}
+	return nil
+}
+
+// filterArg returns the values of a comma-separated filter.
+func filterArg(call *proxy.Call, wire string) []string {
+	var value any
+	if query, ok := call.Args[rawQuery].(map[string]any); ok && isRaw(call.Tool) {
+		value = query[wire]
+	} else if p := findParam(call.Tool, proxy.InQuery, wire); p != nil {
+		value = call.Args[p.Name]
+	}
+	joined, _ := value.(string)
+	if list, ok := value.([]any); ok {
+		texts := make([]string, 0, len(list))
+		for _, item := range list {
+			if text, ok := scalar(item); ok {
+				texts = append(texts, text)
+			}
+		}
+		joined = strings.Join(texts, ",")
+	}
+	var names []string
+	for name := range strings.SplitSeq(joined, ",") {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// warnIgnored is the warning about ignored filter values. They are the caller's
+// own words, so they are shown.
+func warnIgnored(what, arg string, names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	shown := names[:min(len(names), 10)]
+	quoted := make([]string, len(shown))
+	for i, name := range shown {
+		quoted[i] = strconv.Quote(cut(clean(name), 60))
+	}
+	return []string{fmt.Sprintf("Gitea ignored the %s filter for %s: no such %s here (case and spaces count), so the list is not narrowed by it",
+		arg, strings.Join(quoted, ", "), what)}
+}

@@ -1,0 +1,250 @@
+package gitea
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"aegis/proxy"
+)
+
+const (
+	// maxPathValue bounds one path value in bytes, as file systems bound a path.
+	maxPathValue = 4096
+	// maxUnescape is how many times over a value may be percent-encoded before
+	// nobody can tell any more what a server makes of it.
+	maxUnescape = 8
+)
+
+const upperHex = "0123456789ABCDEF"
+
+// buildPath fills the path template of a tool. Every value is escaped exactly
+// once, "/" included unless the parameter is a wildcard.
+func buildPath(tool *proxy.Tool, args proxy.Arguments) (string, error) {
+	var b strings.Builder
+	b.Grow(len(tool.Path) + 64)
+	rest := tool.Path
+	for {
+		open := strings.IndexByte(rest, '{')
+		if open < 0 {
+			b.WriteString(rest)
+			return b.String(), nil
+		}
+		end := strings.IndexByte(rest[open:], '}')
+		if end < 0 {
+			return "", proxy.NewError(proxy.KindInternal, "the tool's path is broken", nil)
+		}
+		b.WriteString(rest[:open])
+		if err := writePathValue(&b, tool, rest[open+1:open+end], args); err != nil {
+			return "", err
+		}
+		rest = rest[open+end+1:]
+	}
+}
+
+// writePathValue appends the value of the path parameter with this wire name.
+func writePathValue(b *strings.Builder, tool *proxy.Tool, wire string, args proxy.Arguments) error {
+	p := findParam(tool, proxy.InPath, wire)
+	if p == nil {
+		return proxy.NewError(proxy.KindInternal, "the tool has no argument for its path", nil)
+	}
+	v, given := args[p.Name]
+	if !given {
+		return invalid(p.Name, "is required")
+	}
+	text, ok := scalar(v)
+	if !ok {
+		return invalid(p.Name, "must be a string or a number")
+	}
+	if rule := checkPathValue(wire, text); rule != "" {
+		return invalid(p.Name, rule)
+	}
+	escapeInto(b, text, p.Wildcard)
+	return nil
+}
+
+// findParam returns the tool's parameter with this place and wire name.
+func findParam(tool *proxy.Tool, in proxy.In, wire string) *proxy.Param {
+	for i := range tool.Params {
+		if p := &tool.Params[i]; p.In == in && p.Wire == wire {
+			return p
+		}
+	}
+	return nil
+}
+
+// checkPathValue returns the rule that a path value breaks, "" when it may go
+// out. Gitea cleans paths before it reads or writes: a value that is not
+// already clean would reach another object than the one it names.
+func checkPathValue(wire, v string) string {
+	switch {
+	case v == "":
+		return "must not be empty"
+	case isName(wire) && strings.ContainsAny(v, "/\\?#%&=;:, "):
+		return "must be a plain name of letters, digits, '-', '_' and '.'"
+	}
+	if rule := checkRepoPath(v); rule != "" {
+		return rule
+	}
+	if wire == "filepath" {
+		return checkGitDir(v)
+	}
+	return ""
+}
+
+// checkGitDir refuses paths into a repository's own .git.
+func checkGitDir(v string) string {
+	if found, _ := hasSegment(v, isGitDir); found {
+		return "must not reach into .git"
+	}
+	return ""
+}
+
+// checkRepoPath returns the rule that v breaks as a path inside a repository or
+// as a ref.
+func checkRepoPath(v string) string {
+	if rule := checkText(v); rule != "" {
+		return rule
+	}
+	for seg := range strings.SplitSeq(v, "/") {
+		if seg == "" {
+			return "must not begin or end with '/' or hold '//'"
+		}
+	}
+	return checkDots(v)
+}
+
+// checkText returns the rule that v breaks as a piece of an address.
+func checkText(v string) string {
+	if len(v) > maxPathValue {
+		return "must have at most 4096 bytes"
+	}
+	if !utf8.ValidString(v) {
+		return "must be valid UTF-8"
+	}
+	for _, r := range v {
+		if unicode.IsControl(r) {
+			return "must not hold control characters"
+		}
+	}
+	return ""
+}
+
+// checkDots refuses "." and ".." segments, also the ones that appear when v is
+// percent-decoded, however often: Gitea decodes once, something before it may
+// decode again. A literal "%2F" in a name stays legal.
+func checkDots(v string) string {
+	switch found, endless := hasSegment(v, isDots); {
+	case found:
+		return "must not hold '.' or '..' as a segment, percent-encoded or not"
+	case endless:
+		return "is percent-encoded too many times"
+	}
+	return ""
+}
+
+// hasSegment reports whether a segment of v, between slashes of either kind and
+// however percent-encoded, is one that bad describes. Endless is set when v is
+// encoded more often than anyone needs.
+func hasSegment(v string, bad func(string) bool) (found, endless bool) {
+	for range maxUnescape {
+		start := 0
+		for i := 0; i <= len(v); i++ {
+			if i < len(v) && v[i] != '/' && v[i] != '\\' {
+				continue
+			}
+			if bad(v[start:i]) {
+				return true, false
+			}
+			start = i + 1
+		}
+		next := unescape(v)
+		if next == v {
+			return false, false
+		}
+		v = next
+	}
+	return false, true
+}
+
+func isDots(seg string) bool { return seg == "." || seg == ".." }
+
+// isGitDir reports whether a checkout could take the segment for .git: NTFS
+// drops trailing dots and spaces and knows it as git~1, HFS+ ignores zero-width
+// characters.
+func isGitDir(seg string) bool {
+	seg = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, seg)
+	seg = strings.TrimRight(seg, ". ")
+	return strings.EqualFold(seg, ".git") || strings.EqualFold(seg, "git~1")
+}
+
+// isName says which path parameters name an account or a repository. Gitea
+// allows no delimiter in these, so a value with one is an attempt to reach
+// another route.
+func isName(wire string) bool {
+	switch wire {
+	case "owner", "repo", "org", "username", "user", "template_owner", "template_repo":
+		return true
+	}
+	return false
+}
+
+// unescape decodes every well-formed %XX of v once and leaves the rest.
+func unescape(v string) string {
+	i := strings.IndexByte(v, '%')
+	if i < 0 {
+		return v
+	}
+	var b strings.Builder
+	b.Grow(len(v))
+	b.WriteString(v[:i])
+	for ; i < len(v); i++ {
+		if v[i] == '%' && i+2 < len(v) {
+			hi, lo := unhex(v[i+1]), unhex(v[i+2])
+			if hi >= 0 && lo >= 0 {
+				b.WriteByte(byte(hi<<4 | lo))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(v[i])
+	}
+	return b.String()
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// escapeInto percent-encodes everything but the unreserved characters of RFC
+// 3986 section 2.3, and "/" when keepSlash holds.
+func escapeInto(b *strings.Builder, v string, keepSlash bool) {
+	for i := 0; i < len(v); i++ {
+		c := v[i]
+		if unreserved(c) || keepSlash && c == '/' {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('%')
+		b.WriteByte(upperHex[c>>4])
+		b.WriteByte(upperHex[c&15])
+	}
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '-' || c == '.' || c == '_' || c == '~'
+}

@@ -1,0 +1,305 @@
+package gitea
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"aegis/proxy"
+)
+
+const (
+	mediaJSON  = "application/json"
+	mediaText  = "text/plain"
+	mediaBytes = "application/octet-stream"
+	mediaForm  = "multipart/form-data"
+)
+
+const (
+	// defaultLimit is the page size when the caller names none. Aegis sends it
+	// although Gitea has the same default: an administrator may set another,
+	// and a page that is read beside others must not depend on that.
+	defaultLimit = 30
+	// defaultTreeLimit is the same for git trees.
+	defaultTreeLimit = 1000
+	// maxQueryValue bounds one query value, maxQuery the whole query, in bytes.
+	maxQueryValue = 16 << 10
+	maxQuery      = 64 << 10
+)
+
+// request is one HTTP request to Gitea, ready to send.
+type request struct {
+	method      string
+	path        string // escaped, below /api/v1
+	query       string
+	body        []byte
+	contentType string
+	accept      string
+	cred        proxy.Credential
+	sudo        string
+	// repeatable permits a second attempt: the request only reads.
+	repeatable bool
+	// page and limit are the paging that was asked for; 0 when none was.
+	page, limit int
+}
+
+// prepare builds the request of a call, or says what is wrong with it before
+// anything has been sent.
+func (c *Client) prepare(call *proxy.Call) (*request, error) {
+	tool := call.Tool
+	if tool == nil || call.Identity == nil {
+		return nil, proxy.NewError(proxy.KindInternal, "the call has no tool or no identity", nil)
+	}
+	if tool.BasicAuthOnly {
+		return nil, proxy.NewError(proxy.KindBasicAuthOnly,
+			"Gitea opens this route to a user name and password only, never to a token; use Gitea's web pages (Settings, Applications)", nil)
+	}
+	if call.Identity.Credential.Authorization() == "" {
+		// Gitea would answer as it does to strangers, and nobody would notice.
+		return nil, proxy.NewError(proxy.KindUnauthorized, "this identity has no Gitea token; sign in again", nil)
+	}
+	req := &request{
+		method:     tool.Method,
+		accept:     acceptOf(tool),
+		cred:       call.Identity.Credential,
+		repeatable: tool.ReadOnly && (tool.Method == http.MethodGet || tool.Method == http.MethodHead),
+	}
+	if err := req.setSudo(call); err != nil {
+		return nil, err
+	}
+	if isRaw(tool) {
+		return req, req.fillRaw(call)
+	}
+	if err := checkNames(tool); err != nil {
+		return nil, err
+	}
+	var err error
+	if req.path, err = buildPath(tool, call.Args); err != nil {
+		return nil, err
+	}
+	if err := req.fillQuery(tool, call.Args); err != nil {
+		return nil, err
+	}
+	return req, c.fillBody(req, tool, call.Args)
+}
+
+// acceptOf returns the Accept header of a tool's request.
+func acceptOf(tool *proxy.Tool) string {
+	if tool.Produces == mediaJSON {
+		return mediaJSON
+	}
+	return "*/*"
+}
+
+// setSudo takes over the login to act as.
+func (r *request) setSudo(call *proxy.Call) error {
+	login := call.Options.Sudo
+	if login == "" {
+		return nil
+	}
+	if !call.Identity.AllowSudo {
+		return proxy.NewError(proxy.KindForbidden, "this identity may not act as another user", nil)
+	}
+	if len(login) > 255 || checkPathValue("username", login) != "" || strings.IndexFunc(login, notASCII) >= 0 {
+		return invalid("sudo", "must be the login of a Gitea user")
+	}
+	r.sudo = login
+	return nil
+}
+
+func notASCII(r rune) bool { return r >= utf8.RuneSelf }
+
+// checkNames refuses tools that would send what Gitea takes for a credential or
+// for an impersonation: it honours these in queries and in form bodies.
+func checkNames(tool *proxy.Tool) error {
+	for i := range tool.Params {
+		p := &tool.Params[i]
+		if p.In != proxy.InBody && p.In != proxy.InPath && isSteering(p.Wire) {
+			return proxy.NewError(proxy.KindInternal, "the tool carries a parameter that Aegis does not send", nil)
+		}
+	}
+	return nil
+}
+
+// isSteering reports whether Gitea reads a query or form field of this name as
+// an impersonation or a credential.
+func isSteering(name string) bool {
+	return strings.EqualFold(name, "sudo") || strings.EqualFold(name, "token") || strings.EqualFold(name, "access_token")
+}
+
+// fillQuery builds the query in the order of the tool's parameters. Empty
+// strings and arrays are not sent. A list is always asked for by page and size
+// together, because some routes of Gitea ignore a size that comes alone.
+func (r *request) fillQuery(tool *proxy.Tool, args proxy.Arguments) error {
+	r.setPaging(tool, args)
+	var b strings.Builder
+	for i := range tool.Params {
+		p := &tool.Params[i]
+		if p.In != proxy.InQuery {
+			continue
+		}
+		v, given := args[p.Name]
+		switch {
+		case p.Wire == "page" && r.page > 0:
+			v, given = json.Number(strconv.Itoa(r.page)), true
+		case p.Wire == limitName(tool.Paging) && r.limit > 0:
+			v, given = json.Number(strconv.Itoa(r.limit)), true
+		}
+		if !given {
+			continue
+		}
+		if err := writeQuery(&b, p, v); err != nil {
+			return err
+		}
+	}
+	return r.setQuery(b.String())
+}
+
+// setQuery takes over a query of bounded length.
+func (r *request) setQuery(query string) error {
+	if len(query) > maxQuery {
+		return proxy.NewError(proxy.KindInvalidArguments, "the arguments that go into the query are too long together; ask for less at a time", nil)
+	}
+	r.query = query
+	return nil
+}
+
+// limitName is the wire name of the page size.
+func limitName(paging proxy.Paging) string {
+	if paging == proxy.PagingPerPage {
+		return "per_page"
+	}
+	return "limit"
+}
+
+// setPaging decides page and size.
+func (r *request) setPaging(tool *proxy.Tool, args proxy.Arguments) {
+	if tool.Paging != proxy.PagingPage && tool.Paging != proxy.PagingPerPage {
+		return
+	}
+	page, pageGiven := pagingArg(tool, args, "page")
+	limit, limitGiven := pagingArg(tool, args, limitName(tool.Paging))
+	r.page, r.limit = max(page, 1), limit
+	if limit > 0 || findParam(tool, proxy.InQuery, limitName(tool.Paging)) == nil {
+		return
+	}
+	r.limit = defaultLimit
+	if tool.Paging == proxy.PagingPerPage {
+		r.limit = defaultTreeLimit
+		if !pageGiven && !limitGiven {
+			// A tree that fits one page is the common case: ask as everyone does.
+			r.page, r.limit = 0, 0
+		}
+	}
+}
+
+// pagingArg reads a paging argument; anything that is no positive number counts
+// as absent, as it does for Gitea.
+func pagingArg(tool *proxy.Tool, args proxy.Arguments, wire string) (n int, given bool) {
+	p := findParam(tool, proxy.InQuery, wire)
+	if p == nil {
+		return 0, false
+	}
+	v, given := args[p.Name]
+	if !given {
+		return 0, false
+	}
+	text, _ := scalar(v)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, true
+	}
+	return n, true
+}
+
+// writeQuery appends one parameter.
+func writeQuery(b *strings.Builder, p *proxy.Param, v any) error {
+	list, isList := v.([]any)
+	if !isList {
+		text, ok := scalar(v)
+		if !ok {
+			return invalid(p.Name, "must be a string, a number, a boolean or a list of these")
+		}
+		return writePair(b, p, text)
+	}
+	texts := make([]string, 0, len(list))
+	for _, item := range list {
+		text, ok := scalar(item)
+		if !ok {
+			return invalid(p.Name, "must be a list of strings, numbers or booleans")
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if !p.Multi {
+		return writePair(b, p, strings.Join(texts, ","))
+	}
+	for _, text := range texts {
+		if err := writePair(b, p, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePair appends "name=value" unless the value is empty.
+func writePair(b *strings.Builder, p *proxy.Param, text string) error {
+	if text == "" {
+		return nil
+	}
+	if rule := checkQueryValue(p.Wire, text); rule != "" {
+		return invalid(p.Name, rule)
+	}
+	if b.Len() > 0 {
+		b.WriteByte('&')
+	}
+	escapeInto(b, p.Wire, false)
+	b.WriteByte('=')
+	escapeInto(b, text, false)
+	return nil
+}
+
+// checkQueryValue returns the rule that a query value breaks. Values that
+// Gitea hands to git as a ref or path obey the rule of paths.
+func checkQueryValue(wire, v string) string {
+	switch {
+	case len(v) > maxQueryValue:
+		return "must have at most 16384 bytes"
+	case !utf8.ValidString(v):
+		return "must be valid UTF-8"
+	case strings.IndexByte(v, 0) >= 0:
+		return "must not hold NUL"
+	}
+	switch wire {
+	case "ref", "sha":
+		return checkRepoPath(v)
+	case "path", "filepath":
+		if rule := checkText(v); rule != "" {
+			return rule
+		}
+		return checkDots(v)
+	}
+	return ""
+}
+
+// scalar returns the text of a string, number or boolean.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}
+
+// invalid is the error of an argument that breaks a rule. The value is never
+// part of it.
+func invalid(name, rule string) error {
+	return proxy.NewError(proxy.KindInvalidArguments, cut(clean(name), 64)+": "+rule, nil)
+}

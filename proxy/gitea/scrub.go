@@ -1,0 +1,215 @@
+package gitea
+
+import (
+	"html"
+	"net/netip"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxMessage bounds Gitea's message in an error, in characters.
+	maxMessage = 500
+	// maxScrub bounds what is searched for things to remove, in bytes.
+	maxScrub = 8 << 10
+)
+
+// What takes the place of what is removed.
+const (
+	goneSecret = "[REDACTED]"
+	goneHost   = "[host]"
+	gonePath   = "[path]"
+)
+
+// The shapes that must not leave in an error message.
+var (
+	secretHeader = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|x-gitea-token|cookie|set-cookie)\b\s*[:=]\s*.*`)
+	secretScheme = regexp.MustCompile(`(?i)\b(bearer|basic|token)(\s+)[A-Za-z0-9._~+/=-]{16,}`)
+	secretPair   = regexp.MustCompile(`(?i)\b([a-z_-]*(?:token|secret|password|passwd|api_?key|sha1)["']?\s*[:=]\s*["']?)[^\s"',;&)\]]{4,}`)
+	secretShape  = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|gt[aor]_[A-Za-z0-9]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`)
+	pemBlock     = regexp.MustCompile(`-----BEGIN [A-Z ]+-----(?:.*?-----END [A-Z ]+-----|.*)`)
+	urlShape     = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]{1,15})://([^\s/?#"'<>)\]]*)`)
+	hostPort     = regexp.MustCompile(`(?i)(?:\[[0-9a-f:.%]+\]|\b(?:[a-z][a-z0-9_.-]*|(?:[0-9]{1,3}\.){3}[0-9]{1,3})):[0-9]{2,5}\b`)
+	ipv4         = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
+	ipv6         = regexp.MustCompile(`(?i)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:%[a-z0-9]+)?`)
+	dottedName   = regexp.MustCompile(`(?i)\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z-]*)\b`)
+	localName    = regexp.MustCompile(`(?i)^localhost$|\.(?:local|localdomain|internal|intranet|lan|corp|home|svc|localhost)$`)
+	unixPath     = regexp.MustCompile(`(^|[\s"'(=:,\[])/(?:app|bin|data|dev|etc|go|home|lib|lib64|media|mnt|opt|private|proc|root|run|sbin|source|src|srv|sys|tmp|usr|var|workspace|Users|Volumes)(?:/[^\s"'():,\]]*)+`)
+	windowsPath  = regexp.MustCompile(`\b[A-Za-z]:\\[^\s"'(),]*`)
+	sourceLine   = regexp.MustCompile(`[A-Za-z0-9_./@-]*\.go:[0-9]+`)
+	internals    = regexp.MustCompile(`(?i)goroutine \d|\.go:\d|runtime error|\bpanic\b|stack ?trace|\b(?:select|insert|update|delete|alter|create|drop)\b.{0,200}\b(?:from|into|set|where|table|values|index)\b|\bsqlite|\bpq: |\bmysql\b|\bxorm\b|\berror 1\d{3}\b|\bno such table\b|dial (?:tcp|udp|unix)|0x[0-9a-f]{8}`)
+	markupBlock  = regexp.MustCompile(`(?is)<(?:script|style)\b.*?(?:</(?:script|style)\s*>|$)|<!--.*?(?:-->|$)`)
+	markupTag    = regexp.MustCompile(`(?s)<[^>]*(?:>|$)`)
+	titleTag     = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
+)
+
+// tellsInternals reports whether a server's message is about its own insides:
+// a stack trace, a statement of SQL, an address that it could not reach.
+func tellsInternals(text string) bool {
+	return internals.MatchString(text[:min(len(text), maxErrorBody)])
+}
+
+// scrubber makes the text of a stranger fit to leave: one line of visible
+// characters, without markup, without anything that looks like a credential, an
+// address inside somebody's network or a path on somebody's disk.
+type scrubber struct {
+	host   string // Gitea's own host, with port
+	secret string // the credential that was shown
+}
+
+// scrub returns at most maxMessage characters of text.
+func (s scrubber) scrub(text string) string {
+	if s.secret != "" {
+		text = strings.ReplaceAll(text, s.secret, goneSecret)
+	}
+	text = clean(prefix(text, maxScrub))
+	if strings.ContainsRune(text, '<') {
+		text = clean(stripMarkup(text))
+	}
+	text = pemBlock.ReplaceAllString(text, goneSecret)
+	text = secretHeader.ReplaceAllString(text, "$1: "+goneSecret)
+	text = secretScheme.ReplaceAllString(text, "$1$2"+goneSecret)
+	text = secretPair.ReplaceAllString(text, "${1}"+goneSecret)
+	text = secretShape.ReplaceAllString(text, goneSecret)
+	text = windowsPath.ReplaceAllString(text, gonePath)
+	text = sourceLine.ReplaceAllString(text, gonePath)
+	text = unixPath.ReplaceAllString(text, "${1}"+gonePath)
+	return cut(s.scrubHosts(text), maxMessage)
+}
+
+// scrubHosts removes addresses: every private one, every name with a port, and
+// Gitea's own. A public name without a port stays: it is what a caller asked a
+// migration or a mirror for.
+func (s scrubber) scrubHosts(text string) string {
+	text = urlShape.ReplaceAllStringFunc(text, func(m string) string {
+		scheme, authority, _ := strings.Cut(m, "://")
+		if _, host, found := strings.Cut(authority, "@"); found {
+			authority = host
+		}
+		if s.isInternal(authority) {
+			authority = goneHost
+		}
+		return scheme + "://" + authority
+	})
+	text = hostPort.ReplaceAllString(text, goneHost)
+	if name, _, _ := strings.Cut(s.host, ":"); len(name) >= 4 {
+		text = replaceFold(text, name, goneHost)
+	}
+	text = ipv4.ReplaceAllStringFunc(text, hidePrivate)
+	text = ipv6.ReplaceAllStringFunc(text, hidePrivate)
+	return dottedName.ReplaceAllStringFunc(text, func(name string) string {
+		if localName.MatchString(name) {
+			return goneHost
+		}
+		return name
+	})
+}
+
+// isInternal reports whether the authority of a URL is nobody else's business.
+func (s scrubber) isInternal(authority string) bool {
+	if strings.EqualFold(authority, s.host) || strings.ContainsAny(authority, ":[") || localName.MatchString(authority) {
+		return true
+	}
+	if _, err := netip.ParseAddr(authority); err == nil {
+		return hidePrivate(authority) == goneHost
+	}
+	return !strings.Contains(authority, ".")
+}
+
+// hidePrivate returns addr, or goneHost when it is an address that only means
+// something inside a network.
+func hidePrivate(addr string) string {
+	ip, err := netip.ParseAddr(strings.TrimSpace(addr))
+	if err != nil {
+		return addr
+	}
+	ip = ip.Unmap()
+	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) // RFC 6598
+	if ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.Is4() && shared.Contains(ip) {
+		return goneHost
+	}
+	return addr
+}
+
+// replaceFold replaces old, which is ASCII, in whatever case.
+func replaceFold(text, old, with string) string {
+	lower := asciiLower(text)
+	old = asciiLower(old)
+	var b strings.Builder
+	for {
+		i := strings.Index(lower, old)
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i])
+		b.WriteString(with)
+		text, lower = text[i+len(old):], lower[i+len(old):]
+	}
+}
+
+// asciiLower lowers A to Z and nothing else, so that offsets stay.
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// pageTitle returns the title of an HTML page, without markup.
+func pageTitle(page string) string {
+	m := titleTag.FindStringSubmatch(prefix(page, maxErrorBody))
+	if m == nil {
+		return ""
+	}
+	return html.UnescapeString(stripMarkup(m[1]))
+}
+
+// stripMarkup removes tags, scripts and comments.
+func stripMarkup(text string) string {
+	return markupTag.ReplaceAllString(markupBlock.ReplaceAllString(text, " "), " ")
+}
+
+// clean makes text one line of valid UTF-8 without control and format
+// characters, runs of white space folded to one space.
+func clean(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	space := false
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			space = true
+			continue
+		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r):
+			continue
+		}
+		if space && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		space = false
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// cut returns at most n characters of text, the last one "…" when some are
+// missing.
+func cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	i := 0
+	for range n - 1 {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+	}
+	return text[:i] + "…"
+}
+
+// prefix returns at most n bytes of text.
+func prefix(text string, n int) string { return text[:min(len(text), n)] }

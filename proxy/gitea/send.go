@@ -1,0 +1,219 @@
+package gitea
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"aegis/proxy"
+)
+
+const (
+	// maxErrorBody bounds what is read of an error's body.
+	maxErrorBody = 64 << 10
+	// maxRetryAfter is the longest wait before the second attempt that a server
+	// may ask for; a longer one is the caller's decision.
+	maxRetryAfter = 5 * time.Second
+	// backoff is the wait before the second attempt when the server names none,
+	// plus up to as much again, so that many callers do not come back at once.
+	backoff = 100 * time.Millisecond
+)
+
+// answer is what came back: the head, and the whole body within its bound.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// exchange sends req, once more when that is safe and may help, and fills in
+// the facts. Errors are [*proxy.Error]; an answer of any status is none.
+func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.Facts) (*answer, error) {
+	began := time.Now()
+	defer func() { facts.Upstream += time.Since(began) }()
+	for first := true; ; first = false {
+		facts.Attempts++
+		facts.BytesOut += int64(len(req.body))
+		ans, err := c.send(ctx, req)
+		if ans != nil {
+			facts.BytesIn += int64(len(ans.body))
+		}
+		if !first || !req.repeatable || !passing(ans, err) || ctx.Err() != nil {
+			return ans, err
+		}
+		if !pause(ctx, ans) {
+			return ans, err
+		}
+	}
+}
+
+// passing reports whether a failure may be gone in a moment: Gitea was not
+// reached, or something before it says that it is not there.
+func passing(ans *answer, err error) bool {
+	if err != nil {
+		var e *proxy.Error
+		return errors.As(err, &e) && e.Kind == proxy.KindUpstreamUnavailable
+	}
+	return unavailable(ans.status)
+}
+
+func unavailable(status int) bool { return status >= 502 && status <= 504 }
+
+// pause waits before the second attempt. It reports false when there shall be
+// none: the server asks for more patience than a call has, or the call ends.
+func pause(ctx context.Context, ans *answer) bool {
+	wait := backoff + rand.N(backoff)
+	if ans != nil {
+		if asked := retryAfter(ans.header); asked > maxRetryAfter {
+			return false
+		} else if asked > 0 {
+			wait = asked
+		}
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// retryAfter reads the Retry-After header (RFC 9110 section 10.2.3), seconds or
+// a date, at most a day; 0 when there is none.
+func retryAfter(h http.Header) time.Duration {
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if v == "" {
+		return 0
+	}
+	if n, err := strconv.ParseUint(v, 10, 32); err == nil {
+		return min(time.Duration(n)*time.Second, 24*time.Hour)
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	return min(max(time.Until(at), 0), 24*time.Hour)
+}
+
+// send makes one attempt. It uses the transport itself, not an http.Client:
+// that one would follow redirects and put the address, and with it arguments,
+// into its errors.
+func (c *Client) send(ctx context.Context, req *request) (*answer, error) {
+	out, err := c.httpRequest(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	// On a reused connection that turns out closed, net/http itself sends a GET
+	// again. A request that may change something gets a connection of its own,
+	// where it never does.
+	transport := c.pooled
+	if !req.repeatable && req.body == nil && (req.method == http.MethodGet || req.method == http.MethodHead) {
+		transport = c.single
+	}
+	resp, err := transport.RoundTrip(out)
+	if err != nil {
+		return nil, transportError(ctx, req, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := c.readBody(resp)
+	if err != nil {
+		var public *proxy.Error
+		if errors.As(err, &public) {
+			return nil, err
+		}
+		return nil, transportError(ctx, req, err)
+	}
+	return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
+}
+
+// httpRequest renders req. Its headers are Aegis's own, every one of them.
+func (c *Client) httpRequest(ctx context.Context, req *request) (*http.Request, error) {
+	u, err := c.url(req)
+	if err != nil {
+		return nil, proxy.NewError(proxy.KindInternal, "the request's path cannot be built", err)
+	}
+	out := (&http.Request{
+		Method: req.method, URL: u, Host: c.host,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"User-Agent": {c.agent}, "Accept": {req.accept}},
+	}).WithContext(ctx)
+	if auth := req.cred.Authorization(); auth != "" {
+		out.Header["Authorization"] = []string{auth}
+	}
+	if req.sudo != "" {
+		out.Header["Sudo"] = []string{req.sudo}
+	}
+	if req.body != nil {
+		out.Header["Content-Type"] = []string{req.contentType}
+		out.ContentLength = int64(len(req.body))
+		out.Body = io.NopCloser(bytes.NewReader(req.body))
+		if len(req.body) == 0 {
+			out.Body = http.NoBody
+		}
+	}
+	return out, nil
+}
+
+// readBody reads the whole body within the bound for its status. What an error
+// has beyond its bound is left unread; a good answer beyond it is refused.
+func (c *Client) readBody(resp *http.Response) ([]byte, error) {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	}
+	if enc := resp.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
+			Public: "the answer is compressed although nobody asked for that; switch compression off in the proxy before Gitea"}
+	}
+	size := resp.ContentLength
+	if resp.Request != nil && resp.Request.Method == http.MethodHead {
+		return nil, nil // the length is that of the body a GET would get
+	}
+	if size > c.maxResponse {
+		return nil, c.overResponse(resp.StatusCode, size)
+	}
+	if size > c.maxBinary && kindOf(mediaType(resp.Header)) == proxy.BodyBinary {
+		return nil, c.overBinary(resp.StatusCode, size)
+	}
+	if size >= 0 {
+		body := make([]byte, size)
+		_, err := io.ReadFull(resp.Body, body)
+		return body, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.maxResponse+1))
+	if err == nil && int64(len(body)) > c.maxResponse {
+		return nil, c.overResponse(resp.StatusCode, -1)
+	}
+	return body, err
+}
+
+// transportError is the error of a request that got no answer. The cause is for
+// the log; it names addresses, but nothing of the request.
+func transportError(ctx context.Context, req *request, cause error) *proxy.Error {
+	var untrusted *tls.CertificateVerificationError
+	unsure := ""
+	if !req.repeatable {
+		unsure = "; it is unknown whether Gitea carried it out: check before you repeat it"
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return proxy.NewError(proxy.KindCancelled, "the call was cancelled"+unsure, cause)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return proxy.NewError(proxy.KindTimeout, "Gitea did not answer in time (gitea.timeout)"+unsure, cause)
+	case errors.As(cause, &untrusted):
+		return proxy.NewError(proxy.KindUpstreamUnavailable,
+			"Gitea's TLS certificate is not trusted; the operator can name its authority in gitea.ca_file", cause)
+	}
+	return proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea cannot be reached, or broke off its answer; try again later"+unsure, cause)
+}

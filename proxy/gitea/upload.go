@@ -1,0 +1,129 @@
+package gitea
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"mime/multipart"
+	"net/textproto"
+	"strings"
+
+	"aegis/proxy"
+)
+
+// fillForm builds a multipart form, or the bare file where the tool consumes
+// bytes.
+func (c *Client) fillForm(r *request, tool *proxy.Tool, args proxy.Arguments) error {
+	var buf bytes.Buffer
+	form := multipart.NewWriter(&buf)
+	for i := range tool.Params {
+		p := &tool.Params[i]
+		v, given := args[p.Name]
+		if !given || p.In != proxy.InForm && p.In != proxy.InFile {
+			continue
+		}
+		text, ok := scalar(v)
+		if !ok {
+			return invalid(p.Name, "must be a string")
+		}
+		if p.In == proxy.InForm {
+			if err := form.WriteField(p.Wire, text); err != nil {
+				return proxy.NewError(proxy.KindInternal, "the form cannot be built", err)
+			}
+			continue
+		}
+		data, err := c.decodeFile(p.Name, text)
+		if err != nil {
+			return err
+		}
+		if tool.Consumes == mediaBytes {
+			r.body, r.contentType = data, mediaBytes
+			return nil
+		}
+		if err := writeFile(form, p.Wire, fileName(tool, args), data); err != nil {
+			return proxy.NewError(proxy.KindInternal, "the form cannot be built", err)
+		}
+	}
+	if err := form.Close(); err != nil {
+		return proxy.NewError(proxy.KindInternal, "the form cannot be built", err)
+	}
+	r.body, r.contentType = buf.Bytes(), form.FormDataContentType()
+	return nil
+}
+
+// writeFile appends one file to a form.
+func writeFile(form *multipart.Writer, field, name string, data []byte) error {
+	head := textproto.MIMEHeader{}
+	head.Set("Content-Disposition", multipart.FileContentDisposition(field, name))
+	head.Set("Content-Type", mediaBytes)
+	part, err := form.CreatePart(head)
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(data)
+	return err
+}
+
+// fileName is the name of an upload: the name argument's last segment, as Gitea
+// decides by its extension what it accepts.
+func fileName(tool *proxy.Tool, args proxy.Arguments) string {
+	const fallback = "attachment"
+	p := findParam(tool, proxy.InQuery, "name")
+	if p == nil {
+		return fallback
+	}
+	name, _ := args[p.Name].(string)
+	name = clean(name[strings.LastIndexAny(name, "/\\")+1:])
+	if name == "" {
+		return fallback
+	}
+	return cut(name, 255)
+}
+
+// decodeFile decodes an uploaded file after its size has been found to fit.
+func (c *Client) decodeFile(name, text string) ([]byte, error) {
+	if err := c.checkBase64(name, text); err != nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, invalid(name, notBase64)
+	}
+	return data, nil
+}
+
+// notBase64 is the rule for files in arguments.
+const notBase64 = "must be base64 (RFC 4648 section 4, with padding)"
+
+// checkBase64 bounds the decoded size of base64 without decoding it, and
+// refuses plain text that was given where base64 is due.
+func (c *Client) checkBase64(name, text string) error {
+	var digits, pads int64
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case b == '=':
+			pads++
+		case b == '\n' || b == '\r':
+		case unreserved(b) && b != '-' && b != '_' && b != '.' && b != '~' || b == '+' || b == '/':
+			if pads > 0 {
+				return invalid(name, notBase64)
+			}
+			digits++
+		default:
+			return invalid(name, notBase64)
+		}
+	}
+	if (digits+pads)%4 != 0 || pads > 2 {
+		return invalid(name, notBase64)
+	}
+	if size := digits * 3 / 4; size > c.maxBinary {
+		return tooLarge(name, size, c.maxBinary)
+	}
+	return nil
+}
+
+// tooLarge is the error of a file over the bound.
+func tooLarge(name string, size, bound int64) error {
+	return proxy.NewError(proxy.KindPayloadTooLarge, fmt.Sprintf(
+		"%s: the file has %d bytes, the bound is %d bytes (results.max_binary_bytes)", name, size, bound), nil)
+}

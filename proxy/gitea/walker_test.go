@@ -1,0 +1,145 @@
+package gitea_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"aegis/proxy"
+	"aegis/proxy/catalog"
+	"aegis/proxy/gitea"
+	"aegis/spec"
+)
+
+// builtin returns the built-in tools by operation.
+func builtin(t testing.TB) map[string]*proxy.Tool {
+	t.Helper()
+	cat, err := spec.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := catalog.Load(cat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := map[string]*proxy.Tool{}
+	for _, tool := range set.Tools() {
+		tools[tool.OperationID] = tool
+	}
+	return tools
+}
+
+// walker runs the steps of a walk.
+type walker struct {
+	*testing.T
+	client      *gitea.Client
+	tools       map[string]*proxy.Tool
+	identity    *proxy.Identity
+	owner, repo string
+}
+
+type object = map[string]any
+
+// try runs one operation with the repository's arguments filled in.
+func (w *walker) try(operation string, args object) (*proxy.Result, error) {
+	w.Helper()
+	tool := w.tools[operation]
+	if tool == nil {
+		w.Fatalf("the catalog has no %s", operation)
+	}
+	full := object{}
+	for i := range tool.Params {
+		switch p := &tool.Params[i]; {
+		case p.In == proxy.InPath && p.Wire == "owner":
+			full[p.Name] = w.owner
+		case p.In == proxy.InPath && p.Wire == "repo":
+			full[p.Name] = w.repo
+		}
+	}
+	for name, v := range args {
+		full[name] = v
+	}
+	text, err := json.Marshal(full)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var decoded proxy.Arguments
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	if err := dec.Decode(&decoded); err != nil {
+		w.Fatal(err)
+	}
+	return w.client.Handle(context.Background(), &proxy.Call{Tool: tool, Args: decoded, Identity: w.identity})
+}
+
+// step is try for what has to succeed with this status.
+func (w *walker) step(operation string, status int, args object) *proxy.Result {
+	w.Helper()
+	res, err := w.try(operation, args)
+	if err != nil {
+		w.Fatalf("%s: %v", operation, err)
+	}
+	if res.Status != status {
+		w.Fatalf("%s: status %d, want %d: %.300s", operation, res.Status, status, res.Body)
+	}
+	w.Logf("%-28s %d %s %s", w.tools[operation].Name, res.Status, res.Method, res.Path)
+	return res
+}
+
+// refused is try for what has to fail with this kind.
+func (w *walker) refused(operation string, kind proxy.Kind, args object) *proxy.Error {
+	w.Helper()
+	res, err := w.try(operation, args)
+	if err == nil {
+		w.Fatalf("%s: status %d, want %s", operation, res.Status, kind)
+	}
+	e := proxy.AsError(err)
+	if e.Kind != kind {
+		w.Fatalf("%s: %v, want %s", operation, err, kind)
+	}
+	w.Logf("%-28s %d %s: %s", w.tools[operation].Name, e.Status, e.Kind, e.Public)
+	return e
+}
+
+// decode returns the body of a step as T.
+func decode[T any](w *walker, res *proxy.Result) T {
+	w.Helper()
+	var v T
+	if res.Kind != proxy.BodyJSON {
+		w.Fatalf("%s %s: no JSON but kind %d", res.Method, res.Path, res.Kind)
+	}
+	if err := json.Unmarshal(res.Body, &v); err != nil {
+		w.Fatal(err)
+	}
+	return v
+}
+
+// bodyName returns the argument that is sent as this body property.
+func (w *walker) bodyName(operation, wire string) string {
+	for _, p := range w.tools[operation].Params {
+		if p.In == proxy.InBody && p.Wire == wire {
+			return p.Name
+		}
+	}
+	w.Fatalf("%s has no body property %s", operation, wire)
+	return ""
+}
+
+// eventually waits until the server has caught up with its own repository.
+func (w *walker) eventually(operation string, args object) *proxy.Result {
+	w.Helper()
+	var last error
+	for range 40 {
+		res, err := w.try(operation, args)
+		if err == nil {
+			w.Logf("%-28s %d %s %s", w.tools[operation].Name, res.Status, res.Method, res.Path)
+			return res
+		}
+		last = err
+		time.Sleep(100 * time.Millisecond)
+	}
+	w.Fatalf("%s: %v", operation, last)
+	return nil
+}
