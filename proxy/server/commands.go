@@ -1,0 +1,63 @@
+package server
+
+import (
+	"fmt"
+
+	"aegis/config"
+	"aegis/proxy/mask"
+	"aegis/spec"
+	"aegis/spec/build"
+)
+
+// BuildCatalog makes a catalog file of the Swagger 2.0 description of a Gitea or
+// Forgejo server, and a report of what differs from the built-in catalog.
+func BuildCatalog(swagger []byte) ([]byte, fmt.Stringer, error) {
+	builtin, err := spec.Builtin()
+	if err != nil {
+		return nil, nil, fmt.Errorf("built-in catalog: %w", err)
+	}
+	cat, report, err := build.FromSwagger(swagger, build.Options{Inputs: spec.Inputs(), Baseline: builtin})
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := build.Encode(cat)
+	return text, report, err
+}
+
+// newMask returns the masking engine of a configuration, which knows every
+// secret in it.
+func newMask(cfg *config.Config) (*mask.Engine, error) {
+	var known []string
+	for _, t := range cfg.Auth.Tokens {
+		known = append(known, t.Token.Reveal(), t.GiteaToken.Reveal())
+	}
+	if !cfg.Server.CursorKey.IsZero() {
+		known = append(known, cfg.Server.CursorKey.Reveal())
+	}
+	for _, s := range cfg.Masking.ExtraSecrets {
+		known = append(known, s.Reveal())
+	}
+	return mask.New(cfg.Masking, known)
+}
+
+// Masker masks texts as results are masked.
+type Masker struct{ engine *mask.Engine }
+
+// NewMasker returns the masker of a configuration.
+func NewMasker(cfg *config.Config) (*Masker, error) {
+	engine, err := newMask(cfg)
+	return &Masker{engine}, err
+}
+
+// Mask returns text, JSON or plain, without secrets, and the hits by rule.
+func (m *Masker) Mask(text []byte) ([]byte, map[string]int) { return m.engine.Bytes(text) }
+
+// APIVersion names the API that the built-in catalog was made of, such as
+// "Gitea API 28.1.0".
+func APIVersion() (string, error) {
+	cat, err := spec.Builtin()
+	if err != nil {
+		return "", fmt.Errorf("built-in catalog: %w", err)
+	}
+	return cat.Source, nil
+}

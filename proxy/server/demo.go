@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy/gitea/giteatest"
+)
+
+// DemoLogin is the demo's user, and DemoAdmin its site administrator.
+const (
+	DemoLogin = "alice"
+	DemoAdmin = "root1"
+)
+
+// Demo is an embedded Gitea double, served on a loopback port of its own, so
+// that calls take the same way as to a real one. Its world is in memory and ends
+// with the process.
+type Demo struct {
+	double *giteatest.Server
+	http   *http.Server
+	ln     net.Listener
+}
+
+// StartDemo starts the double on a free loopback port.
+func StartDemo() (*Demo, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("demo upstream: %w", err)
+	}
+	d := &Demo{double: giteatest.New(giteatest.Options{}), ln: ln}
+	d.http = &http.Server{Handler: d.double, ReadHeaderTimeout: readHeaderTimeout}
+	go func() { _ = d.http.Serve(ln) }() // ends with Close; its error is ErrServerClosed
+	return d, nil
+}
+
+// URL returns the double's address.
+func (d *Demo) URL() *config.URL {
+	return &config.URL{URL: url.URL{Scheme: "http", Host: d.ln.Addr().String()}}
+}
+
+// Close stops the double.
+func (d *Demo) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if d.http.Shutdown(ctx) != nil {
+		_ = d.http.Close() // whatever is still open belongs to this process
+	}
+}
+
+// Token returns a configured identity of the demo's user with the given bearer
+// token, or a fresh random one when it is "".
+func (d *Demo) Token(bearer string) (config.Token, error) {
+	if bearer == "" {
+		b := make([]byte, 24)
+		if _, err := rand.Read(b); err != nil {
+			return config.Token{}, fmt.Errorf("demo token: %w", err)
+		}
+		bearer = hex.EncodeToString(b)
+	}
+	return config.Token{Name: "demo", Token: config.NewSecret(bearer), GiteaToken: config.NewSecret(d.double.Token(DemoLogin))}, nil
+}
+
+// Adopt makes the Gitea tokens of a configuration valid in the double: as its
+// user, or as its administrator where the configuration allows sudo.
+func (d *Demo) Adopt(tokens []config.Token) {
+	for _, t := range tokens {
+		login := DemoLogin
+		if t.AllowSudo {
+			login = DemoAdmin
+		}
+		d.double.SetToken(login, t.GiteaToken.Reveal())
+	}
+}

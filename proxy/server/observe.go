@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aegis/proxy"
+)
+
+// observe is the outermost stage: it turns a panic into an internal error and
+// writes one log line for every call, whatever became of it. The line has names
+// and numbers, never an argument's value.
+func observe(log zerolog.Logger) proxy.Stage {
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (res *proxy.Result, err error) {
+			began := time.Now()
+			defer func() {
+				if p := recover(); p != nil {
+					// The value of a panic may hold anything; its type is enough to
+					// find the place together with the stack in a debugger build.
+					res, err = nil, &proxy.Error{Kind: proxy.KindInternal, Public: internalMessage, Err: fmt.Errorf("panic of type %T", p)}
+					log.Error().Str("request_id", c.RequestID).Bytes("stack", stackOf()).Msg("panic in a call")
+				}
+				logCall(log, c, res, err, time.Since(began))
+			}()
+			return next.Handle(ctx, c)
+		})
+	}
+}
+
+const internalMessage = "internal error; the request id names it in the server's log"
+
+func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, took time.Duration) {
+	ev := log.Info()
+	kind, status := "ok", 0
+	if err != nil {
+		e := proxy.AsError(err)
+		kind, status = string(e.Kind), e.Status
+		ev = log.Warn()
+		if e.Kind == proxy.KindInternal {
+			ev = log.Error()
+		}
+		ev.Str("reason", e.Public)
+		if e.Err != nil {
+			ev.Str("cause", clip(e.Err.Error(), 500))
+		}
+	} else if res != nil {
+		status = res.Status
+	}
+	tool := ""
+	if c.Tool != nil { // an unknown name is the client's text and stays out
+		tool = c.Tool.Name
+	}
+	ev.Str("request_id", c.RequestID).Str("login", c.Identity.Login).Str("token", c.Identity.TokenName).
+		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).Int("status", status).
+		Dur("took", took).Dur("upstream", c.Facts.Upstream).Int("attempts", c.Facts.Attempts).
+		Int64("bytes_in", c.Facts.BytesIn).Int64("bytes_out", c.Facts.BytesOut).Msg("call")
+}
+
+// clip bounds a text for the log.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "…"
+}
