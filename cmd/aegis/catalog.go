@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aegis/proxy/server"
+)
+
+const (
+	maxDescription = 32 << 20 // bytes of an API description; Gitea's has about 1 MB
+	fetchTimeout   = time.Minute
+)
+
+func newCatalog() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "catalog",
+		Short: "Work with tool catalogs",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCatalogBuild())
+	return cmd
+}
+
+func newCatalogBuild() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "Make a catalog from another server's API description",
+		Long: `Reads the Swagger 2.0 description of a Gitea or Forgejo server, a file or an
+http(s) address such as https://git.example.org/swagger.v1.json, and writes a
+catalog that gitea.catalog in the configuration uses. Operations that Aegis knows
+keep their names and words; others get a name made of their route and the
+description's own words.
+
+What was left out, and what differs from the built-in catalog, is reported on
+standard error.`,
+		Example: "  aegis catalog build --from https://git.example.org/swagger.v1.json -o catalog.json",
+		Args:    cobra.NoArgs,
+	}
+	from := cmd.Flags().String("from", "", "`FILE` or URL of the API description")
+	out := cmd.Flags().StringP("output", "o", "", "`FILE` to write; it is replaced when it exists")
+	for _, name := range []string{"from", "output"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			return cmd // a flag defined two lines above is there
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		data, err := readDescription(cmd.Context(), *from)
+		if err != nil {
+			return failed(err)
+		}
+		text, report, err := server.BuildCatalog(data)
+		if err != nil {
+			return failed(fmt.Errorf("%s: %w", *from, err))
+		}
+		if err := writeFile(*out, text); err != nil {
+			return failed(err)
+		}
+		_, err = fmt.Fprint(cmd.ErrOrStderr(), report)
+		return failed(err)
+	}
+	return cmd
+}
+
+// readDescription reads a file, or fetches an address. The environment's proxy
+// variables apply: this is an operator's command, not a call.
+func readDescription(ctx context.Context, from string) ([]byte, error) {
+	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+		f, err := os.Open(from)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return readBounded(f)
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s; is that the address of the API description (/swagger.v1.json)?", from, res.Status)
+	}
+	return readBounded(res.Body)
+}
+
+func readBounded(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxDescription+1))
+	if err == nil && len(data) > maxDescription {
+		err = fmt.Errorf("the API description is larger than %d MiB", maxDescription>>20)
+	}
+	return data, err
+}
+
+// writeFile replaces a file as a whole, so that a reader never sees half of it.
+func writeFile(name string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".aegis-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name()) // the error that counts is the first one
+	}
+	return err
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+)
+
+func newConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Help with the configuration file",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the configuration file",
+		Long: `Prints the JSON Schema of aegis.yaml, for editors that check and complete YAML.
+Save it and point to it in the first line of the file:
+
+  # yaml-language-server: $schema=./aegis.schema.json`,
+		Example: "  aegis config schema > aegis.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(config.Schema())
+			return failed(err)
+		},
+	})
+	return cmd
+}

@@ -1,0 +1,143 @@
+// Command aegis is an MCP gateway for Gitea: it serves Gitea's REST API to AI
+// agents as MCP tools. "aegis --help" lists what it does; every sub-command has
+// a help of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+	"aegis/proxy/server"
+)
+
+// version is set by the release build (-ldflags "-X main.version=1.2.3"); a
+// plain go build takes it from the module's version control.
+var version string
+
+// Exit codes of every sub-command.
+const (
+	exitOK     = 0
+	exitFailed = 1 // it was asked for the right thing and could not do it
+	exitUsage  = 2 // the command line or the configuration is wrong
+)
+
+func main() {
+	// The first signal ends politely; stop() gives the second its usual,
+	// immediate effect.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole program: it returns the exit code and touches nothing
+// process-wide.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var problems config.Problems
+	if errors.As(err, &problems) {
+		fmt.Fprintln(stderr, problems.Error())
+		return exitUsage
+	}
+	var failed *failure
+	if errors.As(err, &failed) {
+		fmt.Fprintln(stderr, "aegis:", err)
+		return failed.code
+	}
+	// What is left are cobra's own complaints about the command line.
+	fmt.Fprintln(stderr, "aegis:", err)
+	fmt.Fprintln(stderr, `Try "aegis --help".`)
+	return exitUsage
+}
+
+// failure is an error with its exit code.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{exitFailed, err}
+}
+
+func misused(err error) error { return &failure{exitUsage, err} }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "aegis",
+		Short:         "An MCP gateway for Gitea",
+		Long:          rootHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newVersion())
+	return root
+}
+
+const rootHelp = `Aegis stands next to a Gitea and serves its whole REST API to AI agents as MCP
+tools over HTTP. One YAML file says who may call, which tools they see and what
+results may hold.
+
+Try it without a Gitea:    aegis demo
+Check a configuration:     aegis check -c aegis.yaml
+Serve:                     aegis serve -c aegis.yaml
+
+Without -c, ./aegis.yaml is used, then /etc/aegis/aegis.yaml. Every command
+exits with 0 when it did its work, 1 when it failed, and 2 when the command
+line or the configuration is wrong.`
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long:  "Prints the version of this program, of Go, and of the Gitea API it was built for.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return failed(printVersion(cmd.OutOrStdout()))
+		},
+	}
+}
+
+// buildVersion is the release version, or what version control says.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+func printVersion(w io.Writer) error {
+	api, err := server.APIVersion()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "aegis %s\n%s\n%s\n", buildVersion(), runtime.Version(), api)
+	return err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+	"aegis/proxy/server"
+)
+
+// maxMaskInput bounds one input of "aegis mask", which is read whole.
+const maxMaskInput = 1 << 30
+
+func newMask() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mask [FILE...]",
+		Short: "Show what masking does to a text",
+		Long: `Reads files, or standard input when none is named, and writes the masked text to
+standard output and the hits by rule to standard error. JSON is recognised and
+rewritten as results are. The rules are those of the configuration, or the
+built-in ones when there is none, so that a rule can be tried before it is used.
+
+--report prints only the hits, on standard output.`,
+		Example: "  aegis mask < build.log\n  aegis mask --report -c aegis.yaml *.json",
+	}
+	file := configFlag(cmd)
+	report := cmd.Flags().Bool("report", false, "print only how often each rule matched")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg := config.Default()
+		if name, err := findConfig(*file); err == nil {
+			if cfg, err = loadConfig(name); err != nil {
+				return err
+			}
+		}
+		masker, err := server.NewMasker(cfg)
+		if err != nil {
+			return misused(err)
+		}
+		return failed(maskAll(cmd, masker, args, *report))
+	}
+	return cmd
+}
+
+func maskAll(cmd *cobra.Command, masker *server.Masker, files []string, report bool) error {
+	total := map[string]int{}
+	one := func(r io.Reader) error {
+		data, err := io.ReadAll(io.LimitReader(r, maxMaskInput+1))
+		if err != nil {
+			return err
+		}
+		if len(data) > maxMaskInput {
+			return fmt.Errorf("an input is larger than %d MiB; mask it in parts", maxMaskInput>>20)
+		}
+		out, hits := masker.Mask(data)
+		for rule, n := range hits {
+			total[rule] += n
+		}
+		if !report {
+			_, err = cmd.OutOrStdout().Write(out)
+		}
+		return err
+	}
+	if len(files) == 0 {
+		if err := one(cmd.InOrStdin()); err != nil {
+			return err
+		}
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = one(f)
+		_ = f.Close() // it was only read
+		if err != nil {
+			return err
+		}
+	}
+	w := cmd.ErrOrStderr()
+	if report {
+		w = cmd.OutOrStdout()
+	}
+	return printHits(w, total)
+}
+
+func printHits(w io.Writer, hits map[string]int) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, rule := range slices.Sorted(maps.Keys(hits)) {
+		fmt.Fprintf(tw, "%s\t%d\n", rule, hits[rule])
+	}
+	if len(hits) == 0 {
+		fmt.Fprintln(tw, "no hits")
+	}
+	return tw.Flush()
+}

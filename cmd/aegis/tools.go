@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+	"aegis/proxy/server"
+)
+
+func newTools() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List the tools that clients see",
+		Long: `Lists what MCP clients of this configuration see, sorted by name. Gitea is not
+asked. Without any configuration file the defaults apply: every tool.
+
+--json prints one JSON array with everything known of each tool. --cost prints
+how much of a model's context the list takes.`,
+		Example: "  aegis tools\n  aegis tools -c aegis.yaml --json\n  aegis tools --cost",
+		Args:    cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
+	cost := cmd.Flags().Bool("cost", false, "print bytes and estimated tokens per domain and in all")
+	cmd.MarkFlagsMutuallyExclusive("json", "cost")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		srv, err := toolServer(*file, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		defer srv.Close()
+		switch out := cmd.OutOrStdout(); {
+		case *asJSON:
+			return failed(printToolsJSON(out, srv))
+		case *cost:
+			return failed(printCost(out, srv))
+		default:
+			return failed(printTools(out, srv))
+		}
+	}
+	return cmd
+}
+
+// toolServer builds the server of a configuration, or of the defaults when no
+// file is named and none is in the usual places: the tools need neither a Gitea
+// nor a token.
+func toolServer(named string, stderr io.Writer) (*server.Server, error) {
+	var cfg *config.Config
+	file, err := findConfig(named)
+	if err == nil {
+		if cfg, err = loadConfig(file); err != nil {
+			return nil, err
+		}
+	} else {
+		cfg = config.Default()
+		cfg.Gitea.URL = &config.URL{}
+		if err := cfg.Gitea.URL.UnmarshalText([]byte("http://127.0.0.1:3000")); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Log.Level = "warn"
+	log, err := newLog(cfg.Log, stderr)
+	if err != nil {
+		return nil, err
+	}
+	return newServer(cfg, log)
+}
+
+func printTools(w io.Writer, srv *server.Server) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "TOOL\tRISK\tMETHOD\tPATH\tTITLE")
+	for _, t := range srv.Tools() {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Risk, t.Method, t.Path, t.Title)
+	}
+	return tw.Flush()
+}
+
+// toolJSON is a tool as "aegis tools --json" prints it; the field names are an
+// interface.
+type toolJSON struct {
+	Name          string          `json:"name"`
+	CanonicalName string          `json:"canonical_name"`
+	Version       string          `json:"version"`
+	Domain        string          `json:"domain"`
+	Title         string          `json:"title"`
+	Description   string          `json:"description"`
+	OperationID   string          `json:"operation_id"`
+	Method        string          `json:"method"`
+	Path          string          `json:"path"`
+	Risk          string          `json:"risk"`
+	Scopes        []string        `json:"scopes"`
+	ReadOnly      bool            `json:"read_only"`
+	Destructive   bool            `json:"destructive"`
+	Idempotent    bool            `json:"idempotent"`
+	OpenWorld     bool            `json:"open_world"`
+	Paginated     bool            `json:"paginated"`
+	Paging        string          `json:"paging"`
+	Credentials   bool            `json:"credential_issuing"`
+	BasicAuthOnly bool            `json:"basic_auth_only"`
+	Deprecated    bool            `json:"deprecated"`
+	ReplacedBy    string          `json:"replaced_by"`
+	InputSchema   json.RawMessage `json:"input_schema"`
+}
+
+func printToolsJSON(w io.Writer, srv *server.Server) error {
+	list := []toolJSON{}
+	for _, t := range srv.Tools() {
+		scopes := t.Scopes
+		if scopes == nil {
+			scopes = []string{}
+		}
+		list = append(list, toolJSON{
+			Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
+			OperationID: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String(), Scopes: scopes,
+			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
+			Paginated: t.Paging == "page" || t.Paging == "per_page", Paging: string(t.Paging), Credentials: t.CredentialIssuing,
+			BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy, InputSchema: t.InputSchema,
+		})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(list)
+}
+
+// What many clients bear; see the warning at the start of serve.
+const manyTools = 128
+
+func printCost(w io.Writer, srv *server.Server) error {
+	costs := srv.Selection().Cost()
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "domain\ttools\tbytes\ttokens\ttokens/tool\t")
+	for _, d := range slices.Sorted(maps.Keys(costs.Domains)) {
+		c := costs.Domains[d]
+		printCostLine(tw, d, c.Tools, c.Bytes, c.Tokens)
+	}
+	printCostLine(tw, "total", costs.Total.Tools, costs.Total.Bytes, costs.Total.Tokens)
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	longest := ""
+	for _, t := range srv.Tools() {
+		if len(t.Name) > len(longest) {
+			longest = t.Name
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nTokens are estimated for current models. The longest name is %s (%d characters);\nclients that prefix names with the server's cut at 60 to 64.\n", longest, len(longest))
+	if costs.Total.Tools > manyTools {
+		fmt.Fprintf(w, "warning: some clients stop at %d tools; use tools.mode: search, or toolsets.\n", manyTools)
+	}
+	return err
+}
+
+func printCostLine(w io.Writer, name string, tools, bytes, tokens int) {
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t\n", name, tools, bytes, tokens, tokens/max(tools, 1))
+}
