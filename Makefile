@@ -1,0 +1,52 @@
+# What the project does to itself. Everything but conformance needs Go alone.
+
+GO ?= go
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+VERSION ?=
+
+.PHONY: build test race bench lint vuln generate drift conformance fuzz
+
+build:
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/aegis ./cmd/aegis
+
+test:
+	$(GO) test ./...
+
+# The same tests under the race detector, which needs a C compiler.
+race:
+	$(GO) test -race -count=1 ./...
+
+# Benchmarks side by side: Gitea alone, a plain reverse proxy, and Aegis.
+bench:
+	$(GO) run ./bench
+
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+# Known vulnerabilities of the dependencies; asks a database on the internet.
+vuln:
+	$(GO) run $(GOVULNCHECK) ./...
+
+generate:
+	$(GO) generate ./...
+
+# Generated files must be what their generators make.
+drift: generate
+	git diff --exit-code -- spec docs config
+
+# The official MCP conformance suite; needs npm, and brings its own Node.js.
+conformance:
+	npm --prefix conformance ci
+	$(GO) run ./conformance
+
+# A short run of every fuzz target.
+FUZZTIME ?= 10s
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
