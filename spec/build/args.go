@@ -1,0 +1,261 @@
+package build
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"aegis/spec"
+)
+
+// arg is an argument on its way to a [spec.Param].
+type arg struct {
+	name, wire, in            string
+	required, multi, wildcard bool
+	node                      *Node
+	fix                       argFix
+	doc                       argDoc
+	nested                    map[string]argDoc
+	encode                    string            // "base64" for the plain-text twin
+	base64                    bool              // has such a twin
+	twins                     map[string]string // nested ones
+}
+
+var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
+
+// args lists an operation's arguments: path parameters in template order, then
+// the required ones, then the rest with paging last. The error says why the
+// operation cannot be a tool.
+func (b *builder) args(op *FactOperation) ([]arg, error) {
+	list, err := b.pathArgs(op)
+	if err != nil {
+		return nil, err
+	}
+	var rest []arg
+	for i := range op.Params {
+		p := &op.Params[i]
+		switch p.In {
+		case "query":
+			if spec.Steers(p.Name) {
+				b.report.note(op.Method, op.Path, "the query parameter "+quote(p.Name)+" is left out: it steers authentication")
+				continue
+			}
+			rest = append(rest, arg{wire: p.Name, in: "query", required: p.Required, multi: p.Multi, node: p.Schema})
+		case "formData":
+			rest = append(rest, formArg(p))
+		case "body":
+			rest = append(rest, b.bodyArgs(p)...)
+		}
+	}
+	rest = b.addTwins(op, rest)
+	list = append(list, rest...)
+	if err := b.nameArgs(op, list); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list[len(list)-len(rest):], func(x, y arg) int { return rankArg(&x) - rankArg(&y) })
+	return list, nil
+}
+
+// rankArg orders arguments behind the path: required, optional, paging.
+func rankArg(a *arg) int {
+	switch {
+	case a.required:
+		return 0
+	case a.in == "query" && (a.wire == "page" || a.wire == "limit" || a.wire == "per_page"):
+		return 2
+	}
+	return 1
+}
+
+func (b *builder) pathArgs(op *FactOperation) ([]arg, error) {
+	var list []arg
+	for _, m := range placeholder.FindAllStringSubmatch(op.Path, -1) {
+		name := m[1]
+		if slices.ContainsFunc(list, func(a arg) bool { return a.wire == name }) {
+			return nil, fmt.Errorf("its path has {%s} twice", clean(name, 60))
+		}
+		a := arg{wire: name, in: "path", required: true, node: &Node{Type: "string"}}
+		i := slices.IndexFunc(op.Params, func(p FactParam) bool { return p.In == "path" && p.Name == name })
+		if i >= 0 {
+			a.node = op.Params[i].Schema
+		} else {
+			b.report.note(op.Method, op.Path, "{"+clean(name, 60)+"} has no parameter; taken as a string")
+		}
+		a.wildcard = b.wildcard(op.Path, name)
+		c := b.in.corrections.Numbers
+		if slices.Contains(c.Params, name) && !slices.Contains(c.Except, op.ID) {
+			a.node = &Node{Type: "integer", Description: a.node.Description}
+		}
+		if a.node.Type != "integer" && a.node.Type != "string" {
+			a.node = &Node{Type: "string", Description: a.node.Description}
+		}
+		list = append(list, a)
+	}
+	for _, p := range op.Params {
+		if p.In == "path" && !strings.Contains(op.Path, "{"+p.Name+"}") {
+			b.report.note(op.Method, op.Path, "the path parameter "+quote(clean(p.Name, 60))+" is not in the path; left out")
+		}
+	}
+	return list, nil
+}
+
+func (b *builder) wildcard(path, param string) bool {
+	for _, w := range b.in.corrections.Wildcards {
+		if w.Path == path && slices.Contains(w.Params, param) {
+			return true
+		}
+	}
+	return false
+}
+
+func formArg(p *FactParam) arg {
+	a := arg{wire: p.Name, in: "form", required: p.Required, node: p.Schema}
+	if p.Schema.Type == "file" {
+		// A tool that uploads a file without one makes no sense, whatever the
+		// description says.
+		a.in, a.required = "file", true
+	}
+	return a
+}
+
+// bodyArgs flattens an object body; any other body is one argument.
+func (b *builder) bodyArgs(p *FactParam) []arg {
+	n := b.resolve(p.Schema)
+	if len(n.Properties) == 0 || n.Map != nil || n.Type != "" && n.Type != "object" {
+		return []arg{{name: "body", wire: p.Name, in: "whole", required: p.Required, node: p.Schema}}
+	}
+	var list []arg
+	for _, name := range sortedKeys(n.Properties) {
+		prop := n.Properties[name]
+		list = append(list, arg{wire: name, in: "body", required: slices.Contains(n.Required, name), node: prop})
+	}
+	return list
+}
+
+// addTwins puts beside each argument that takes base64 one that takes text:
+// models write text well and base64 badly.
+func (b *builder) addTwins(op *FactOperation, list []arg) []arg {
+	c := b.in.corrections.Operations[op.ID]
+	for _, key := range sortedKeys(c.Text) {
+		parent, rest, nested := strings.Cut(key, ".")
+		i := slices.IndexFunc(list, func(a arg) bool { return a.wire == parent && a.in == "body" })
+		switch {
+		case i < 0:
+			b.report.note(op.Method, op.Path, "it has no "+key+" to send as text")
+		case nested:
+			if list[i].twins == nil {
+				list[i].twins = map[string]string{}
+			}
+			list[i].twins[rest] = c.Text[key]
+		default:
+			list[i].base64, list[i].required = true, false
+			list = slices.Insert(list, i+1, arg{name: c.Text[key], wire: parent, in: "body", node: list[i].node, encode: "base64"})
+		}
+	}
+	return list
+}
+
+// resolve follows references at the top of a schema.
+func (b *builder) resolve(n *Node) *Node {
+	for i := 0; n != nil && n.Ref != "" && i < 50; i++ {
+		n = b.facts.Definitions[n.Ref]
+	}
+	if n == nil || n.Ref != "" {
+		return &Node{}
+	}
+	return n
+}
+
+// nameArgs gives every argument its name, its correction and its words.
+func (b *builder) nameArgs(op *FactOperation, list []arg) error {
+	c, doc := b.in.corrections.Operations[op.ID], b.in.docs[op.ID]
+	taken := map[string]bool{}
+	for i := range list {
+		a := &list[i]
+		name := a.name
+		if name == "" {
+			name = argName(a.wire)
+		}
+		if to := c.Rename[a.in+"."+a.wire]; to != "" {
+			name = to
+		}
+		if name == "" {
+			return fmt.Errorf("its parameter %s has no usable name", quote(clean(a.wire, 60)))
+		}
+		if taken[name] || spec.Reserved(name) {
+			name = a.in + "_" + name
+		}
+		if taken[name] || len(name) > 64 {
+			return fmt.Errorf("two of its parameters would be called %q", name)
+		}
+		taken[name], a.name = true, name
+		a.fix = c.Args[name]
+		if a.fix.Required != nil {
+			a.required = *a.fix.Required
+		}
+		b.document(a, &doc)
+	}
+	b.unusedWords(op, list, &doc)
+	return nil
+}
+
+// document finds the words for an argument: the operation's own by argument
+// name or wire name, then the common ones.
+func (b *builder) document(a *arg, doc *opDoc) {
+	own, ok := doc.Args[a.name]
+	if !ok && a.encode == "" && !strings.HasPrefix(a.name, "body_") {
+		own, ok = doc.Args[a.wire]
+	}
+	common, shared := b.in.common[a.name]
+	switch {
+	case ok && own.Description == "" && shared:
+		own.Description = common.Description
+	case !ok && shared && a.node.Description == "":
+		own = common
+	}
+	a.doc = own
+	for key, d := range doc.Args {
+		if parent, rest, deeper := strings.Cut(key, "."); deeper && parent == a.name {
+			if a.nested == nil {
+				a.nested = map[string]argDoc{}
+			}
+			a.nested[rest] = d
+		}
+	}
+}
+
+// unusedWords refuses descriptions of arguments that do not exist, for the
+// pinned version: they would be lost without anybody noticing.
+func (b *builder) unusedWords(op *FactOperation, list []arg, doc *opDoc) {
+	if !b.strict {
+		return
+	}
+	for _, key := range sortedKeys(doc.Args) {
+		parent, _, _ := strings.Cut(key, ".")
+		if !slices.ContainsFunc(list, func(a arg) bool { return a.name == parent || a.wire == parent }) {
+			b.problem("%s: descriptions: no argument %q", op.ID, key)
+		}
+	}
+}
+
+var argChars = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// argName makes a parameter's name one that every provider accepts.
+func argName(wire string) string {
+	s := strings.Trim(argChars.ReplaceAllString(wire, "_"), "_")
+	if len(s) > 60 {
+		s = s[:60]
+	}
+	return s
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

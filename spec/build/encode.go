@@ -1,0 +1,84 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"aegis/spec"
+)
+
+// Encode writes a catalog with one operation, definition and shared argument a
+// line. The same catalog gives the same bytes.
+func Encode(cat *spec.Catalog) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"version\": %s, \"source\": %s, \"gitea_version\": %s,\n",
+		quote(cat.Version), quote(cat.Source), quote(cat.GiteaVersion))
+	if err := encodeMap(&b, "arguments", cat.Arguments); err != nil {
+		return nil, err
+	}
+	if err := encodeMap(&b, "definitions", cat.Definitions); err != nil {
+		return nil, err
+	}
+	b.WriteString("\"operations\": [\n")
+	for i := range cat.Operations {
+		if err := writeLine(&b, "", &cat.Operations[i], i == len(cat.Operations)-1); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("]}\n")
+	return b.Bytes(), nil
+}
+
+func encodeMap(b *bytes.Buffer, name string, m map[string]json.RawMessage) error {
+	fmt.Fprintf(b, "%s: {\n", quote(name))
+	keys := sortedKeys(m)
+	for i, k := range keys {
+		if err := writeLine(b, k, m[k], i == len(keys)-1); err != nil {
+			return err
+		}
+	}
+	b.WriteString("},\n")
+	return nil
+}
+
+// compare fills the report with what differs from the built-in catalog.
+func (r *Report) compare(base, cat *spec.Catalog) {
+	if base == nil {
+		return
+	}
+	have := map[string]*spec.Operation{}
+	for i := range cat.Operations {
+		o := &cat.Operations[i]
+		have[o.Method+" "+o.Path] = o
+	}
+	want := map[string]bool{}
+	for i := range base.Operations {
+		o := &base.Operations[i]
+		route := o.Method + " " + o.Path
+		want[route] = true
+		switch other := have[route]; {
+		case other == nil:
+			r.Missing = append(r.Missing, route)
+		case !slices.Equal(wireNames(o), wireNames(other)):
+			r.Changed = append(r.Changed, route)
+		}
+	}
+	for _, route := range sortedKeys(have) {
+		if !want[route] {
+			r.Added = append(r.Added, route)
+		}
+	}
+	slices.Sort(r.Missing)
+	slices.Sort(r.Changed)
+}
+
+func wireNames(o *spec.Operation) []string {
+	var out []string
+	for i := range o.Params {
+		out = append(out, o.Params[i].In+" "+o.Params[i].WireName())
+	}
+	slices.Sort(out)
+	return out
+}

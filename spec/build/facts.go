@@ -1,0 +1,158 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Facts are what an API description says, reduced to what tools need.
+type Facts struct {
+	// Title and Version are the description's own; BasePath is /api/v1 for Gitea.
+	Title    string `json:"title"`
+	Version  string `json:"version"`
+	BasePath string `json:"base_path"`
+	// Operations are sorted by path, then method.
+	Operations []FactOperation `json:"operations"`
+	// Definitions are the named schemas.
+	Definitions map[string]*Node `json:"definitions"`
+}
+
+// FactOperation is one operation of a description.
+type FactOperation struct {
+	ID     string `json:"id"`
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	// Summary and Description are the description's own prose; the pinned facts
+	// have none.
+	Summary     string      `json:"summary,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Params      []FactParam `json:"params,omitempty"`
+	Consumes    string      `json:"consumes,omitempty"`
+	Produces    string      `json:"produces,omitempty"`
+	Deprecated  bool        `json:"deprecated,omitempty"`
+	// Result is the schema of the first successful answer with one.
+	Result *Node `json:"result,omitempty"`
+	// Empty says that the first successful answer has no schema.
+	Empty bool `json:"empty,omitempty"`
+}
+
+// FactParam is one parameter of a description.
+type FactParam struct {
+	Name     string `json:"name"`
+	In       string `json:"in"`
+	Required bool   `json:"required,omitempty"`
+	// Multi is collectionFormat multi.
+	Multi  bool  `json:"multi,omitempty"`
+	Schema *Node `json:"schema"`
+}
+
+// Node is a schema in the form that facts keep.
+type Node struct {
+	// Ref names a definition; everything else is then empty but Description.
+	Ref         string           `json:"ref,omitempty"`
+	Type        string           `json:"type,omitempty"`
+	Format      string           `json:"format,omitempty"`
+	Enum        []string         `json:"enum,omitempty"`
+	Default     json.RawMessage  `json:"default,omitempty"`
+	Minimum     *int64           `json:"minimum,omitempty"`
+	Maximum     *int64           `json:"maximum,omitempty"`
+	MaxLength   int              `json:"max_length,omitempty"`
+	Items       *Node            `json:"items,omitempty"`
+	Properties  map[string]*Node `json:"properties,omitempty"`
+	Required    []string         `json:"required,omitempty"`
+	Map         *Node            `json:"map,omitempty"`
+	Deprecated  bool             `json:"deprecated,omitempty"`
+	Nullable    bool             `json:"nullable,omitempty"`
+	Description string           `json:"description,omitempty"`
+}
+
+// DecodeFacts reads what [Facts.Encode] wrote.
+func DecodeFacts(data []byte) (*Facts, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	f := new(Facts)
+	if err := dec.Decode(f); err != nil {
+		return nil, fmt.Errorf("facts: %w", err)
+	}
+	if len(f.Operations) == 0 {
+		return nil, errors.New("facts: no operations")
+	}
+	return f, nil
+}
+
+// Encode writes the facts with one operation and one definition a line, so that
+// a new version shows as a readable difference.
+func (f *Facts) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	head, err := json.Marshal(map[string]string{"title": f.Title, "version": f.Version, "base_path": f.BasePath})
+	if err != nil {
+		return nil, err
+	}
+	b.Write(bytes.TrimSuffix(head, []byte("}")))
+	b.WriteString(",\n\"operations\": [\n")
+	for i := range f.Operations {
+		if err := writeLine(&b, "", &f.Operations[i], i == len(f.Operations)-1); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("],\n\"definitions\": {\n")
+	names := sortedKeys(f.Definitions)
+	for i, name := range names {
+		if err := writeLine(&b, name, f.Definitions[name], i == len(names)-1); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("}}\n")
+	return b.Bytes(), nil
+}
+
+// writeLine writes value, with a member name unless key is empty, as one line.
+func writeLine(b *bytes.Buffer, key string, value any, last bool) error {
+	text, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		fmt.Fprintf(b, "%s: ", quote(key))
+	}
+	b.Write(text)
+	if !last {
+		b.WriteByte(',')
+	}
+	b.WriteByte('\n')
+	return nil
+}
+
+// marshal is json.Marshal without the escapes for HTML, which would only cost
+// tokens and legibility.
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// quote returns s as a JSON string.
+func quote(s string) string {
+	text, err := marshal(s)
+	if err != nil {
+		return `""` // a string always encodes
+	}
+	return string(text)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, strings.Compare)
+	return keys
+}

@@ -1,0 +1,81 @@
+// Command generate rebuilds spec/catalog.json and docs/tools.md from the pinned
+// facts and the YAML files of package spec. Run it with "go generate ./spec".
+//
+// With -swagger FILE it first replaces the pinned facts by those of a Swagger
+// 2.0 description, which is how a new Gitea version is pinned.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"aegis/spec/build"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+
+func run(args []string, stderr io.Writer) int {
+	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	root := flags.String("root", "..", "the module's root, seen from here")
+	swagger := flags.String("swagger", "", "a Swagger 2.0 description to pin")
+	if flags.Parse(args) != nil {
+		return 2
+	}
+	if err := generate(*root, *swagger); err != nil {
+		fmt.Fprintln(stderr, "generate:", err)
+		return 1
+	}
+	return 0
+}
+
+func generate(root, swagger string) error {
+	factsFile := filepath.Join(root, "spec", "facts", "gitea.json")
+	if swagger != "" {
+		if err := pin(swagger, factsFile); err != nil {
+			return err
+		}
+	}
+	data, err := os.ReadFile(factsFile)
+	if err != nil {
+		return err
+	}
+	facts, err := build.DecodeFacts(data)
+	if err != nil {
+		return err
+	}
+	cat, _, err := build.Build(facts, build.Options{Inputs: os.DirFS(filepath.Join(root, "spec")), Strict: true})
+	if err != nil {
+		return err
+	}
+	text, err := build.Encode(cat)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, "spec", "catalog.json"), text, 0o644); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(root, "docs"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, "docs", "tools.md"), build.Markdown(cat), 0o644)
+}
+
+func pin(swagger, factsFile string) error {
+	data, err := os.ReadFile(swagger)
+	if err != nil {
+		return err
+	}
+	facts, _, err := build.ParseSwagger(data, false)
+	if err != nil {
+		return err
+	}
+	text, err := facts.Encode()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(factsFile, text, 0o644)
+}

@@ -1,0 +1,111 @@
+package build
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strings"
+
+	"aegis/spec"
+)
+
+// derive makes an entry for an operation that names.yaml does not know: a name
+// from its id or route, and the strictest class that its method allows.
+func (b *builder) derive(op *FactOperation) nameEntry {
+	lower := strings.ToLower(op.Path)
+	n := nameEntry{Name: b.unique(domainOf(lower), actionOf(op))}
+	yes, no := true, false
+	switch {
+	case issuesCredential(lower):
+		n.Risk, n.ReadOnly, n.Destructive = "R4", &no, &yes
+	case op.Method == "GET":
+		n.Risk = "R1"
+	case strings.HasPrefix(lower, "/admin"):
+		n.Risk, n.Destructive = "R4", &yes
+	default:
+		n.Risk, n.Destructive = "R3", &yes
+	}
+	return n
+}
+
+// issuesCredential recognises routes that hand out or accept access.
+func issuesCredential(path string) bool {
+	for _, word := range []string{"token", "keys", "oauth", "secrets", "hooks/git"} {
+		if strings.Contains(path, word) && !strings.HasSuffix(path, "/keys") || strings.Contains(path, "registration") {
+			return true
+		}
+	}
+	return false
+}
+
+// domainOf places a route where a person would look for it.
+func domainOf(path string) string {
+	for _, rule := range [][2]string{
+		{"/actions", "actions"}, {"/admin", "admin"}, {"/notifications", "notification"}, {"/packages", "package"},
+		{"/projects", "project"}, {"/releases", "release"}, {"/pulls", "pull"}, {"/issues", "issue"}, {"/labels", "issue"},
+		{"/milestones", "issue"}, {"/contents", "contents"}, {"/git/", "contents"}, {"/settings", "settings"},
+	} {
+		if strings.Contains(path, rule[0]) && (rule[0] != "/settings" || strings.HasPrefix(path, rule[0])) {
+			return rule[1]
+		}
+	}
+	for _, rule := range [][2]string{
+		{"/repos", "repository"}, {"/repositories", "repository"}, {"/topics", "repository"}, {"/org", "organization"},
+		{"/teams", "organization"}, {"/user", "user"},
+	} {
+		if strings.HasPrefix(path, rule[0]) {
+			return rule[1]
+		}
+	}
+	return "miscellaneous"
+}
+
+var (
+	camel    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	notName  = regexp.MustCompile(`[^a-z0-9]+`)
+	prefixes = []string{"repo_", "repository_", "issue_", "org_", "organization_", "user_", "admin_", "notify_", "actions_"}
+)
+
+// actionOf makes words of the operation's id, or of its route when it has none.
+func actionOf(op *FactOperation) string {
+	if op.ID != "" {
+		s := snake(camel.ReplaceAllString(op.ID, "${1}_${2}"))
+		for _, p := range prefixes {
+			if rest, ok := strings.CutPrefix(s, p); ok && rest != "" {
+				return rest
+			}
+		}
+		if s != "" {
+			return s
+		}
+	}
+	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "set", "PATCH": "edit", "DELETE": "delete"}[op.Method]
+	parts := []string{verb}
+	for _, seg := range strings.Split(op.Path, "/") {
+		if strings.HasPrefix(seg, "{") || seg == "repos" || seg == "admin" {
+			continue
+		}
+		if seg = snake(seg); seg != "" {
+			parts = append(parts, seg)
+		}
+	}
+	return strings.Join(parts, "_")
+}
+
+func snake(s string) string {
+	return strings.Trim(notName.ReplaceAllString(strings.ToLower(s), "_"), "_")
+}
+
+// unique fits a name into the length that clients bear and keeps it unique: a
+// name that is too long or taken ends in a short hash.
+func (b *builder) unique(domain, action string) string {
+	full := domain + "_" + action
+	name, limit := full, spec.MaxName-len("gitea_")
+	for i := 0; len(name) > limit || b.names[name]; i++ {
+		h := fnv.New32a()
+		fmt.Fprintf(h, "%s#%d", full, i)
+		suffix := fmt.Sprintf("_%06x", h.Sum32()&0xffffff)
+		name = strings.TrimRight(full[:min(len(full), limit-len(suffix))], "_") + suffix
+	}
+	return name
+}

@@ -1,0 +1,58 @@
+package build
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Report says what a build made of an API description.
+type Report struct {
+	// Built is the number of operations in the catalog.
+	Built int
+	// Left are operations that no tool could be made of, Notes smaller things
+	// that were dropped or derived, each as "METHOD path: reason".
+	Left, Notes []string
+	// Added are operations that the built-in catalog lacks, Missing are those
+	// of the built-in catalog that the description lacks, Changed are those
+	// whose arguments differ; all by operation.
+	Added, Missing, Changed []string
+}
+
+func (r *Report) left(method, path, reason string) {
+	r.Left = append(r.Left, entry(method, path, reason))
+}
+
+func (r *Report) note(method, path, what string) {
+	if len(r.Notes) < 10*maxOperations {
+		r.Notes = append(r.Notes, entry(method, path, what))
+	}
+}
+
+func entry(method, path, text string) string {
+	return strings.TrimSpace(method+" "+clean(path, 200)) + ": " + text
+}
+
+// String renders the report for a terminal.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d operations built, %d left out\n", r.Built, len(r.Left))
+	for _, part := range []struct {
+		title string
+		lines []string
+	}{
+		{"left out", r.Left},
+		{"not in the built-in catalog", r.Added},
+		{"only in the built-in catalog", r.Missing},
+		{"other arguments than in the built-in catalog", r.Changed},
+		{"notes", r.Notes},
+	} {
+		if len(part.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s (%d):\n", part.title, len(part.lines))
+		for _, l := range part.lines {
+			fmt.Fprintf(&b, "  %s\n", l)
+		}
+	}
+	return b.String()
+}
