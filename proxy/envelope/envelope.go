@@ -102,6 +102,9 @@ func (e *Envelope) render(c *proxy.Call, res *proxy.Result, at place) error {
 	}
 	res.Text = appendEnvelope(make([]byte, 0, len(data)+1024), c, res, data)
 	if e.cfg.Structured {
+		if res.TextBlock != nil { // the output schema promises a string
+			data = jsonscan.AppendQuote(nil, res.TextBlock)
+		}
 		s := make([]byte, 0, len(data)+10)
 		s = append(s, `{"data":`...)
 		s = append(s, data...)

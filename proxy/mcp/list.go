@@ -118,6 +118,13 @@ type entryAnnotations struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
+// wrapped returns the schema of structuredContent, which must be an object: the
+// data stands in its member data.
+func wrapped(data json.RawMessage) json.RawMessage {
+	b := append([]byte(`{"type":"object","properties":{"data":`), data...)
+	return append(b, `},"required":["data"]}`...)
+}
+
 // add appends the encoding of t.
 func (t *encodedTools) add(tool *proxy.Tool, titled, outputSchemas bool) error {
 	entry := toolEntry{
@@ -137,8 +144,11 @@ func (t *encodedTools) add(tool *proxy.Tool, titled, outputSchemas bool) error {
 	if !tool.ReadOnly {
 		entry.Annotations.Destructive, entry.Annotations.Idempotent = &tool.Destructive, &tool.Idempotent
 	}
-	if outputSchemas {
-		entry.OutputSchema = tool.OutputSchema
+	if len(tool.ListSchema) > 0 {
+		entry.InputSchema = tool.ListSchema
+	}
+	if outputSchemas && len(tool.OutputSchema) > 0 {
+		entry.OutputSchema = wrapped(tool.OutputSchema)
 	}
 	b, err := encode(entry)
 	if err != nil {

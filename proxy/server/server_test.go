@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
@@ -455,5 +456,60 @@ func TestBigUpload(t *testing.T) {
 	_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "gitea_contents_create_file", Arguments: args(9 << 20)})
 	if err == nil || !strings.Contains(err.Error(), "Request Entity Too Large") && !strings.Contains(err.Error(), "413") {
 		t.Errorf("9 MiB: %v", err)
+	}
+}
+
+// TestStructuredContent: the official client checks structured content against
+// the listed schema, so listing and calling both must agree.
+func TestStructuredContent(t *testing.T) {
+	r := newRig(t, "results: {structured: true, text_blocks: true, max_chars: 1000}\n")
+	s := r.connect(aliceToken, "2025-11-25")
+	schemas := map[string]any{}
+	for tool, err := range s.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tool.OutputSchema == nil && tool.Name != "gitea_api_request" {
+			t.Errorf("%s has no output schema", tool.Name)
+		}
+		schemas[tool.Name] = tool.OutputSchema
+	}
+	for name, args := range map[string]map[string]any{
+		"gitea_issue_list":              {"owner": "acme", "repo": "issues-lab", "limit": 50},
+		"gitea_issue_get":               {"owner": "acme", "repo": "issues-lab", "index": 11},
+		"gitea_contents_get_raw":        {"owner": "acme", "repo": "paths-lab", "filepath": "src/main.go"},
+		"gitea_repository_search":       {"q": "lab"},
+		"gitea_pull_get_diff":           {"owner": "acme", "repo": "pulls-lab", "index": 1, "diffType": "diff"},
+		"gitea_issue_delete_repo_label": {"owner": "acme", "repo": "issues-lab", "id": 999999},
+	} {
+		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if res.IsError {
+			t.Errorf("%s: %s", name, res.Content[0].(*sdk.TextContent).Text)
+			continue
+		}
+		checkAgainst(t, name, schemas[name], res.StructuredContent)
+	}
+}
+
+func checkAgainst(t *testing.T, name string, schema, value any) {
+	t.Helper()
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var js jsonschema.Schema
+	if err := json.Unmarshal(raw, &js); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	resolved, err := js.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if err := resolved.Validate(value); err != nil {
+		t.Errorf("%s: structured content does not fit its schema: %v", name, err)
 	}
 }

@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"aegis/proxy"
+)
+
+// Cost is what a tool list costs a client.
+type Cost struct {
+	// Tools is the number of tools in the list, Bytes the size of their entries
+	// as JSON, Tokens an estimate for current models; see [EstimateTokens].
+	Tools, Bytes, Tokens int
+}
+
+func (c *Cost) add(o Cost) {
+	c.Tools += o.Tools
+	c.Bytes += o.Bytes
+	c.Tokens += o.Tokens
+}
+
+// Costs are the costs of a list by domain and in all.
+type Costs struct {
+	Domains map[string]Cost
+	Total   Cost
+}
+
+// Cost returns the cost of what [Selection.Tools] lists.
+func (sel *Selection) Cost() Costs {
+	out := Costs{Domains: map[string]Cost{}}
+	for _, t := range sel.Tools() {
+		entry := ListEntry(t)
+		c := Cost{Tools: 1, Bytes: len(entry), Tokens: EstimateTokens(entry)}
+		d := out.Domains[t.Domain]
+		d.add(c)
+		out.Domains[t.Domain] = d
+		out.Total.add(c)
+	}
+	return out
+}
+
+// listEntry is a tool in tools/list.
+type listEntry struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Annotations annotations     `json:"annotations"`
+}
+
+type annotations struct {
+	ReadOnly    bool  `json:"readOnlyHint"`
+	Destructive *bool `json:"destructiveHint,omitempty"`
+	Idempotent  *bool `json:"idempotentHint,omitempty"`
+	OpenWorld   bool  `json:"openWorldHint"`
+}
+
+// ListEntry returns a tool as tools/list shows it.
+func ListEntry(t *proxy.Tool) []byte {
+	e := listEntry{
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.ListSchema,
+		Annotations: annotations{ReadOnly: t.ReadOnly, OpenWorld: t.OpenWorld},
+	}
+	if e.InputSchema == nil {
+		e.InputSchema = t.InputSchema
+	}
+	if !t.ReadOnly {
+		e.Annotations.Destructive, e.Annotations.Idempotent = &t.Destructive, &t.Idempotent
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(e) != nil {
+		return nil // the schemas are valid JSON, so this cannot be
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// EstimateTokens estimates the tokens of JSON with English text in the
+// encodings of current models (o200k_base is the yardstick; the error on tool
+// lists is a few per cent). Words cost one token each and one more for every
+// eight letters beyond the first twelve, numbers one per three digits, runs of
+// punctuation one per three characters, other scripts one per rune.
+func EstimateTokens(text []byte) int {
+	tokens := 0
+	for i := 0; i < len(text); {
+		start, class := i, classOf(text[i])
+		for i++; i < len(text) && classOf(text[i]) == class; i++ {
+		}
+		n := i - start
+		switch class {
+		case letter:
+			tokens++
+			if n > 12 {
+				tokens += (n - 5) / 8
+			}
+		case digit:
+			tokens += (n + 2) / 3
+		case mark:
+			tokens += (n + 2) / 3
+		case other:
+			tokens += utf8.RuneCount(text[start:i])
+		}
+	}
+	return tokens
+}
+
+// The classes of bytes that EstimateTokens tells apart. A space belongs to the
+// word after it and costs nothing.
+const (
+	space = iota
+	letter
+	digit
+	mark
+	other
+)
+
+func classOf(c byte) int {
+	switch {
+	case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+		return letter
+	case c >= '0' && c <= '9':
+		return digit
+	case c == ' ' || c == '\n' || c == '\t':
+		return space
+	case c < utf8.RuneSelf:
+		return mark
+	}
+	return other
+}

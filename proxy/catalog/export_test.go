@@ -1,0 +1,19 @@
+package catalog
+
+// PresetGlobs returns every glob of every preset.
+func PresetGlobs() []string {
+	var out []string
+	for _, p := range presets() {
+		out = append(append(out, p.add...), p.remove...)
+	}
+	return out
+}
+
+// Route returns the name of the tool that the raw tool takes a request for; ""
+// for none.
+func (s *Set) Route(method, path string) string {
+	if t := s.routes.find(method, path); t != nil {
+		return t.Name
+	}
+	return ""
+}

@@ -1,0 +1,294 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+	"aegis/spec"
+)
+
+// Set is every tool of a catalog. It never changes; everyone may share it.
+type Set struct {
+	tools    []*proxy.Tool // sorted by name
+	byName   map[string]*proxy.Tool
+	patterns map[string]*regexp.Regexp
+	routes   *router
+	version  string
+	source   string
+	index    *lazyIndex
+}
+
+// lazyIndex is the search index, built when the first search needs it.
+type lazyIndex struct {
+	once sync.Once
+	ix   *index
+}
+
+// Load builds the tools of a catalog. It fails when a schema uses what the
+// validator does not enforce: a rule that nobody checks is worse than none.
+func Load(cat *spec.Catalog) (*Set, error) {
+	l := loader{cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat)}
+	s := &Set{
+		byName: make(map[string]*proxy.Tool, len(cat.Operations)), patterns: map[string]*regexp.Regexp{},
+		version: cat.Version, source: cat.Source, index: new(lazyIndex),
+	}
+	for i := range cat.Operations {
+		t, err := l.tool(&cat.Operations[i])
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", cat.Operations[i].Name, err)
+		}
+		s.tools = append(s.tools, t)
+		s.byName[t.Name] = t
+	}
+	slices.SortFunc(s.tools, func(a, b *proxy.Tool) int { return strings.Compare(a.Name, b.Name) })
+	for _, text := range l.patterns {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("the pattern %q of an argument is no RE2 expression: %w", text, err)
+		}
+		s.patterns[text] = re
+	}
+	s.routes = newRouter(s.tools)
+	return s, nil
+}
+
+// Tools returns every tool, sorted by name. Do not modify the slice.
+func (s *Set) Tools() []*proxy.Tool { return s.tools }
+
+// Version returns the catalog's version, Source the API description it was made
+// from.
+func (s *Set) Version() string { return s.version }
+
+// Source returns the name of the API description that the catalog was made from.
+func (s *Set) Source() string { return s.source }
+
+// Keep returns a set without the tools for which keep is false, for example
+// those whose operation the live server lacks. They stay known to the raw tool
+// as routes that are not available.
+func (s *Set) Keep(keep func(*proxy.Tool) bool) *Set {
+	out := *s
+	out.tools, out.byName = nil, map[string]*proxy.Tool{}
+	out.index = new(lazyIndex)
+	for _, t := range s.tools {
+		if keep(t) {
+			out.tools = append(out.tools, t)
+			out.byName[t.Name] = t
+		}
+	}
+	return &out
+}
+
+// loader shares what many tools have in common.
+type loader struct {
+	cat      *spec.Catalog
+	schemas  map[string]*proxy.Schema // by JSON text
+	compacts map[string][]byte        // by JSON text
+	patterns []string
+	expand   *spec.Expander
+}
+
+func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
+	risk, ok := proxy.ParseRisk(o.Risk)
+	if !ok {
+		return nil, fmt.Errorf("unknown risk %q", o.Risk)
+	}
+	t := &proxy.Tool{
+		Name: o.Name, CanonicalName: canonical(o.Name, o.Domain), Version: o.Version, Domain: o.Domain,
+		Title: o.Title, Description: o.Description,
+		OperationID: o.ID, Method: o.Method, Path: o.Path, Consumes: o.Consumes, Produces: o.Produces,
+		Risk: risk, Scopes: o.Scopes,
+		ReadOnly: o.ReadOnly, Destructive: o.Destructive, Idempotent: o.Idempotent, OpenWorld: o.OpenWorld,
+		Paging: proxy.Paging(o.Paging), CredentialIssuing: o.CredentialIssuing, BasicAuthOnly: o.BasicAuthOnly,
+		Deprecated: o.Deprecated, ReplacedBy: o.ReplacedBy, Timeout: time.Duration(o.TimeoutSeconds) * time.Second,
+		OutputSchema: l.expand.Output(o), Slim: o.Slim, Example: o.Example,
+	}
+	for i := range o.Params {
+		p := &o.Params[i]
+		s, err := l.schema(l.cat.Schema(p))
+		if err != nil {
+			return nil, fmt.Errorf("argument %s: %w", p.Name, err)
+		}
+		t.Params = append(t.Params, proxy.Param{
+			Name: p.Name, Wire: p.WireName(), In: proxy.In(p.In), Required: p.Required,
+			Wildcard: p.Wildcard, Multi: p.Multi, Encode: proxy.Encoding(p.Encode), Schema: s,
+		})
+	}
+	t.InputSchema, t.ListSchema = l.inputs(o)
+	return t, nil
+}
+
+// canonical returns the name with dots: gitea.issue.list_comments.
+func canonical(name, domain string) string {
+	return "gitea." + domain + "." + strings.TrimPrefix(name, "gitea_"+domain+"_")
+}
+
+// Schemas of the arguments that Aegis answers itself, complete and as listed.
+const (
+	fieldsSchema = `{"type":"array","description":"Paths of the result's data to keep, for example number, user.login or labels[].name. Default all.","items":{"type":"string","maxLength":200},"maxItems":100}`
+	cursorSchema = `{"type":"string","description":"The cursor of a truncated result, to go on where it stopped.","maxLength":8192}`
+	sudoSchema   = `{"type":"string","description":"Login of the user to act as.","maxLength":100}`
+	fieldsListed = `{"type":"array","items":{"type":"string"}}`
+	cursorListed = `{"type":"string"}`
+)
+
+// implied are arguments that the list leaves without words, because they mean
+// the same in every tool and [CommonArguments] explains them once.
+func implied(name string) bool {
+	switch name {
+	case "owner", "repo", "org", "username", "index", "page", "limit", "since", "before", "author", "committer", "dates",
+		"column_id", "runner_id", "artifact_id", "attachment_id", "secretname", "variablename":
+		return true
+	}
+	return false
+}
+
+// CommonArguments explains the arguments that listed tools do not describe.
+// It belongs into the server's instructions.
+const CommonArguments = `In every tool: owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login; index is the number of an issue or pull request that people see after "#", not its id. column_id, runner_id, artifact_id and attachment_id are ids as the lists of these things give them; secretname and variablename are letters, digits and underscores. page counts from 1, limit is at most 50 items a page; the result's pagination names the next page. since and before compare with the time of the last change. author, committer and dates of a commit default to the caller and now. fields keeps only the named paths of the result's data, for example ["number","title","user.login","labels[].name"], and makes answers much shorter. cursor continues a truncated result and comes from its truncation.cursor. Times are RFC 3339, for example 2026-01-31T12:00:00Z.`
+
+// inputs assembles the schema of the arguments, complete and as listed.
+func (l *loader) inputs(o *spec.Operation) (full, listed json.RawMessage) {
+	var a, b schemaWriter
+	for i := range o.Params {
+		p := &o.Params[i]
+		raw := l.cat.Schema(p)
+		a.add(p.Name, raw, p.Required)
+		silent := len(p.Schema) == 0 && implied(p.Name) || p.Name == "owner" && p.In == "path" || o.Deprecated || o.BasicAuthOnly
+		b.add(p.Name, l.compact(raw, silent), p.Required)
+	}
+	if takesFields(o) {
+		a.add("fields", []byte(fieldsSchema), false)
+		b.add("fields", []byte(fieldsListed), false)
+	}
+	if takesCursor(o) {
+		a.add("cursor", []byte(cursorSchema), false)
+		b.add("cursor", []byte(cursorListed), false)
+	}
+	return a.done(), b.done()
+}
+
+// takesCursor reports whether a truncated result can be continued. Asking
+// again is harmless for reading tools only.
+func takesCursor(o *spec.Operation) bool {
+	return o.ReadOnly && len(o.Output) != 0 && !o.BasicAuthOnly
+}
+
+// takesFields reports whether the result has fields to choose from.
+func takesFields(o *spec.Operation) bool {
+	return takesCursor(o) && !o.BasicAuthOnly && (bytes.Contains(o.Output, []byte(`"$ref"`)) || bytes.Contains(o.Output, []byte(`"properties"`))) &&
+		!bytes.Contains(o.Output, []byte(`"content_base64"`))
+}
+
+// schemaWriter writes an object schema property by property.
+type schemaWriter struct {
+	props    []byte
+	required []byte
+}
+
+func (w *schemaWriter) add(name string, schema []byte, required bool) {
+	if len(w.props) != 0 {
+		w.props = append(w.props, ',')
+	}
+	w.props = append(w.props, '"')
+	w.props = append(w.props, name...)
+	w.props = append(w.props, `":`...)
+	w.props = append(w.props, schema...)
+	if required {
+		if len(w.required) != 0 {
+			w.required = append(w.required, ',')
+		}
+		w.required = append(w.required, '"')
+		w.required = append(w.required, name...)
+		w.required = append(w.required, '"')
+	}
+}
+
+func (w *schemaWriter) done() json.RawMessage {
+	const head, req, tail = `{"type":"object","properties":{`, `,"required":[`, `,"additionalProperties":false}`
+	out := make([]byte, 0, len(head)+len(w.props)+len(req)+len(w.required)+len(tail)+2)
+	out = append(out, head...)
+	out = append(out, w.props...)
+	out = append(out, '}')
+	if len(w.required) != 0 {
+		out = append(out, req...)
+		out = append(out, w.required...)
+		out = append(out, ']')
+	}
+	return append(out, tail...)
+}
+
+// compact drops from an argument's schema what a client need not read: bounds
+// that only Aegis checks, whose violation names the rule, defaults, which are the
+// server's, and, when silent, the words: those of arguments that
+// [CommonArguments] explains for all tools, and of tools that nobody should use.
+func (l *loader) compact(raw []byte, silent bool) []byte {
+	c := compactor{silent: silent}
+	key := string(raw)
+	if c.silent {
+		key = " " + key
+	}
+	if got, ok := l.compacts[key]; ok {
+		return got
+	}
+	out := c.schema(nil, raw)
+	l.compacts[key] = out
+	return out
+}
+
+// compactor rewrites one schema.
+type compactor struct{ silent bool }
+
+func (c compactor) schema(dst, raw []byte) []byte {
+	dst = append(dst, '{')
+	some := false
+	for name, value := range jsonscan.Members(raw) {
+		if c.drops(string(name)) {
+			continue
+		}
+		if some {
+			dst = append(dst, ',')
+		}
+		some = true
+		dst = append(append(dst, name...), ':')
+		dst = c.member(dst, string(name), value)
+	}
+	return append(dst, '}')
+}
+
+func (c compactor) drops(keyword string) bool {
+	switch keyword {
+	case `"pattern"`, `"minLength"`, `"maxLength"`, `"minimum"`, `"maxItems"`, `"contentEncoding"`, `"format"`, `"default"`:
+		return true
+	case `"description"`, `"maximum"`:
+		return c.silent
+	}
+	return false
+}
+
+func (c compactor) member(dst []byte, keyword string, value []byte) []byte {
+	switch {
+	case keyword == `"items"`, keyword == `"additionalProperties"` && jsonscan.Kind(value) == '{':
+		return c.schema(dst, value)
+	case keyword != `"properties"`:
+		return append(dst, value...)
+	}
+	dst = append(dst, '{')
+	some := false
+	for name, sub := range jsonscan.Members(value) {
+		if some {
+			dst = append(dst, ',')
+		}
+		some = true
+		dst = append(append(dst, name...), ':')
+		dst = c.schema(dst, sub)
+	}
+	return append(dst, '}')
+}

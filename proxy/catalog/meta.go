@@ -1,0 +1,243 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+	"aegis/spec"
+)
+
+// The tools of search mode.
+const (
+	searchName   = "gitea_search_tools"
+	describeName = "gitea_describe_tool"
+	callName     = "gitea_call_tool"
+)
+
+func isMeta(name string) bool { return name == searchName || name == describeName || name == callName }
+
+// defaultHits is the number of tools that a search returns, maxHits the most.
+const (
+	defaultHits = 8
+	maxHits     = 25
+)
+
+// metaTools returns the three tools of search mode.
+func metaTools() []*proxy.Tool {
+	one, most := int64(1), int64(maxHits)
+	str := func(n int) *proxy.Schema { return &proxy.Schema{Type: "string", MinLength: 1, MaxLength: n} }
+	return []*proxy.Tool{
+		{
+			Version: "1.0.0", Domain: "miscellaneous", Name: callName, CanonicalName: "gitea.call.tool", Title: "Call a tool", Destructive: true, Risk: proxy.R4,
+			Description: "Runs one of Gitea's tools by name, under the same rules as a direct call. Find the name with " + searchName +
+				" and its arguments with " + describeName + ".",
+			Params: []proxy.Param{
+				{Name: "name", Required: true, Schema: str(100)},
+				{Name: "arguments", Schema: &proxy.Schema{}},
+			},
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"Exact name of the tool.","maxLength":100},` +
+				`"arguments":{"type":"object","description":"The tool's arguments.","additionalProperties":true}},"required":["name"],"additionalProperties":false}`),
+		},
+		{
+			Version: "1.0.0", Domain: "miscellaneous", Name: describeName, CanonicalName: "gitea.describe.tool", Title: "Describe a tool", ReadOnly: true, Idempotent: true,
+			Description: "Returns a tool's arguments as JSON Schema, its risk, the token scopes it needs and, where there is one, an example. Do this before the first call.",
+			Params: []proxy.Param{
+				{Name: "name", Required: true, Schema: str(100)},
+				{Name: "output", Schema: &proxy.Schema{Type: "boolean"}},
+			},
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"Exact name of the tool.","maxLength":100},` +
+				`"output":{"type":"boolean","description":"Also the schema of the result's data (long).","default":false}},"required":["name"],"additionalProperties":false}`),
+		},
+		{
+			Version: "1.0.0", Domain: "miscellaneous", Name: searchName, CanonicalName: "gitea.search.tools", Title: "Search tools", ReadOnly: true, Idempotent: true,
+			Description: "Finds the Gitea tools for a task, best first. Say the task in a few words: \"close issue\", \"who approved the pull request\", \"download job log\". " +
+				"There are hundreds: repositories, files, issues, pull requests, releases, actions, packages, projects, wikis, organizations, users, administration.",
+			Params: []proxy.Param{
+				{Name: "query", Required: true, Schema: str(500)},
+				{Name: "domain", Schema: &proxy.Schema{Type: "string", Enum: spec.Domains()}},
+				{Name: "read_only", Schema: &proxy.Schema{Type: "boolean"}},
+				{Name: "limit", Schema: &proxy.Schema{Type: "integer", Minimum: &one, Maximum: &most}},
+			},
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"The task in a few English words.","maxLength":500},` +
+				`"domain":{"type":"string","description":"Only this part of Gitea.","enum":["` + strings.Join(spec.Domains(), `","`) + `"]},` +
+				`"read_only":{"type":"boolean","description":"Only tools that change nothing.","default":false},` +
+				`"limit":{"type":"integer","description":"Number of tools.","default":8,"minimum":1,"maximum":25}},"required":["query"],"additionalProperties":false}`),
+		},
+	}
+}
+
+// meta answers search and describe, and turns gitea_call_tool into the call
+// that it asks for.
+func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
+	for _, t := range metaTools() {
+		if t.Name == c.Name {
+			c.Tool = t
+		}
+	}
+	args, _, err := sel.set.validate(c.Tool, c.RawArgs, false)
+	if err != nil {
+		return nil, err
+	}
+	c.Args = args
+	name, _ := args["name"].(string)
+	switch c.Name {
+	case searchName:
+		return answer(sel.search(args))
+	case describeName:
+		t, err := sel.operation(name)
+		if err != nil {
+			return nil, err
+		}
+		return answer(describe(t, args["output"] == true))
+	}
+	inner, err := innerArguments(c.RawArgs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sel.operation(name); err != nil {
+		return nil, err // also for the tools of search mode: they do not call each other
+	}
+	c.Name, c.RawArgs, c.Args = name, inner, nil
+	return sel.dispatch(ctx, c, next)
+}
+
+// innerArguments returns the arguments object of gitea_call_tool as it was
+// sent. Models sometimes send the object as a string of JSON; nothing is lost
+// by reading it.
+func innerArguments(raw json.RawMessage) (json.RawMessage, error) {
+	inner := jsonscan.Member(raw, "arguments")
+	if jsonscan.Kind(inner) == '"' {
+		inner = []byte(unquote(inner))
+		if err := checkText(inner); err != nil {
+			return nil, proxy.NewError(proxy.KindInvalidArguments, "arguments must be an object", nil)
+		}
+	}
+	return inner, nil
+}
+
+// found is one tool in a search result.
+type found struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Risk        string   `json:"risk"`
+	ReadOnly    bool     `json:"read_only"`
+	Required    []string `json:"required,omitempty"`
+	Optional    []string `json:"optional,omitempty"`
+}
+
+type searchAnswer struct {
+	Tools []found `json:"tools"`
+	// Total is the number of tools that match at all.
+	Total int    `json:"total"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+func (sel *Selection) search(args proxy.Arguments) searchAnswer {
+	query, _ := args["query"].(string)
+	limit := defaultHits
+	if n, ok := args["limit"].(json.Number); ok {
+		if v, err := n.Int64(); err == nil {
+			limit = int(v)
+		}
+	}
+	hits := sel.Search(query, args["domain"], args["read_only"] == true)
+	out := searchAnswer{Tools: []found{}, Total: len(hits)}
+	for _, t := range hits[:min(limit, len(hits))] {
+		f := found{Name: t.Name, Title: t.Title, Description: t.Description, Risk: t.Risk.String(), ReadOnly: t.ReadOnly}
+		for i := range t.Params {
+			if t.Params[i].Required {
+				f.Required = append(f.Required, t.Params[i].Name)
+			} else {
+				f.Optional = append(f.Optional, t.Params[i].Name)
+			}
+		}
+		out.Tools = append(out.Tools, f)
+	}
+	if len(hits) == 0 {
+		out.Hint = "Nothing matches. Use other words, or leave out domain and read_only."
+	}
+	return out
+}
+
+// Search ranks the enabled tools for a task, best first. domain is a string or
+// nil for all.
+func (sel *Selection) Search(query string, domain any, readOnly bool) []*proxy.Tool {
+	hits := sel.set.index.get(sel.set.tools).search(query, func(t *proxy.Tool) bool {
+		return sel.enabled[t.Name] != nil && (domain == nil || domain == t.Domain) && (!readOnly || t.ReadOnly)
+	})
+	out := make([]*proxy.Tool, len(hits))
+	for i := range hits {
+		out[i] = hits[i].tool
+	}
+	return out
+}
+
+// description is the answer of gitea_describe_tool.
+type description struct {
+	Name              string          `json:"name"`
+	CanonicalName     string          `json:"canonical_name"`
+	Version           string          `json:"version"`
+	Domain            string          `json:"domain"`
+	Title             string          `json:"title"`
+	Description       string          `json:"description"`
+	OperationID       string          `json:"operation_id,omitempty"`
+	Method            string          `json:"method,omitempty"`
+	Path              string          `json:"path,omitempty"`
+	Risk              string          `json:"risk"`
+	Scopes            []string        `json:"scopes"`
+	ReadOnly          bool            `json:"read_only"`
+	Destructive       bool            `json:"destructive"`
+	Idempotent        bool            `json:"idempotent"`
+	OpenWorld         bool            `json:"open_world"`
+	Paginated         bool            `json:"paginated"`
+	CredentialIssuing bool            `json:"credential_issuing,omitempty"`
+	BasicAuthOnly     bool            `json:"basic_auth_only,omitempty"`
+	Deprecated        bool            `json:"deprecated,omitempty"`
+	ReplacedBy        string          `json:"replaced_by,omitempty"`
+	SlimFields        []string        `json:"slim_fields,omitempty"`
+	InputSchema       json.RawMessage `json:"input_schema"`
+	Example           json.RawMessage `json:"example,omitempty"`
+	OutputSchema      json.RawMessage `json:"output_schema,omitempty"`
+}
+
+func describe(t *proxy.Tool, output bool) description {
+	d := description{
+		Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
+		OperationID: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String(), Scopes: slices.Clone(t.Scopes),
+		ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
+		Paginated:         t.Paging == proxy.PagingPage || t.Paging == proxy.PagingPerPage,
+		CredentialIssuing: t.CredentialIssuing, BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy,
+		SlimFields: t.Slim, InputSchema: t.InputSchema, Example: t.Example,
+	}
+	if d.Scopes == nil {
+		d.Scopes = []string{}
+	}
+	if t.Path == "" {
+		d.Method = "" // the raw tool has no route of its own
+	}
+	if output {
+		d.OutputSchema = t.OutputSchema
+	}
+	return d
+}
+
+// answer wraps what Aegis says itself as a result.
+func answer(v any) (*proxy.Result, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return &proxy.Result{
+		Status: http.StatusOK, Kind: proxy.BodyJSON, Body: bytes.TrimSuffix(b.Bytes(), []byte("\n")),
+		ContentType: "application/json", Source: "aegis",
+	}, nil
+}

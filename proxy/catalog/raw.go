@@ -1,0 +1,157 @@
+package catalog
+
+import (
+	"encoding/json"
+	"strings"
+
+	"aegis/proxy"
+)
+
+// rawName is the tool that reaches any route.
+const rawName = "gitea_api_request"
+
+const rawHead = `{"type":"object","properties":{"method":{"type":"string","enum":`
+
+const rawTail = `},"path":{"type":"string","description":"Path below /api/v1 as plain text, not percent-encoded, without a query: /repos/acme/infra/topics","pattern":"^/[^%?#\\\\]*$","maxLength":4096},` +
+	`"query":{"type":"object","description":"Query parameters; lists repeat the key.","additionalProperties":true},` +
+	`"body":{"type":"object","description":"JSON body.","additionalProperties":true},` +
+	`"fields":` + fieldsSchema + `,"cursor":` + cursorSchema + `},"required":["method","path"],"additionalProperties":false}`
+
+const rawTailListed = `},"path":{"type":"string","description":"Path below /api/v1 as plain text, not percent-encoded, without a query: /repos/acme/infra/topics"},` +
+	`"query":{"type":"object","description":"Query parameters; lists repeat the key.","additionalProperties":true},` +
+	`"body":{"type":"object","description":"JSON body.","additionalProperties":true},` +
+	`"fields":` + fieldsListed + `,"cursor":` + cursorListed + `},"required":["method","path"],"additionalProperties":false}`
+
+// rawTool returns gitea_api_request as a team may use it. It has no Path: that
+// is how the layer that calls Gitea knows it.
+func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
+	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
+	description := "Sends one request to the Gitea API, for routes that no other tool offers. " +
+		"Prefer the tool of an operation: it checks arguments and is easier to get right. The same rules apply to both."
+	if readOnly {
+		methods = methods[:1]
+		description = "Reads from one route of the Gitea API that no other tool offers. Prefer the tool of an operation."
+	}
+	enum := `["` + strings.Join(methods, `","`) + `"]`
+	return &proxy.Tool{
+		Name: rawName, CanonicalName: "gitea.api.request", Version: "1.0.0", Domain: "miscellaneous",
+		Title: "Call any API route", Description: description, Method: "GET",
+		Params: []proxy.Param{
+			{Name: "method", Wire: "method", In: proxy.InQuery, Required: true, Schema: &proxy.Schema{Type: "string", Enum: methods}},
+			{Name: "path", Wire: "path", In: proxy.InPath, Required: true, Schema: &proxy.Schema{Type: "string", MinLength: 1, MaxLength: 4096}},
+			{Name: "query", Wire: "query", In: proxy.InQuery, Schema: &proxy.Schema{Type: "object", Open: true}},
+			{Name: "body", Wire: "body", In: proxy.InWhole, Schema: &proxy.Schema{Type: "object", Open: true}},
+		},
+		Consumes: "application/json", Produces: "application/json",
+		Risk: maxRisk, ReadOnly: readOnly, Destructive: !readOnly, Idempotent: readOnly, OpenWorld: !readOnly,
+		InputSchema:  json.RawMessage(rawHead + enum + rawTail),
+		ListSchema:   json.RawMessage(rawHead + enum + rawTailListed),
+		OutputSchema: json.RawMessage(`{}`),
+	}
+}
+
+// rawTarget checks the raw tool's arguments and returns a tool that stands for
+// the operation they mean, so that the stages below see its real risk. A route
+// whose operation is not enabled is answered as if nothing were there.
+func (sel *Selection) rawTarget(args proxy.Arguments) (*proxy.Tool, error) {
+	method, path := args["method"].(string), args["path"].(string)
+	var report problems
+	checkRawPath(&report, path)
+	if query, ok := args["query"].(map[string]any); ok {
+		checkRawQuery(&report, query)
+	}
+	if _, given := args["body"]; given && method == "GET" {
+		report.add("body", "must be absent with GET")
+	}
+	if err := report.err(rawName); err != nil {
+		return nil, err
+	}
+	op := sel.set.routes.find(method, path)
+	switch {
+	case op == nil && sel.open:
+		return sel.derived(&proxy.Tool{
+			Method: method, Consumes: "application/json", Risk: proxy.R4, Destructive: method != "GET", OpenWorld: true,
+		}), nil
+	case op == nil || sel.enabled[op.Name] == nil:
+		return nil, proxy.NewError(proxy.KindUnknownTool, "no operation with this method and path is available here", nil)
+	case strings.HasPrefix(op.Consumes, "multipart/"):
+		report.add("path", "is a file upload; use the tool "+op.Name)
+		return nil, report.err(rawName)
+	}
+	return sel.derived(op), nil
+}
+
+// derived returns the raw tool with everything that op is, but its name and
+// its way of taking arguments.
+func (sel *Selection) derived(op *proxy.Tool) *proxy.Tool {
+	t := *op
+	t.Name, t.CanonicalName, t.Version = sel.raw.Name, sel.raw.CanonicalName, sel.raw.Version
+	t.Domain = orText(op.Domain, sel.raw.Domain)
+	t.Title, t.Description = sel.raw.Title, sel.raw.Description
+	t.Path, t.Params = "", sel.raw.Params
+	t.InputSchema, t.ListSchema, t.OutputSchema = sel.raw.InputSchema, sel.raw.ListSchema, sel.raw.OutputSchema
+	t.Slim, t.Example = nil, nil
+	return &t
+}
+
+// checkRawPath refuses every spelling that could mean another route than the
+// one the router sees.
+func checkRawPath(report *problems, path string) {
+	switch {
+	case strings.Contains(path, "://") || !strings.HasPrefix(path, "/"):
+		report.add("path", "must be a path below /api/v1 that begins with a slash, not a URL")
+	case strings.ContainsAny(path, `%?#\`):
+		report.add("path", "must not hold a percent sign, question mark, number sign or backslash; it is plain text, and the query has its own argument")
+	case strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '�' || r >= 0x80 && r < 0xa0 }):
+		report.add("path", "must not hold control characters")
+	case strings.Contains(path, "//") || strings.HasSuffix(path, "/"):
+		report.add("path", "must not have empty segments or a slash at its end")
+	}
+	lower := strings.ToLower(path)
+	if strings.HasPrefix(lower, "/api/v1/") || lower == "/api/v1" {
+		report.add("path", "must not repeat /api/v1")
+	}
+	for _, seg := range strings.Split(path, "/") {
+		if seg != "" && strings.Trim(seg, ".") == "" {
+			report.add("path", "must not have segments of dots")
+			return
+		}
+	}
+}
+
+// checkRawQuery refuses query keys that steer authentication, in any spelling
+// that the server might forgive.
+func checkRawQuery(report *problems, query map[string]any) {
+	if len(query) > 50 {
+		report.add("query", "must have at most 50 keys")
+		return
+	}
+	for _, key := range sortedKeys(query) {
+		at := join("query", key)
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "sudo", "token", "access_token":
+			report.add(at, "is never accepted: Aegis holds the credential")
+			continue
+		}
+		if key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-[]") != "" || len(key) > 100 {
+			report.add(at, "is no name of a query parameter")
+			continue
+		}
+		checkRawValue(report, at, query[key])
+	}
+}
+
+func checkRawValue(report *problems, at string, v any) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, item := range list {
+		switch item.(type) {
+		case nil, string, bool, json.Number:
+		default:
+			report.add(at, "must be a string, number, boolean or a list of these")
+			return
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"aegis/proxy"
+)
+
+// router finds the operation that a method and a path mean. It serves the raw
+// tool only, so it is a plain scan.
+type router struct{ routes []route }
+
+type route struct {
+	tool     *proxy.Tool
+	segments []segment
+}
+
+// segment is one part of a path template: a literal, or text with parameters.
+type segment struct {
+	literal string
+	param   string // a parameter that is the whole segment
+	many    bool   // that keeps slashes
+	prefix  string // of a segment that is more than a parameter: text before …
+	between string // … and between its two parameters …
+	enum    []string
+}
+
+func newRouter(tools []*proxy.Tool) *router {
+	r := &router{}
+	for _, t := range tools {
+		var segments []segment
+		for _, text := range strings.Split(strings.TrimPrefix(t.Path, "/"), "/") {
+			segments = append(segments, parseSegment(t, text))
+		}
+		r.routes = append(r.routes, route{t, segments})
+	}
+	return r
+}
+
+// parseSegment reads one segment of a template: "issues", "{index}" or
+// "{index}.{diffType}".
+func parseSegment(t *proxy.Tool, text string) segment {
+	open := strings.IndexByte(text, '{')
+	end := strings.IndexByte(text, '}')
+	switch {
+	case open < 0 || end < open:
+		return segment{literal: text}
+	case open == 0 && end == len(text)-1:
+		s := segment{param: text[1:end]}
+		for i := range t.Params {
+			if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == s.param {
+				s.many = p.Wildcard
+			}
+		}
+		return s
+	}
+	s := segment{prefix: text[:open], between: text[end+1:]}
+	if next := strings.IndexByte(s.between, '{'); next >= 0 {
+		name := strings.Trim(s.between[next:], "{}")
+		s.between = s.between[:next]
+		for i := range t.Params {
+			if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == name && p.Schema != nil {
+				s.enum = p.Schema.Enum
+			}
+		}
+	}
+	return s
+}
+
+// find returns the tool of the most literal route that matches; nil for none.
+func (r *router) find(method, path string) *proxy.Tool {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	var best *proxy.Tool
+	bestRank := rank{literal: -1}
+	for i := range r.routes {
+		rt := &r.routes[i]
+		if rt.tool.Method != method {
+			continue
+		}
+		if got, ok := match(rt.segments, parts, rank{}); ok && got.above(bestRank) {
+			best, bestRank = rt.tool, got
+		}
+	}
+	return best
+}
+
+// rank orders matches: literal segments, then segments with literal text in
+// them, then the fewer segments a wildcard took.
+type rank struct{ literal, mixed, eaten int }
+
+func (r rank) above(o rank) bool {
+	if r.literal != o.literal {
+		return r.literal > o.literal
+	}
+	if r.mixed != o.mixed {
+		return r.mixed > o.mixed
+	}
+	return r.eaten < o.eaten
+}
+
+// match follows a template along a path. Templates have at most one wildcard,
+// so the backtracking is bounded by the length of the path.
+func match(segments []segment, parts []string, r rank) (rank, bool) {
+	for i, s := range segments {
+		if len(parts) == 0 {
+			return r, false
+		}
+		switch {
+		case s.many:
+			for n := 1; n <= len(parts); n++ {
+				next := r
+				next.eaten += n
+				if got, ok := match(segments[i+1:], parts[n:], next); ok {
+					return got, true
+				}
+			}
+			return r, false
+		case s.param != "":
+			if parts[0] == "" {
+				return r, false
+			}
+		case s.literal != "":
+			if parts[0] != s.literal {
+				return r, false
+			}
+			r.literal++
+		default:
+			if !s.fits(parts[0]) {
+				return r, false
+			}
+			r.mixed++
+		}
+		parts = parts[1:]
+	}
+	return r, len(parts) == 0
+}
+
+// fits reports whether a segment such as {sha}.{diffType} matches text.
+func (s *segment) fits(text string) bool {
+	rest, ok := strings.CutPrefix(text, s.prefix)
+	i := strings.LastIndex(rest, s.between)
+	if !ok || i < 1 && s.prefix == "" || i < 0 {
+		return false
+	}
+	last := rest[i+len(s.between):]
+	return len(s.enum) == 0 || slices.Contains(s.enum, last)
+}

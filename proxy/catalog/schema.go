@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// rawSchema is the subset of JSON Schema that arguments use.
+type rawSchema struct {
+	Type        string          `json:"type"`
+	Description string          `json:"description"`
+	Enum        []string        `json:"enum"`
+	Default     json.RawMessage `json:"default"`
+	Format      string          `json:"format"`
+	Pattern     string          `json:"pattern"`
+	Encoding    string          `json:"contentEncoding"`
+	MinLength   int             `json:"minLength"`
+	MaxLength   int             `json:"maxLength"`
+	Minimum     *int64          `json:"minimum"`
+	Maximum     *int64          `json:"maximum"`
+	Items       json.RawMessage `json:"items"`
+	MinItems    int             `json:"minItems"`
+	MaxItems    int             `json:"maxItems"`
+	Properties  json.RawMessage `json:"properties"`
+	Required    []string        `json:"required"`
+	Additional  json.RawMessage `json:"additionalProperties"`
+}
+
+const maxSchemaNesting = 8
+
+// schema parses the schema of an argument; equal texts share one result.
+func (l *loader) schema(raw json.RawMessage) (*proxy.Schema, error) {
+	return l.parse(raw, 0)
+}
+
+func (l *loader) parse(raw json.RawMessage, depth int) (*proxy.Schema, error) {
+	if got, ok := l.schemas[string(raw)]; ok {
+		return got, nil
+	}
+	if depth > maxSchemaNesting {
+		return nil, errors.New("the schema is nested too deep")
+	}
+	var r rawSchema
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		return nil, fmt.Errorf("the schema uses what is not checked: %w", err)
+	}
+	s := &proxy.Schema{
+		Type: r.Type, Format: r.Format, Enum: r.Enum, Pattern: r.Pattern, MinLength: r.MinLength, MaxLength: r.MaxLength,
+		Minimum: r.Minimum, Maximum: r.Maximum, MinItems: r.MinItems, MaxItems: r.MaxItems,
+	}
+	if !slices.Contains([]string{"", "string", "integer", "number", "boolean", "array", "object"}, s.Type) {
+		return nil, fmt.Errorf("unknown type %q", s.Type)
+	}
+	if s.Pattern != "" && !slices.Contains(l.patterns, s.Pattern) {
+		l.patterns = append(l.patterns, s.Pattern)
+	}
+	if err := l.parts(s, &r, depth); err != nil {
+		return nil, err
+	}
+	l.schemas[string(raw)] = s
+	return s, nil
+}
+
+func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
+	var err error
+	if len(r.Items) != 0 {
+		if s.Items, err = l.parse(r.Items, depth+1); err != nil {
+			return err
+		}
+	}
+	for name, value := range jsonscan.Members(r.Properties) {
+		sub, err := l.parse(value, depth+1)
+		if err != nil {
+			return err
+		}
+		key := unquote(name)
+		s.Properties = append(s.Properties, proxy.Property{Name: key, Required: slices.Contains(r.Required, key), Schema: sub})
+	}
+	markTwins(s, r)
+	if s.Type != "object" {
+		return nil
+	}
+	switch text := strings.TrimSpace(string(r.Additional)); {
+	case text == "false":
+	case text == "" || text == "true":
+		s.Open = true
+	default:
+		s.Open = true
+		s.Items, err = l.parse(r.Additional, depth+1)
+	}
+	return err
+}
+
+// markTwins recognises in a nested object the plain-text member (content_text)
+// beside the one that takes base64 (content).
+func markTwins(s *proxy.Schema, r *rawSchema) {
+	for i := range s.Properties {
+		p := &s.Properties[i]
+		base := strings.TrimSuffix(p.Name, "_text")
+		if base == p.Name {
+			continue
+		}
+		if twin := jsonscan.Member(r.Properties, base); twin != nil && jsonscan.Member(twin, "contentEncoding") != nil {
+			p.Wire, p.Encode = base, proxy.EncodeBase64
+		}
+	}
+}
+
+// unquote decodes a JSON string that is known to be one.
+func unquote(raw []byte) string {
+	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,218 @@
+package catalog
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// Problem is something in config.Tools that does not mean what its author
+// thinks.
+type Problem struct {
+	// Path is the key below the tools block, such as "toolsets[1]".
+	Path string
+	// Message says what is wrong and what to do.
+	Message string
+	// Warning marks problems that need not stop the start.
+	Warning bool
+}
+
+// Selection is what one team may use of a [Set]. It never changes.
+type Selection struct {
+	set     *Set
+	mode    string
+	raw     *proxy.Tool // nil when switched off
+	open    bool        // the raw tool reaches routes that the catalog lacks
+	enabled map[string]*proxy.Tool
+	names   []string // of enabled, sorted
+	pinned  map[string]bool
+	sudo    struct {
+		once sync.Once
+		list []*proxy.Tool
+	}
+}
+
+// rules are the filters, ready to decide.
+type rules struct {
+	toolsets        []func(*proxy.Tool) bool
+	enable, disable []string
+	readOnly        bool
+	maxRisk         proxy.Risk
+}
+
+// allow is the one decision about a tool. read_only and max_risk win over
+// everything, then disable, then enable, then the toolsets. With enable and no
+// toolsets, only what enable names is allowed.
+func (r *rules) allow(t *proxy.Tool) bool {
+	switch {
+	case r.readOnly && !t.ReadOnly, t.Risk > r.maxRisk, matchAny(r.disable, t.Name):
+		return false
+	case matchAny(r.enable, t.Name):
+		return true
+	case len(r.toolsets) == 0:
+		return len(r.enable) == 0
+	}
+	return slices.ContainsFunc(r.toolsets, func(has func(*proxy.Tool) bool) bool { return has(t) })
+}
+
+// Select applies the filters of a team. The selection is usable even with
+// problems, then without what they are about; a caller refuses to start unless
+// all of them are warnings.
+func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
+	c := checker{set: s}
+	r := rules{readOnly: cfg.ReadOnly, maxRisk: proxy.R4}
+	if cfg.MaxRisk != "" {
+		risk, ok := proxy.ParseRisk(cfg.MaxRisk)
+		if !ok {
+			c.add("max_risk", "unknown risk class; use R0, R1, R2, R3 or R4")
+		}
+		r.maxRisk = risk // R0 when unknown: the strictest
+	}
+	for i, name := range cfg.Toolsets {
+		r.toolsets = append(r.toolsets, c.toolset(fmt.Sprintf("toolsets[%d]", i), name))
+	}
+	r.enable = c.globs("enable", cfg.Enable)
+	r.disable = c.globs("disable", cfg.Disable)
+	sel := &Selection{set: s, mode: orText(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{}}
+	for _, t := range s.tools {
+		if r.allow(t) {
+			sel.enabled[t.Name] = t
+			sel.names = append(sel.names, t.Name)
+		}
+	}
+	c.shadowed(cfg.Enable, &r)
+	if cfg.Raw && !matchAny(r.disable, rawName) {
+		sel.raw = rawTool(cfg.ReadOnly, r.maxRisk)
+		sel.open = len(cfg.Toolsets) == 0 && len(cfg.Enable) == 0 && !cfg.ReadOnly && r.maxRisk == proxy.R4
+	}
+	for i, name := range cfg.Pinned {
+		sel.pin(&c, fmt.Sprintf("pinned[%d]", i), name)
+	}
+	if len(sel.enabled) == 0 {
+		c.add("toolsets", "no tool is left with these filters; widen toolsets, enable, max_risk or read_only")
+	}
+	return sel, c.problems
+}
+
+func (sel *Selection) pin(c *checker, at, name string) {
+	wire := wireName(name)
+	switch {
+	case wire == rawName && sel.raw != nil:
+	case sel.enabled[wire] != nil:
+		sel.pinned[wire] = true
+	case c.set.byName[wire] != nil || wire == rawName:
+		c.add(at, "the tool is not enabled, so it cannot be pinned; enable it or remove the pin")
+	default:
+		c.unknown(at, name, c.names())
+	}
+}
+
+// checker gathers problems.
+type checker struct {
+	set      *Set
+	problems []Problem
+}
+
+func (c *checker) add(at, message string) {
+	c.problems = append(c.problems, Problem{Path: at, Message: message})
+}
+
+func (c *checker) unknown(at, name string, candidates []string) {
+	message := fmt.Sprintf("unknown tool %q", name)
+	if near := nearest(wireName(name), candidates); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	} else {
+		message += "; \"aegis tools\" lists them"
+	}
+	c.add(at, message)
+}
+
+func (c *checker) names() []string {
+	names := []string{rawName}
+	for _, t := range c.set.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// toolset returns the decision of a domain or preset. An unknown name selects
+// nothing.
+func (c *checker) toolset(at, name string) func(*proxy.Tool) bool {
+	if p, ok := presets()[name]; ok {
+		return p.has
+	}
+	if slices.Contains(Toolsets(), name) {
+		return func(t *proxy.Tool) bool { return t.Domain == name }
+	}
+	message := fmt.Sprintf("unknown toolset %q", name)
+	if near := nearest(name, Toolsets()); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	} else {
+		message += "; use one of " + strings.Join(Toolsets(), ", ")
+	}
+	c.add(at, message)
+	return func(*proxy.Tool) bool { return false }
+}
+
+// globs checks the entries of enable or disable and returns them as globs of
+// wire names.
+func (c *checker) globs(key string, entries []string) []string {
+	var out []string
+	for i, e := range entries {
+		at, g := fmt.Sprintf("%s[%d]", key, i), wireName(e)
+		_, err := path.Match(g, "")
+		switch {
+		case err != nil:
+			c.add(at, fmt.Sprintf("%q is no glob; * stands for any characters, ? for one", e))
+		case g == rawName || slices.ContainsFunc(c.set.tools, func(t *proxy.Tool) bool { return matchAny([]string{g}, t.Name) }):
+			out = append(out, g)
+		default:
+			c.unknown(at, e, c.names())
+		}
+	}
+	return out
+}
+
+// shadowed warns of entries of enable without effect.
+func (c *checker) shadowed(entries []string, r *rules) {
+	for i, e := range entries {
+		g := wireName(e)
+		matched, left := 0, 0
+		for _, t := range c.set.tools {
+			if matchAny([]string{g}, t.Name) {
+				matched++
+				if r.allow(t) {
+					left++
+				}
+			}
+		}
+		if matched > 0 && left < matched {
+			what := "disable, read_only or max_risk wins over it"
+			if left > 0 {
+				what = fmt.Sprintf("%d of its %d tools stay off: %s", matched-left, matched, what)
+			}
+			c.problems = append(c.problems, Problem{Path: fmt.Sprintf("enable[%d]", i), Message: what, Warning: true})
+		}
+	}
+}
+
+// wireName turns a canonical name or glob (gitea.issue.list_comments) into that
+// of the wire; anything else stays.
+func wireName(name string) string {
+	if strings.HasPrefix(name, "gitea.") {
+		return strings.ReplaceAll(name, ".", "_")
+	}
+	return name
+}
+
+func orText(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

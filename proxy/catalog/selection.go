@@ -1,0 +1,168 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"aegis/proxy"
+)
+
+// Set returns the set that was selected from.
+func (sel *Selection) Set() *Set { return sel.set }
+
+// Len returns the number of enabled operations, listed or not.
+func (sel *Selection) Len() int { return len(sel.enabled) }
+
+// Enabled returns every enabled operation, sorted by name, whether the list
+// shows it or not.
+func (sel *Selection) Enabled() []*proxy.Tool {
+	out := make([]*proxy.Tool, 0, len(sel.names))
+	for _, n := range sel.names {
+		out = append(out, sel.enabled[n])
+	}
+	return out
+}
+
+// Tools returns what tools/list shows, sorted by name: every enabled operation
+// and the raw tool in full mode; the three search tools, the raw tool and the
+// pinned ones in search mode.
+func (sel *Selection) Tools() []*proxy.Tool {
+	out := make([]*proxy.Tool, 0, len(sel.names)+1)
+	for _, n := range sel.names {
+		if sel.mode != "search" || sel.pinned[n] {
+			out = append(out, sel.enabled[n])
+		}
+	}
+	if sel.mode == "search" {
+		out = append(out, metaTools()...)
+	}
+	if sel.raw != nil {
+		out = append(out, sel.raw)
+	}
+	slices.SortFunc(out, func(a, b *proxy.Tool) int { return compareNames(a.Name, b.Name) })
+	return out
+}
+
+// SudoTools is [Selection.Tools] for identities that may act as others: each
+// operation also takes the argument sudo. The list is made once, on demand.
+func (sel *Selection) SudoTools() []*proxy.Tool {
+	sel.sudo.once.Do(func() {
+		for _, t := range sel.Tools() {
+			if isMeta(t.Name) {
+				sel.sudo.list = append(sel.sudo.list, t)
+				continue
+			}
+			with := *t
+			with.InputSchema = withSudo(t.InputSchema)
+			if t.ListSchema != nil {
+				with.ListSchema = withSudo(t.ListSchema)
+			}
+			sel.sudo.list = append(sel.sudo.list, &with)
+		}
+	})
+	return sel.sudo.list
+}
+
+func compareNames(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Lookup returns the enabled tool that is called exactly name. Any other name,
+// be it hidden, misspelled or made up, gets the same error; what it suggests
+// comes from the enabled tools alone.
+func (sel *Selection) Lookup(name string) (*proxy.Tool, error) {
+	if sel.mode == "search" && isMeta(name) {
+		for _, t := range metaTools() {
+			if t.Name == name {
+				return t, nil
+			}
+		}
+	}
+	return sel.operation(name)
+}
+
+// operation is Lookup without the tools of search mode.
+func (sel *Selection) operation(name string) (*proxy.Tool, error) {
+	if t := sel.enabled[name]; t != nil {
+		return t, nil
+	}
+	if sel.raw != nil && name == rawName {
+		return sel.raw, nil
+	}
+	return nil, sel.unknownTool(name)
+}
+
+func (sel *Selection) unknownTool(name string) error {
+	text := "unknown tool"
+	if near := nearest(name, sel.names); near != "" {
+		text += "; did you mean " + near + "?"
+	} else if sel.mode == "search" {
+		text += "; " + searchName + " finds the tools that are available"
+	} else {
+		text += "; tools/list names the tools that are available"
+	}
+	return proxy.NewError(proxy.KindUnknownTool, text, nil)
+}
+
+// Stage returns the catalog's place in the chain: it sets the call's tool,
+// arguments and options, and answers the search tools itself.
+func (sel *Selection) Stage() proxy.Stage {
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			if sel.mode == "search" && isMeta(c.Name) {
+				return sel.meta(ctx, c, next)
+			}
+			return sel.dispatch(ctx, c, next)
+		})
+	}
+}
+
+// dispatch resolves one operation or the raw tool and sends the call on.
+func (sel *Selection) dispatch(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
+	if err := sel.prepare(c); err != nil {
+		return nil, err
+	}
+	return next.Handle(ctx, c)
+}
+
+// prepare fills in what the call means.
+func (sel *Selection) prepare(c *proxy.Call) error {
+	t, err := sel.operation(c.Name)
+	if err != nil {
+		return err
+	}
+	c.Tool = t
+	args, opts, err := sel.set.validate(t, c.RawArgs, c.Identity != nil && c.Identity.AllowSudo)
+	if err != nil {
+		return err
+	}
+	if t == sel.raw {
+		if t, err = sel.rawTarget(args); err != nil {
+			return err
+		}
+	}
+	if t.BasicAuthOnly {
+		return proxy.NewError(proxy.KindBasicAuthOnly, "Gitea accepts only a user name and password on this route, never a token, so "+
+			t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
+	}
+	c.Tool, c.Args, c.Options = t, args, opts
+	return nil
+}
+
+// withSudo adds the argument sudo to an object schema that Aegis has built.
+func withSudo(schema json.RawMessage) json.RawMessage {
+	const start = `{"type":"object","properties":{`
+	rest := string(schema[len(start):])
+	comma := ","
+	if rest[0] == '}' {
+		comma = ""
+	}
+	return json.RawMessage(start + `"sudo":` + sudoSchema + comma + rest)
+}

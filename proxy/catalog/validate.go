@@ -1,0 +1,170 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// validate checks the arguments of a call against a tool and brings them into
+// the form that the stages below rely on. All problems are told at once.
+func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (proxy.Arguments, proxy.CallOptions, error) {
+	var opts proxy.CallOptions
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	var report problems
+	if err := checkText(raw); err != nil {
+		return nil, opts, proxy.NewError(proxy.KindInvalidArguments, err.Error(), nil)
+	}
+	v := validator{set: s, report: &report}
+	args := make(proxy.Arguments, len(t.Params))
+	d := decoder{report: &report}
+	seen := map[string]bool{}
+	for name, value := range jsonscan.Members(raw) {
+		key := d.text("the name of an argument", name)
+		if seen[key] {
+			report.add(show(key), "is given twice")
+			continue
+		}
+		seen[key] = true
+		if v.option(t, key, value, allowSudo, &opts) {
+			continue
+		}
+		p := param(t, key)
+		if p == nil {
+			report.add(show(key), unknownArgument(t, key, allowSudo))
+			continue
+		}
+		x := d.value(p.Name, value)
+		if x == nil {
+			continue // as if absent
+		}
+		if x, ok := v.value(p.Name, p.Schema, x); ok {
+			args[p.Name] = x
+		}
+	}
+	for i := range t.Params {
+		p := &t.Params[i]
+		if _, given := args[p.Name]; p.Required && !given && !report.about(p.Name) {
+			report.add(p.Name, "is required")
+		}
+	}
+	if err := report.err(t.Name); err != nil {
+		return nil, proxy.CallOptions{}, err
+	}
+	return args, opts, nil
+}
+
+// checkText refuses arguments that are no JSON object before they are decoded.
+func checkText(raw []byte) error {
+	switch err := jsonscan.Check(raw, maxArgumentDepth); {
+	case errors.Is(err, jsonscan.ErrDepth):
+		return errors.New("the arguments are nested deeper than " + strconv.Itoa(maxArgumentDepth) + " levels")
+	case err != nil:
+		return errors.New("the arguments are not valid JSON in UTF-8")
+	case jsonscan.Kind(raw) != '{':
+		return errors.New("the arguments must be a JSON object")
+	}
+	return nil
+}
+
+func param(t *proxy.Tool, name string) *proxy.Param {
+	for i := range t.Params {
+		if t.Params[i].Name == name {
+			return &t.Params[i]
+		}
+	}
+	return nil
+}
+
+// about reports whether a problem of the argument name has been told.
+func (p *problems) about(name string) bool {
+	for _, text := range p.list {
+		if rest, ok := strings.CutPrefix(text, name); ok && rest != "" && strings.IndexByte(" .[", rest[0]) >= 0 {
+			return true
+		}
+	}
+	return p.more > 0
+}
+
+// unknownArgument says why a name is refused, and what may have been meant.
+func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
+	switch lower := strings.ToLower(name); {
+	case lower == "token" || lower == "access_token":
+		return "is never accepted: Aegis holds the credential"
+	case lower == "sudo" && !allowSudo:
+		return "is unknown"
+	}
+	var names []string
+	for i := range t.Params {
+		names = append(names, t.Params[i].Name)
+	}
+	for _, own := range []string{"fields", "cursor"} {
+		if bytes.Contains(t.InputSchema, []byte(`"`+own+`":{`)) {
+			names = append(names, own)
+		}
+	}
+	if near := nearest(name, names); near != "" {
+		return "is unknown; did you mean " + near + "?"
+	}
+	if len(names) == 0 {
+		return "is unknown; the tool takes no arguments"
+	}
+	return "is unknown"
+}
+
+// option takes the arguments that steer Aegis itself.
+func (v *validator) option(t *proxy.Tool, name string, raw []byte, allowSudo bool, opts *proxy.CallOptions) bool {
+	switch name {
+	case "fields", "cursor":
+		if !hasOption(t, name) {
+			return false
+		}
+	case "sudo":
+		if !allowSudo {
+			return false
+		}
+	default:
+		return false
+	}
+	d := decoder{report: v.report}
+	x := d.value(name, raw)
+	if x == nil {
+		return true
+	}
+	switch name {
+	case "fields":
+		if list, ok := v.value(name, &optionSchemas.fields, x); ok {
+			for _, f := range list.([]any) {
+				opts.Fields = append(opts.Fields, f.(string))
+			}
+		}
+	case "cursor":
+		if s, ok := v.value(name, &optionSchemas.cursor, x); ok {
+			opts.Cursor = s.(string)
+		}
+	case "sudo":
+		if s, ok := v.value(name, &optionSchemas.sudo, x); ok {
+			opts.Sudo = s.(string)
+		}
+	}
+	return true
+}
+
+// optionSchemas are the constraints of the arguments that steer Aegis.
+var optionSchemas = struct{ fields, cursor, sudo proxy.Schema }{
+	fields: proxy.Schema{Type: "array", MinItems: 1, MaxItems: 100, Items: &proxy.Schema{Type: "string", MinLength: 1, MaxLength: 200}},
+	cursor: proxy.Schema{Type: "string", MinLength: 1, MaxLength: 8192},
+	sudo:   proxy.Schema{Type: "string", MinLength: 1, MaxLength: 100, Pattern: loginPattern},
+}
+
+// hasOption reports whether the tool's schema offers an argument of Aegis's own.
+func hasOption(t *proxy.Tool, name string) bool {
+	return bytes.Contains(t.InputSchema, []byte(`"`+name+`":{"type":`)) && param(t, name) == nil
+}

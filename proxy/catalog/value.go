@@ -1,0 +1,274 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"aegis/proxy"
+)
+
+// loginPattern is what a Gitea login looks like in a header.
+const loginPattern = `^[\w-][\w.-]*$`
+
+var loginRegexp = regexp.MustCompile(loginPattern)
+
+// validator checks decoded values. It coerces only where nothing is lost:
+// "12" to an integer, "true" to a boolean, 1.0 and 1e2 to plain digits.
+type validator struct {
+	set    *Set
+	report *problems
+}
+
+// value returns x as the schema wants it, or reports why it does not fit.
+func (v *validator) value(path string, s *proxy.Schema, x any) (any, bool) {
+	switch s.Type {
+	case "string":
+		return v.str(path, s, x)
+	case "integer":
+		return v.integer(path, s, x)
+	case "number":
+		return v.number(path, x)
+	case "boolean":
+		return v.boolean(path, x)
+	case "array":
+		return v.array(path, s, x)
+	case "object":
+		return v.object(path, s, x)
+	}
+	return x, true
+}
+
+func (v *validator) fail(path, what string) (any, bool) {
+	v.report.add(path, what)
+	return nil, false
+}
+
+func (v *validator) str(path string, s *proxy.Schema, x any) (any, bool) {
+	text, ok := x.(string)
+	if !ok {
+		return v.fail(path, "must be a string")
+	}
+	n := utf8.RuneCountInString(text)
+	switch {
+	case len(s.Enum) != 0 && !slices.Contains(s.Enum, text):
+		return v.fail(path, "must be one of "+strings.Join(s.Enum, ", "))
+	case n < s.MinLength:
+		return v.fail(path, "must not be empty")
+	case s.MaxLength > 0 && n > s.MaxLength:
+		return v.fail(path, fmt.Sprintf("must have at most %d characters", s.MaxLength))
+	case s.Pattern != "" && !v.matches(s.Pattern, text):
+		return v.fail(path, "must match "+s.Pattern)
+	}
+	if rule := format(s.Format, text); rule != "" {
+		return v.fail(path, rule)
+	}
+	return text, true
+}
+
+func (v *validator) matches(pattern, text string) bool {
+	if pattern == loginPattern {
+		return loginRegexp.MatchString(text)
+	}
+	re := v.set.patterns[pattern]
+	return re != nil && re.MatchString(text)
+}
+
+// format returns the rule that text breaks, "" when it keeps it. Formats that
+// are not known here are annotations, as JSON Schema has it.
+func format(name, text string) string {
+	switch name {
+	case "date-time":
+		if _, err := time.Parse(time.RFC3339, text); err != nil {
+			return "must be a time as in RFC 3339, for example 2026-01-31T12:00:00Z"
+		}
+	case "date":
+		if _, err := time.Parse(time.DateOnly, text); err != nil {
+			return "must be a date such as 2026-01-31"
+		}
+	case "email":
+		if at := strings.LastIndexByte(text, '@'); at < 1 || at == len(text)-1 || strings.ContainsAny(text, " \r\n\t<>") {
+			return "must be an e-mail address"
+		}
+	case "uri":
+		if u, err := url.Parse(text); err != nil || u.Scheme == "" {
+			return "must be an absolute URL"
+		}
+	}
+	return ""
+}
+
+func (v *validator) integer(path string, s *proxy.Schema, x any) (any, bool) {
+	var n int64
+	var ok bool
+	switch x := x.(type) {
+	case json.Number:
+		n, ok = integral(string(x))
+	case string:
+		// Plain digits only: "12" is 12, but "1e2" in quotes is a mistake.
+		var err error
+		n, err = strconv.ParseInt(x, 10, 64)
+		ok = err == nil && x[0] != '+'
+	}
+	switch {
+	case !ok:
+		return v.fail(path, "must be an integer within 64 bits")
+	case s.Minimum != nil && n < *s.Minimum:
+		return v.fail(path, fmt.Sprintf("must be at least %d", *s.Minimum))
+	case s.Maximum != nil && n > *s.Maximum:
+		return v.fail(path, fmt.Sprintf("must be at most %d", *s.Maximum))
+	}
+	return json.Number(strconv.FormatInt(n, 10)), true
+}
+
+// integral reads a JSON number that has no fraction and fits into 64 bits.
+func integral(text string) (int64, bool) {
+	mantissa, exponent, hasExponent := cutExponent(text)
+	exp := 0
+	if hasExponent {
+		var err error
+		if exp, err = strconv.Atoi(exponent); err != nil || exp > 40 || exp < -40 {
+			return 0, false
+		}
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	if len(whole)+len(fraction) > 80 {
+		return 0, false
+	}
+	digits := whole + fraction
+	switch shift := exp - len(fraction); {
+	case shift >= 0:
+		digits += strings.Repeat("0", shift)
+	default:
+		cut := len(digits) + shift
+		sign := len(digits) - len(strings.TrimPrefix(digits, "-"))
+		if cut < sign {
+			digits = digits[:sign] + strings.Repeat("0", sign-cut+1) + digits[sign:]
+			cut = len(digits) + shift
+		}
+		if strings.Trim(digits[cut:], "0") != "" {
+			return 0, false
+		}
+		digits = digits[:cut]
+	}
+	if digits == "" || digits == "-" {
+		return 0, true // 0.0 and the like
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil
+}
+
+func cutExponent(text string) (mantissa, exponent string, found bool) {
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
+}
+
+func (v *validator) number(path string, x any) (any, bool) {
+	n, ok := x.(json.Number)
+	if text, isText := x.(string); isText && json.Valid([]byte(text)) {
+		if c := text[0]; c == '-' || c >= '0' && c <= '9' {
+			n, ok = json.Number(text), true
+		}
+	}
+	if !ok || len(n) > 100 {
+		return v.fail(path, "must be a number")
+	}
+	return n, true
+}
+
+func (v *validator) boolean(path string, x any) (any, bool) {
+	switch x {
+	case true, "true":
+		return true, true
+	case false, "false":
+		return false, true
+	}
+	return v.fail(path, "must be true or false")
+}
+
+func (v *validator) array(path string, s *proxy.Schema, x any) (any, bool) {
+	list, ok := x.([]any)
+	switch {
+	case !ok:
+		return v.fail(path, "must be an array")
+	case len(list) < s.MinItems:
+		return v.fail(path, fmt.Sprintf("must have at least %d items", s.MinItems))
+	case s.MaxItems > 0 && len(list) > s.MaxItems:
+		return v.fail(path, fmt.Sprintf("must have at most %d items", s.MaxItems))
+	case s.Items == nil:
+		return list, true
+	}
+	fits := true
+	for i := range list {
+		var one bool
+		if list[i], one = v.value(path+"["+strconv.Itoa(i)+"]", s.Items, list[i]); !one {
+			fits = false
+		}
+	}
+	return list, fits
+}
+
+func (v *validator) object(path string, s *proxy.Schema, x any) (any, bool) {
+	object, ok := x.(map[string]any)
+	if !ok {
+		return v.fail(path, "must be an object")
+	}
+	fits := true
+	for _, name := range sortedKeys(object) {
+		value, at := object[name], join(path, name)
+		i := slices.IndexFunc(s.Properties, func(p proxy.Property) bool { return p.Name == name })
+		sub := s.Items // the values of an open object
+		switch {
+		case i >= 0 && value == nil && !s.Properties[i].Required:
+			delete(object, name) // as if absent
+			continue
+		case i >= 0:
+			sub = s.Properties[i].Schema
+		case !s.Open:
+			v.report.add(at, unknownMember(s, name))
+			fits = false
+			continue
+		case sub == nil:
+			continue
+		}
+		var one bool
+		if object[name], one = v.value(at, sub, value); !one {
+			fits = false
+		}
+	}
+	for _, p := range s.Properties {
+		if _, given := object[p.Name]; p.Required && !given {
+			v.report.add(join(path, p.Name), "is required")
+			fits = false
+		}
+	}
+	return object, fits
+}
+
+func unknownMember(s *proxy.Schema, name string) string {
+	var names []string
+	for _, p := range s.Properties {
+		names = append(names, p.Name)
+	}
+	if near := nearest(name, names); near != "" {
+		return "is unknown; did you mean " + near + "?"
+	}
+	return "is unknown"
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
