@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"time"
+	"unicode/utf8"
 )
 
 // Kind is the stable, machine-readable name of a failure. Clients may branch
@@ -46,10 +47,32 @@ type Error struct {
 	// Public tells the caller what happened and what to do next. It is
 	// bounded, has no control characters and carries no secret.
 	Public string
+	// Quoted is how many bytes at the start of Public are the upstream's own
+	// words. They stay long until masking has seen secrets in them whole, and
+	// are then cut by [Error.Shorten].
+	Quoted int
 	// RetryAfter is when trying again makes sense; 0 when unknown.
 	RetryAfter time.Duration
 	// Err is the cause; may be nil.
 	Err error
+}
+
+// maxQuoted is how many characters of the upstream's words an error keeps.
+const maxQuoted = 500
+
+// Shorten cuts the upstream's words in Public to 500 characters, the last one
+// "…" when some are missing.
+func (e *Error) Shorten() {
+	words, rest := e.Public[:min(e.Quoted, len(e.Public))], e.Public[min(e.Quoted, len(e.Public)):]
+	if utf8.RuneCountInString(words) > maxQuoted {
+		end := 0
+		for range maxQuoted - 1 {
+			_, size := utf8.DecodeRuneInString(words[end:])
+			end += size
+		}
+		e.Public = words[:end] + "…" + rest
+	}
+	e.Quoted = 0
 }
 
 // Error returns the kind, the public text and the cause, for logs.

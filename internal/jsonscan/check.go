@@ -27,8 +27,16 @@ func (e *SyntaxError) Error() string {
 // space around it, nested at most maxDepth deep (a bare array or object has
 // depth 1), with strings in valid UTF-8. It needs memory in proportion to
 // maxDepth only. Errors are [ErrDepth] or a [*SyntaxError].
-func Check(data []byte, maxDepth int) error {
-	c := checker{data: data, stack: make([]byte, 0, min(maxDepth, 64))}
+func Check(data []byte, maxDepth int) error { return CheckValues(data, maxDepth, 1<<62) }
+
+// ErrValues is returned by [CheckValues] for a document of too many values.
+var ErrValues = errors.New("JSON of too many values")
+
+// CheckValues is [Check] for documents that will be decoded: it also bounds the
+// number of values in all, since a decoded value takes far more memory than the
+// two bytes that it has at least in the text.
+func CheckValues(data []byte, maxDepth, maxValues int) error {
+	c := checker{data: data, stack: make([]byte, 0, min(maxDepth, 64)), left: maxValues}
 	i, err := c.value(skipSpace(data, 0), maxDepth)
 	if err != nil {
 		return err
@@ -42,6 +50,7 @@ func Check(data []byte, maxDepth int) error {
 type checker struct {
 	data  []byte
 	stack []byte // the open brackets, innermost last
+	left  int    // how many more values there may be
 }
 
 // value checks the value that begins at i and returns the index after it. It
@@ -69,6 +78,9 @@ func (c *checker) value(i, maxDepth int) (int, error) {
 func (c *checker) begin(i, maxDepth int) (_ int, opened bool, _ error) {
 	if i >= len(c.data) {
 		return i, false, &SyntaxError{i, "the document ends where a value should be"}
+	}
+	if c.left--; c.left < 0 {
+		return i, false, ErrValues
 	}
 	b := c.data[i]
 	if b != '{' && b != '[' {

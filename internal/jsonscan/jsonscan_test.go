@@ -48,6 +48,16 @@ func TestCheckBoundsDepth(t *testing.T) {
 	}
 }
 
+func TestCheckBoundsValues(t *testing.T) {
+	doc := []byte(`{"a":[1,2,{"b":null}],"c":"d"}`) // the object, the array, 1, 2, {}, null, "d"
+	if err := jsonscan.CheckValues(doc, depth, 7); err != nil {
+		t.Errorf("7 values: %v", err)
+	}
+	if err := jsonscan.CheckValues(doc, depth, 6); !errors.Is(err, jsonscan.ErrValues) {
+		t.Errorf("6 values: %v, want ErrValues", err)
+	}
+}
+
 func TestElementsAndMembers(t *testing.T) {
 	doc := []byte(` { "a" : [1, "x]\"" ,{"b":[]} , null,-1.5e3 ] , "a":2, "\u0062" : "\\" } `)
 	if err := jsonscan.Check(doc, depth); err != nil {

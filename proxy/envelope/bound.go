@@ -21,6 +21,17 @@ const slack = 64
 
 // bound returns the part of the JSON value data that begins at pos and fits.
 func (e *Envelope) bound(data []byte, pos position) bounded {
+	out := e.cut(data, pos)
+	if out.truncation != nil && !fits(out.data, e.cfg.MaxChars) {
+		// No known shape of data comes here. The bound holds for unknown ones too.
+		out.data = []byte("null")
+		out.truncation.Returned = 0
+		out.truncation.Omitted = []string{"data that cannot be cut; ask for less with fields or a smaller limit"}
+	}
+	return out
+}
+
+func (e *Envelope) cut(data []byte, pos position) bounded {
 	switch jsonscan.Kind(data) {
 	case '[':
 		return e.boundArray(data, pos)
@@ -141,9 +152,7 @@ func (e *Envelope) cutElement(data, el []byte, pos position, room int) bounded {
 func (e *Envelope) boundObject(data []byte, pos position) bounded {
 	name, value := dominant(data)
 	if value != nil && (pos.list || pos == position{}) {
-		rest := len(data) - len(value)
-		tooLong := !fits(data, e.cfg.MaxChars) && rest < e.cfg.MaxChars/2
-		if pos.list || tooLong || !atMost(value, e.cfg.MaxItems) {
+		if pos.list || !fits(data, e.cfg.MaxChars) && 2*(len(data)-len(value)) < e.cfg.MaxChars || !atMost(value, e.cfg.MaxItems) {
 			return e.cutMember(data, name, value, pos)
 		}
 	}
@@ -175,18 +184,25 @@ func dominant(data []byte) (name string, value []byte) {
 	if 2*len(value) < len(data) {
 		return "", nil
 	}
-	return jsonscan.Unquote(key), value
+	return showName(key), value
 }
 
-// cutMember cuts one array inside an object and keeps the rest.
+// cutMember cuts one array inside an object and keeps the rest. Where the rest
+// leaves the array less than half of the room, its long strings are cut too, and
+// the truncation says so: the cursor goes on with the array alone.
 func (e *Envelope) cutMember(data []byte, name string, value []byte, pos position) bounded {
 	at := cap(data) - cap(value)
 	head, tail := data[:at], data[at+len(value):]
 	room := e.cfg.MaxChars - utf8.RuneCount(head) - utf8.RuneCount(tail)
-	out := e.cutArray(value, pos, max(room, 4*slack))
+	out := e.cutArray(value, pos, max(room, e.cfg.MaxChars/2))
 	whole := make([]byte, 0, len(head)+len(out.data)+len(tail))
 	out.data = append(append(append(whole, head...), out.data...), tail...)
 	out.truncation.At = name
+	if !fits(out.data, e.cfg.MaxChars) {
+		part := e.cutStrings(out.data, 0, e.cfg.MaxChars)
+		out.data = part.data
+		out.truncation.Omitted = boundNames(append([]string{"the rest of long texts"}, part.omitted...))
+	}
 	return out
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -435,6 +436,85 @@ func TestManyLongStrings(t *testing.T) {
 	}
 	if !strings.Contains(string(got.Data), `"small":"kept"`) {
 		t.Errorf("the member that fits is gone: %.100s", got.Data)
+	}
+}
+
+// TestHostileNames: what stands in a document's member names must not cost memory
+// again and again, and must not fill the part of a result that is Aegis's own.
+func TestHostileNames(t *testing.T) {
+	long := strings.Repeat("k", 200_000)
+	deep := `{"` + long + `":[` + strings.Repeat(`"b",`, 20_000) + `"` + strings.Repeat("x", 3000) + `"]}`
+	many := `{"` + long + `":1,"\n\u202e` + long[:1000] + `":"` + strings.Repeat("y", 5000) + `"}`
+	for _, body := range []string{deep, many, "[" + deep + "," + many + "]"} {
+		h := newHarness(t, limits(1000, 20_000), proxy.BodyJSON, []byte(body))
+		before := allocated()
+		all := h.walk()
+		// Each step asks the harness, which copies the body.
+		if grown := allocated() - before; grown > uint64(len(all)*(8*len(body)+(1<<20))) {
+			t.Errorf("%d bytes were allocated for a body of %d", grown, len(body))
+		}
+		for _, a := range all {
+			tr, err := json.Marshal(a.Truncation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(a.Data) > 4*20_000 || len(tr) > 1500 {
+				t.Errorf("%d bytes of data, %d of truncation", len(a.Data), len(tr))
+			}
+			if bytes.Contains(tr, []byte("\u202e")) {
+				t.Error("a control character of a name stands outside the data")
+			}
+		}
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// TestBoundsHold: whatever the shape, data stays within max_chars.
+func TestBoundsHold(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	var value func(depth int) string
+	value = func(depth int) string {
+		switch n := rnd.IntN(7); {
+		case n < 2 || depth > 4:
+			return `"` + strings.Repeat("s", []int{3, 300, 900, 6000}[rnd.IntN(4)]) + `"`
+		case n < 3:
+			return "12345"
+		case n < 5:
+			var parts []string
+			for range rnd.IntN(120) {
+				parts = append(parts, value(depth+2))
+				if len(parts) > 8 && rnd.IntN(4) > 0 {
+					break
+				}
+			}
+			return "[" + strings.Join(parts, ",") + "]"
+		default:
+			var parts []string
+			for i := range rnd.IntN(8) {
+				parts = append(parts, fmt.Sprintf("%q:%s", strings.Repeat("n", 1+rnd.IntN(2000))+fmt.Sprint(i), value(depth+1)))
+			}
+			return "{" + strings.Join(parts, ",") + "}"
+		}
+	}
+	for range 150 {
+		cfg := limits(1+rnd.IntN(100), 1000+rnd.IntN(5000))
+		h := newHarness(t, cfg, proxy.BodyJSON, []byte(value(0)))
+		a, steps := h.do(""), 0
+		for {
+			if n := utf8.RuneCount(a.Data); n > cfg.MaxChars {
+				t.Fatalf("%d characters over a bound of %d: %.100s", n, cfg.MaxChars, a.Data)
+			}
+			if a.Truncation == nil || a.Truncation.Cursor == "" || steps > 10 {
+				break
+			}
+			a = h.do(a.Truncation.Cursor)
+			steps++
+		}
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"aegis/internal/jsonscan"
 )
 
-// minString is the length below which strings are not cut: ids, names, dates.
+// minString is the length in characters below which strings are not cut: ids,
+// names, dates.
 const minString = 256
 
 // stringsCut is a value whose longest strings were cut.
@@ -20,37 +22,25 @@ type stringsCut struct {
 	omitted             []string // members left out altogether
 }
 
-// leaf is a string value in a document: the bytes between its quotes.
-type leaf struct {
-	from, to int // offsets in the document
-	chars    int
-	pointer  string // JSON Pointer (RFC 6901)
-}
-
 // cutStrings returns value with its longest strings cut to one common length so
 // that it fits into chars. With done > 0 it returns what follows the first done
 // characters of each string that has more: an object of JSON Pointer → text.
 func (e *Envelope) cutStrings(value []byte, done uint64, chars int) stringsCut {
-	leaves := stringLeaves(value)
 	if done > 0 {
-		return continueStrings(value, leaves, int(min(done, 1<<40)), chars)
+		return continueStrings(value, int(min(done, 1<<40)), chars)
 	}
 	total := utf8.RuneCount(value)
-	limit := level(leaves, 0, total-chars+2)
+	limit := max(level(longStrings(value), 0, total-chars+2), minString)
 	out := stringsCut{available: total}
-	if limit < minString {
-		limit = minString
-	}
 	b := make([]byte, 0, min(len(value), 4*chars)+slack)
 	from := 0
-	for _, l := range leaves {
-		if l.chars > limit {
-			end := l.from + cutIndex(value[l.from:l.to], limit)
-			b = append(b, value[from:end]...)
-			from = l.to
+	eachLong(value, func(s longString) {
+		if s.chars > limit {
+			b = append(b, value[from:s.from+cutIndex(value[s.from:s.to], limit)]...)
+			from = s.to
 			out.next = uint64(limit)
 		}
-	}
+	})
 	out.data = append(b, value[from:]...)
 	if !fits(out.data, chars) {
 		out.data, out.omitted = dropMembers(out.data, chars)
@@ -60,56 +50,68 @@ func (e *Envelope) cutStrings(value []byte, done uint64, chars int) stringsCut {
 }
 
 // continueStrings returns the next parts of the strings longer than done.
-func continueStrings(value []byte, leaves []leaf, done, chars int) stringsCut {
+func continueStrings(value []byte, done, chars int) stringsCut {
 	out := stringsCut{available: utf8.RuneCount(value)}
-	open := leaves[:0]
+	var lens []int
 	need := slack
-	for _, l := range leaves {
-		if l.chars > done {
-			open = append(open, l)
-			need += l.chars - done + utf8.RuneCount(jsonscan.AppendQuote(nil, l.pointer)) + 4
+	eachLong(value, func(s longString) {
+		if s.chars > done {
+			lens = append(lens, s.chars)
+			need += s.chars - done + longestUnit + keyRoom(s)
 		}
-	}
-	limit := max(level(open, done, need-chars), done+minString)
-	room := chars
+	})
+	limit := max(level(lens, done, need-chars), done+minString/4)
+	room := chars - slack
 	b := []byte{'{'}
-	for _, l := range open {
-		text := value[l.from:l.to]
+	eachLong(value, func(s longString) {
+		if s.chars <= done {
+			return
+		}
+		text := value[s.from:s.to]
 		from, to := cutIndex(text, done), len(text)
-		if l.chars > limit {
+		if s.chars > limit {
 			to = cutIndex(text, limit)
 			out.next = uint64(limit)
 		}
-		room -= utf8.RuneCount(text[from:to]) + utf8.RuneCountInString(l.pointer) + 8
-		if room < 0 { // too many long strings, or a pointer longer than the bound
-			out.omitted = append(out.omitted, l.pointer)
-			continue
+		n := utf8.RuneCount(text[from:to]) + keyRoom(s)
+		if n > room { // more long strings than fit even so
+			out.omitted = append(out.omitted, s.pointer())
+			return
 		}
+		room -= n
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(jsonscan.AppendQuote(b, l.pointer), `:"`...)
+		b = append(jsonscan.AppendQuote(b, s.pointer()), `:"`...)
 		b = append(append(b, text[from:to]...), '"')
-	}
+	})
 	out.data = append(b, '}')
 	out.returned = utf8.RuneCount(out.data)
 	out.omitted = boundNames(out.omitted)
 	return out
 }
 
-// level returns the common length, at least base, to which leaves must be cut so
-// that together they lose excess characters; the longest lose first.
-func level(leaves []leaf, base, excess int) int {
+// keyRoom is what a string takes in a continuation besides its text: the key
+// and the punctuation.
+func keyRoom(s longString) int {
+	return utf8.RuneCount(jsonscan.AppendQuote(nil, s.pointer())) + 4
+}
+
+// longestUnit is the longest thing that is never split, a pair of surrogate
+// escapes: a part may begin this much before the length that it should.
+const longestUnit = 12
+
+// level returns the common length, at least base, to which strings of these
+// lengths must be cut so that together they lose excess characters; the longest
+// lose first.
+func level(lens []int, base, excess int) int {
 	if excess <= 0 {
 		return 1 << 60
 	}
-	lens := make([]int, 0, len(leaves)+1)
-	for _, l := range leaves {
-		lens = append(lens, l.chars)
-	}
+	lens = slices.Clone(lens)
 	slices.SortFunc(lens, func(a, b int) int { return b - a })
 	lens = append(lens, base)
-	for i := 0; i < len(lens)-1; i++ {
+	for i := range len(lens) - 1 {
 		// Cutting the i+1 longest from lens[i] down to lens[i+1] frees this many.
 		step := (lens[i] - lens[i+1]) * (i + 1)
 		if step >= excess {
@@ -120,37 +122,85 @@ func level(leaves []leaf, base, excess int) int {
 	return base
 }
 
-// stringLeaves lists the string values of a document in order. Member names
-// are not among them.
-func stringLeaves(doc []byte) []leaf {
-	var out []leaf
-	collect(doc, doc, "", &out)
-	return out
+// longString is a string value of more than minString characters: the offsets
+// of the bytes between its quotes, and where it stands.
+type longString struct {
+	from, to int
+	chars    int
+	path     []step // shared with the walk; read it before the walk goes on
 }
 
-// collect recurses to the depth of the document, which was bounded when it was
-// checked.
-func collect(doc, v []byte, pointer string, out *[]leaf) {
-	switch v[0] {
-	case '"':
-		at := cap(doc) - cap(v)
-		*out = append(*out, leaf{from: at + 1, to: at + len(v) - 1, chars: utf8.RuneCount(v) - 2, pointer: pointer})
-	case '[':
-		i := 0
-		for el := range jsonscan.Elements(v) {
-			collect(doc, el, pointer+"/"+strconv.Itoa(i), out)
-			i++
+// step is one level of a path: a member's quoted name, or an index.
+type step struct {
+	name  []byte
+	index int
+}
+
+// pointer returns the place as a JSON Pointer (RFC 6901). Names that nobody
+// would write by hand are clipped, so that a document cannot make its pointers
+// longer than its texts.
+func (s longString) pointer() string {
+	var b strings.Builder
+	for _, p := range s.path {
+		b.WriteByte('/')
+		if p.name == nil {
+			b.WriteString(strconv.Itoa(p.index))
+			continue
 		}
-	case '{':
-		for k, el := range jsonscan.Members(v) {
-			collect(doc, el, pointer+"/"+escapePointer(jsonscan.Unquote(k)), out)
-		}
+		b.WriteString(pointerEscaper.Replace(showName(p.name)))
 	}
+	return b.String()
 }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-func escapePointer(name string) string { return pointerEscaper.Replace(name) }
+// longStrings returns the lengths of the long strings of a document.
+func longStrings(doc []byte) (lens []int) {
+	eachLong(doc, func(s longString) { lens = append(lens, s.chars) })
+	return lens
+}
+
+// eachLong visits the long string values of a document in order. Member names
+// are not among them. Its memory is in proportion to the document's depth.
+func eachLong(doc []byte, visit func(longString)) {
+	w := walker{doc: doc, visit: visit}
+	w.value(doc)
+}
+
+type walker struct {
+	doc   []byte
+	path  []step
+	visit func(longString)
+}
+
+// value recurses to the depth of the document, which was bounded when it was
+// checked.
+func (w *walker) value(v []byte) {
+	switch v[0] {
+	case '"':
+		if len(v) < minString { // characters take a byte at least
+			return
+		}
+		if n := utf8.RuneCount(v) - 2; n > minString {
+			at := cap(w.doc) - cap(v)
+			w.visit(longString{from: at + 1, to: at + len(v) - 1, chars: n, path: w.path})
+		}
+	case '[':
+		w.path = append(w.path, step{})
+		for el := range jsonscan.Elements(v) {
+			w.value(el)
+			w.path[len(w.path)-1].index++
+		}
+		w.path = w.path[:len(w.path)-1]
+	case '{':
+		w.path = append(w.path, step{})
+		for k, el := range jsonscan.Members(v) {
+			w.path[len(w.path)-1].name = k
+			w.value(el)
+		}
+		w.path = w.path[:len(w.path)-1]
+	}
+}
 
 // cutIndex returns the byte index of the n-th character of the raw JSON string
 // text, moved back so that it splits neither an escape nor a surrogate pair.
@@ -177,25 +227,32 @@ func unitLen(s []byte) int {
 	if len(s) < 2 || s[1] != 'u' {
 		return min(2, len(s))
 	}
-	isSurrogate := func(t []byte, lo, hi byte) bool {
-		return len(t) >= 6 && t[0] == '\\' && t[1] == 'u' && t[2]|0x20 == 'd' && t[3]|0x20 >= lo && t[3]|0x20 <= hi
-	}
-	high := len(s) >= 6 && s[2]|0x20 == 'd' && (s[3] == '8' || s[3] == '9' || s[3]|0x20 == 'a' || s[3]|0x20 == 'b')
-	if high && isSurrogate(s[6:], 'c', 'f') {
+	if surrogate(s, "89ab") && surrogate(s[6:], "cdef") {
 		return 12
 	}
 	return min(6, len(s))
 }
 
-// dropMembers leaves out the members of an object (or elements of an array)
-// that do not fit, the others in their order, and names them.
+// surrogate reports whether s begins with \udX… where X is one of kinds: 8 to b
+// is the first half of a pair, c to f the second.
+func surrogate(s []byte, kinds string) bool {
+	return len(s) >= 6 && s[0] == '\\' && s[1] == 'u' && s[2]|0x20 == 'd' && strings.IndexByte(kinds, s[3]|0x20) >= 0
+}
+
+// dropMembers leaves out the members of an object that do not fit, the others
+// in their order, and names them.
 func dropMembers(value []byte, chars int) (kept []byte, omitted []string) {
+	if jsonscan.Kind(value) != '{' { // nothing of an array in an array can be named
+		return []byte("null"), []string{"an array longer than the bound"}
+	}
 	room := chars - slack
 	b := []byte{'{'}
 	for k, v := range jsonscan.Members(value) {
 		n := utf8.RuneCount(k) + utf8.RuneCount(v) + 2
 		if n > room {
-			omitted = append(omitted, jsonscan.Unquote(k))
+			if len(omitted) <= maxOmitted {
+				omitted = append(omitted, showName(k))
+			}
 			continue
 		}
 		room -= n
@@ -204,17 +261,40 @@ func dropMembers(value []byte, chars int) (kept []byte, omitted []string) {
 		}
 		b = append(append(append(b, k...), ':'), v...)
 	}
-	if jsonscan.Kind(value) != '{' { // an array in an array: nothing of it can be named
-		return []byte("null"), []string{"(an array longer than the bound)"}
-	}
 	return append(b, '}'), boundNames(omitted)
+}
+
+// The bounds of names that Aegis repeats beside the data: they come from the
+// data, so they are kept too short to say anything.
+const (
+	maxOmitted = 20
+	maxName    = 64
+)
+
+// showName returns a member's name fit to stand outside the data.
+func showName(quoted []byte) string {
+	if len(quoted) > 6*maxName { // an escape takes six bytes at most
+		quoted = append(slices.Clone(quoted[:cutIndex(quoted, 6*maxName)]), '"')
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range jsonscan.Unquote(quoted) {
+		if n++; n > maxName {
+			b.WriteString("…")
+			break
+		}
+		if !unicode.IsPrint(r) {
+			r = unicode.ReplacementChar
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // boundNames keeps the list of omitted names short.
 func boundNames(names []string) []string {
-	const most = 20
-	if len(names) <= most {
+	if len(names) <= maxOmitted {
 		return names
 	}
-	return append(names[:most:most], "and "+strconv.Itoa(len(names)-most)+" more")
+	return append(names[:maxOmitted:maxOmitted], "and others")
 }

@@ -253,13 +253,14 @@ func walkPaths(v any, depth int) error {
 	return nil
 }
 
-// checkMember checks a member that names a file, or files in a list.
+// checkMember checks a member that names a file, or files in a list. Gitea's
+// decoder does not care about the case of names, so neither does this.
 func checkMember(key string, v any) error {
 	list, _ := v.([]any)
-	switch key {
-	case "path", "from_path":
+	switch {
+	case strings.EqualFold(key, "path"), strings.EqualFold(key, "from_path"):
 		list = []any{v}
-	case "files":
+	case strings.EqualFold(key, "files"):
 	default:
 		return nil
 	}

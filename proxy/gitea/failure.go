@@ -58,6 +58,7 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	}
 	e := &proxy.Error{Kind: kind, Status: ans.status, RetryAfter: retryAfter(ans.header)}
 	message := c.message(req, ans)
+	e.Quoted = len(message)
 	hint := advice[kind]
 	if kind == proxy.KindUpstreamUnavailable && !req.repeatable {
 		hint += "; it is unknown whether the request was carried out: check before you repeat it"

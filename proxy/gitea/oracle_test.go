@@ -217,8 +217,27 @@ func (o *oracle) build(t *testing.T) {
 			o.file(t, p.Name)
 		}
 	}
+	o.added()
 	o.paging()
 	slices.Sort(o.want.query)
+}
+
+// added fills in the body of an operation whose description has none though the
+// server wants one.
+func (o *oracle) added() {
+	for i := range o.tool.Params {
+		p := &o.tool.Params[i]
+		if _, given := o.args[p.Name]; given || !p.Required || p.In != proxy.InBody || p.Encode != proxy.EncodeNone {
+			continue
+		}
+		object, ok := o.want.json.(map[string]any)
+		if !ok {
+			object = map[string]any{}
+			o.want.json, o.want.media = object, "application/json"
+		}
+		v := o.property(p.Wire, p.Schema)
+		o.args[p.Name], object[p.Wire] = v, v
+	}
 }
 
 func (o *oracle) pathValue(t *testing.T, wire string, s factSchema) {
@@ -331,7 +350,7 @@ func (o *oracle) property(wire string, c *proxy.Schema) any {
 	switch c.Type {
 	case "array":
 		list := []any{}
-		for range o.rng.IntN(3) {
+		for range max(c.MinItems, o.rng.IntN(3)) {
 			list = append(list, o.property(wire, c.Items))
 		}
 		return list

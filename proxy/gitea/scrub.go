@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// maxMessage bounds Gitea's message in an error, in characters.
-	maxMessage = 500
+	// maxMessage bounds Gitea's message in an error, in characters. It is cut to
+	// its final length after masking; see [proxy.Error.Shorten].
+	maxMessage = 4000
 	// maxScrub bounds what is searched for things to remove, in bytes.
 	maxScrub = 8 << 10
 )

@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"strings"
+
+	"aegis/proxy"
+)
+
+// Gitea routes a path to the most literal route that matches it. So a value can
+// spell a word of another route: a user called "search", a branch called
+// "files". Such a call would reach an operation other than the tool's, perhaps
+// one that is disabled, and is refused.
+
+// rivals returns, by tool name, the routes of the same method that a value of
+// the tool could reach. Most tools have none.
+func (r *router) rivals() map[string][]route {
+	out := map[string][]route{}
+	for i := range r.routes {
+		for j := range r.routes {
+			a, b := &r.routes[i], &r.routes[j]
+			if i != j && a.tool.Method == b.tool.Method && mayMeet(a.segments, b.segments) {
+				out[a.tool.Name] = append(out[a.tool.Name], *b)
+			}
+		}
+	}
+	return out
+}
+
+// mayMeet reports whether a path of template a can be one of template b.
+func mayMeet(a, b []segment) bool {
+	for len(a) > 0 && len(b) > 0 {
+		if a[0].many || b[0].many {
+			return true
+		}
+		if a[0].literal != "" && b[0].literal != "" && a[0].literal != b[0].literal {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) == 0 && len(b) == 0
+}
+
+// strays reports whether the path that the arguments make belongs to another
+// route than the tool's.
+func (s *Set) strays(t *proxy.Tool, args proxy.Arguments) bool {
+	others := s.rivals[t.Name]
+	if len(others) == 0 {
+		return false
+	}
+	parts := pathParts(t, args)
+	var own rank
+	for i := range s.routes.routes {
+		if rt := &s.routes.routes[i]; rt.tool.Name == t.Name {
+			own, _ = match(rt.segments, parts, rank{})
+		}
+	}
+	for i := range others {
+		if got, ok := match(others[i].segments, parts, rank{}); ok && got.above(own) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathParts returns the segments of a call's path as the server sees them: a
+// value is one segment, whatever it holds, but on wildcard routes its slashes
+// count.
+func pathParts(t *proxy.Tool, args proxy.Arguments) (parts []string) {
+	for text := range strings.SplitSeq(strings.TrimPrefix(t.Path, "/"), "/") {
+		wild := false
+		for i := range t.Params {
+			p := &t.Params[i]
+			if p.In != proxy.InPath || !strings.Contains(text, "{"+p.Wire+"}") {
+				continue
+			}
+			value := ""
+			switch v := args[p.Name].(type) {
+			case string:
+				value = v
+			case interface{ String() string }: // json.Number
+				value = v.String()
+			}
+			wild = wild || p.Wildcard
+			text = strings.ReplaceAll(text, "{"+p.Wire+"}", value)
+		}
+		if wild {
+			parts = append(parts, strings.Split(text, "/")...)
+			continue
+		}
+		parts = append(parts, text)
+	}
+	return parts
+}

@@ -1,0 +1,67 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// TestValuesReachNoOtherRoute: a value that spells a word of another route would
+// go round filters, since Gitea prefers literal routes.
+func TestValuesReachNoOtherRoute(t *testing.T) {
+	sel, problems := builtin(t).Select(config.Tools{Raw: true})
+	if len(problems) != 0 {
+		t.Fatal(problems)
+	}
+	reached := false
+	h := sel.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
+		reached = true
+		return &proxy.Result{}, nil
+	}))
+	for _, tc := range []struct {
+		tool, args string
+		refused    bool
+	}{
+		{"gitea_user_get", `{"username":"search"}`, true},
+		{"gitea_user_get", `{"username":"searcher"}`, false},
+		{"gitea_repository_get", `{"owner":"issues","repo":"search"}`, true},
+		{"gitea_repository_get", `{"owner":"issues","repo":"searching"}`, false},
+		{"gitea_pull_get_by_base_head", `{"owner":"a","repo":"r","base":"1","head":"files"}`, true},
+		{"gitea_pull_get_by_base_head", `{"owner":"a","repo":"r","base":"1","head":"reviews/2/comments"}`, true},
+		{"gitea_pull_get_by_base_head", `{"owner":"a","repo":"r","base":"main","head":"feature/files"}`, false},
+		{"gitea_contents_get", `{"owner":"a","repo":"r","filepath":"search"}`, false},
+		{"gitea_repository_get_branch", `{"owner":"a","repo":"r","branch":"a/b/c"}`, false},
+		{"gitea_organization_get_team", `{"id":"1"}`, false},
+	} {
+		reached = false
+		_, err := h.Handle(context.Background(), &proxy.Call{Name: tc.tool, RawArgs: json.RawMessage(tc.args), Identity: &proxy.Identity{}})
+		var e *proxy.Error
+		if refused := errors.As(err, &e) && e.Kind == proxy.KindInvalidArguments; refused != tc.refused || reached == tc.refused {
+			t.Errorf("%s %s: %v", tc.tool, tc.args, err)
+		}
+	}
+}
+
+// TestDisablingClosesUnknownRoutes: undocumented aliases (zipball for archive)
+// must not bring back what was switched off.
+func TestDisablingClosesUnknownRoutes(t *testing.T) {
+	for _, tc := range []struct {
+		disable []string
+		open    bool
+	}{{nil, true}, {[]string{"gitea_contents_download_archive"}, false}} {
+		sel, problems := builtin(t).Select(config.Tools{Raw: true, Disable: tc.disable})
+		if len(problems) != 0 {
+			t.Fatal(problems)
+		}
+		h := sel.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil }))
+		_, err := h.Handle(context.Background(), &proxy.Call{Name: "gitea_api_request", Identity: &proxy.Identity{},
+			RawArgs: json.RawMessage(`{"method":"GET","path":"/repos/a/r/zipball/main"}`)})
+		if (err == nil) != tc.open {
+			t.Errorf("disable %v: %v", tc.disable, err)
+		}
+	}
+}
