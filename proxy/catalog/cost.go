@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"aegis/config"
 	"aegis/proxy"
 )
 
@@ -37,6 +38,31 @@ func (sel *Selection) Cost() Costs {
 		d.add(c)
 		out.Domains[t.Domain] = d
 		out.Total.add(c)
+	}
+	return out
+}
+
+// InMode returns the same selection as tools.mode would list it: "full" or
+// "search".
+func (sel *Selection) InMode(mode string) *Selection {
+	return &Selection{
+		set: sel.set, mode: mode, raw: sel.raw, open: sel.open, enabled: sel.enabled, names: sel.names, pinned: sel.pinned,
+	}
+}
+
+// PresetCost is what the list of one preset costs in full mode, the raw tool
+// included.
+type PresetCost struct {
+	Name string
+	Cost
+}
+
+// PresetCosts returns the cost of every preset, sorted by name.
+func (s *Set) PresetCosts() []PresetCost {
+	var out []PresetCost
+	for _, name := range sortedKeys(presets()) {
+		sel, _ := s.Select(config.Tools{Toolsets: []string{name}, Raw: true}) // a preset has no problems
+		out = append(out, PresetCost{name, sel.Cost().Total})
 	}
 	return out
 }
@@ -80,7 +106,7 @@ func ListEntry(t *proxy.Tool) []byte {
 
 // EstimateTokens estimates the tokens of JSON with English text in the
 // encodings of current models (o200k_base is the yardstick; the error on tool
-// lists is a few per cent). Words cost one token each and one more for every
+// lists is 3 per cent at most). Words cost one token each and one more for every
 // eight letters beyond the first twelve, numbers one per three digits, runs of
 // punctuation one per three characters, other scripts one per rune.
 func EstimateTokens(text []byte) int {
@@ -107,8 +133,8 @@ func EstimateTokens(text []byte) int {
 	return tokens
 }
 
-// The classes of bytes that EstimateTokens tells apart. A space belongs to the
-// word after it and costs nothing.
+// The classes of bytes that EstimateTokens tells apart. A space or an
+// underscore belongs to the word after it and costs nothing.
 const (
 	space = iota
 	letter
@@ -123,7 +149,7 @@ func classOf(c byte) int {
 		return letter
 	case c >= '0' && c <= '9':
 		return digit
-	case c == ' ' || c == '\n' || c == '\t':
+	case c == ' ' || c == '\n' || c == '\t' || c == '_':
 		return space
 	case c < utf8.RuneSelf:
 		return mark

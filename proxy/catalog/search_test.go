@@ -44,8 +44,9 @@ func TestSearchFinds(t *testing.T) {
 	ask := searching(t, config.Tools{Raw: true})
 	for query, want := range map[string]string{
 		"open a PR":                  "gitea_pull_create",
-		"merge request":              "gitea_pull_merge",
+		"merge request":              "gitea_pull_get",
 		"pul requst list":            "gitea_pull_list",
+		"comments on an issue":       "gitea_issue_list_comments",
 		"who am I":                   "gitea_user_get_me",
 		"comment on an issue":        "gitea_issue_create_comment",
 		"webhooks of a repository":   "gitea_repository_list_hooks",

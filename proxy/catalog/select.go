@@ -88,7 +88,9 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	c.shadowed(cfg.Enable, &r)
 	if cfg.Raw && !matchAny(r.disable, rawName) {
 		sel.raw = rawTool(cfg.ReadOnly, r.maxRisk)
-		sel.open = len(cfg.Toolsets) == 0 && len(cfg.Enable) == 0 && !cfg.ReadOnly && r.maxRisk == proxy.R4
+		// Gitea serves some operations on further, undocumented routes. Where
+		// anything is switched off, a route that is not in the catalog is too.
+		sel.open = len(cfg.Toolsets) == 0 && len(cfg.Enable) == 0 && len(cfg.Disable) == 0 && !cfg.ReadOnly && r.maxRisk == proxy.R4
 	}
 	for i, name := range cfg.Pinned {
 		sel.pin(&c, fmt.Sprintf("pinned[%d]", i), name)

@@ -261,7 +261,7 @@ func TestBasicAuthOnly(t *testing.T) {
 	sel := everything(t)
 	for _, c := range [][2]string{
 		{"gitea_user_list_tokens", `{"username":"alice"}`},
-		{"gitea_user_create_token", `{"username":"alice","name":"x"}`},
+		{"gitea_user_create_token", `{"username":"alice","name":"x","scopes":["all"]}`},
 		{"gitea_api_request", `{"method":"GET","path":"/users/alice/tokens"}`},
 	} {
 		call, _, err := run(sel, c[0], c[1], false)
@@ -291,6 +291,12 @@ func TestToolsetsDocument(t *testing.T) {
 	for _, name := range catalog.Toolsets() {
 		sel, _ := set.Select(config.Tools{Toolsets: []string{name}})
 		if row := fmt.Sprintf("| `%s` | %d |", name, len(sel.Tools())); !strings.Contains(string(text), row) {
+			t.Errorf("docs/toolsets.md lacks %q", row)
+		}
+	}
+	for _, p := range set.PresetCosts() {
+		row := fmt.Sprintf("| `%s` | %d | %.0fk |", p.Name, p.Tools-1, float64(p.Tokens)/1000) // without the raw tool
+		if !strings.Contains(string(text), row) {
 			t.Errorf("docs/toolsets.md lacks %q", row)
 		}
 	}

@@ -152,6 +152,10 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 		return proxy.NewError(proxy.KindBasicAuthOnly, "Gitea accepts only a user name and password on this route, never a token, so "+
 			t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
 	}
+	if t.Path != "" && sel.set.strays(t, args) {
+		return proxy.NewError(proxy.KindInvalidArguments, "a path argument is a word that Gitea takes for another operation on this route, "+
+			"so "+t.Name+" cannot reach an object of that name. Nothing was sent to Gitea.", nil)
+	}
 	c.Tool, c.Args, c.Options = t, args, opts
 	return nil
 }

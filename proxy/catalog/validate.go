@@ -45,7 +45,7 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (prox
 		if x == nil {
 			continue // as if absent
 		}
-		if x, ok := v.value(p.Name, p.Schema, x); ok {
+		if x, ok := v.value(p.Name, p.Schema, digits(p, x)); ok {
 			args[p.Name] = x
 		}
 	}
@@ -59,6 +59,17 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (prox
 		return nil, proxy.CallOptions{}, err
 	}
 	return args, opts, nil
+}
+
+// digits turns a whole number for a text in the path or the query into its
+// digits. On the wire it is text in any case, and where Gitea takes a name or an
+// id (milestones, labels), the id of an earlier result is a number.
+func digits(p *proxy.Param, x any) any {
+	n, ok := x.(json.Number)
+	if !ok || p.Schema.Type != "string" || p.In != proxy.InPath && p.In != proxy.InQuery || strings.Trim(string(n), "0123456789") != "" {
+		return x
+	}
+	return string(n)
 }
 
 // checkText refuses arguments that are no JSON object before they are decoded.

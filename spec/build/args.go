@@ -48,6 +48,11 @@ func (b *builder) args(op *FactOperation) ([]arg, error) {
 			rest = append(rest, b.bodyArgs(p)...)
 		}
 	}
+	for _, extra := range b.in.corrections.Operations[op.ID].Add {
+		if !slices.ContainsFunc(rest, func(a arg) bool { return a.wire == extra.Name && a.in == extra.In }) {
+			rest = append(rest, arg{wire: extra.Name, in: extra.In, required: extra.Required, node: &Node{Type: extra.Type}})
+		}
+	}
 	rest = b.addTwins(op, rest)
 	list = append(list, rest...)
 	if err := b.nameArgs(op, list); err != nil {

@@ -5,6 +5,7 @@ import "slices"
 // Bounds of strings by what they hold, in runes.
 const (
 	shortText = 255       // titles, refs, queries, names of all kinds
+	queryText = 1024      // search words, lists of names in one value
 	pathText  = 4096      // file paths
 	longText  = 1 << 20   // Markdown bodies, messages, keys
 	fileText  = 358000000 // base64 of the largest file that Aegis can be told to carry
@@ -92,6 +93,8 @@ func (s *schema) boundString(wire, in string) {
 		s.maxLength = longText
 	case wire == "filepath" || wire == "path" || wire == "from_path":
 		s.maxLength = pathText
+	case in == "query":
+		s.maxLength = queryText
 	default:
 		s.maxLength = shortText
 	}

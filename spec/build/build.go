@@ -182,6 +182,9 @@ func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 		op.Idempotent = true // it only computes
 	}
 	b.media(&op, &c)
+	if op.Consumes == "" && slices.ContainsFunc(c.Add, func(a addition) bool { return a.In == "body" }) {
+		op.Consumes = "application/json"
+	}
 	op.Paging = b.paging(f, &c)
 	b.words(&op, f, known)
 	return op, b.params(&op, args)
@@ -230,7 +233,8 @@ func (b *builder) paging(f *FactOperation, c *correction) string {
 		return c.Paging
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(f.Params, func(p FactParam) bool { return p.In == "query" && p.Name == name })
+		return slices.ContainsFunc(f.Params, func(p FactParam) bool { return p.In == "query" && p.Name == name }) ||
+			slices.ContainsFunc(c.Add, func(a addition) bool { return a.In == "query" && a.Name == name })
 	}
 	switch {
 	case f.Method != "GET":

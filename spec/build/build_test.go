@@ -270,3 +270,59 @@ func TestRoutesTellKnownOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestCorrections builds with each kind of correction.
+func TestCorrections(t *testing.T) {
+	inputs := fstest.MapFS{
+		"names.yaml":  {Data: []byte("operations: {one: {name: user_one, risk: R0}, two: {name: user_two, risk: R2, timeout: 5m}, three: {name: user_three, risk: R0}}")},
+		"scopes.yaml": {Data: []byte("rules: []")},
+		"corrections.yaml": {Data: []byte(`
+numbers: {params: [id], except: [one]}
+operations:
+  one: {reason: r, output: one_or_many, args: {kinds: {enum: [a, b], default: [a]}}, add: [{name: page, in: query, type: integer}, {name: limit, in: query, type: integer}]}
+  two: {reason: r, args: {name: {required: true, min_length: 1, max_length: 9, pattern: '^x'}, list: {min_items: 1}}, add: [{name: extra, in: body, type: string, required: true}]}
+  three: {reason: r, output: with_nulls}
+`)},
+	}
+	facts, _, err := build.ParseSwagger(doc(`
+		"/a/{id}": {"get": {"operationId": "one", "parameters": [{"in":"path","name":"id","type":"string","required":true},{"in":"query","name":"kinds","type":"array","items":{"type":"string"}}],
+			"responses": {"200": {"schema": {"$ref": "#/definitions/D"}}}}},
+		"/b": {"post": {"operationId": "two", "parameters": [{"in":"body","name":"b","schema":{"type":"object","properties":{"name":{"type":"string"},"list":{"type":"array","items":{"type":"string"}}}}}]}},
+		"/c": {"get": {"operationId": "three", "responses": {"200": {"schema": {"type": "array", "items": {"$ref": "#/definitions/D"}}}}}}`, `"D":{"type":"object"}`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cat, _, err := build.Build(facts, build.Options{Inputs: inputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, three := find(cat, "GET /a/{id}"), find(cat, "POST /b"), find(cat, "GET /c")
+	if one.Paging != "page" || string(one.Output) != `{"anyOf":[{"$ref":"D"},{"type":"array","items":{"$ref":"D"}}]}` {
+		t.Errorf("one: %q %s", one.Paging, one.Output)
+	}
+	if string(three.Output) != `{"type":["array","null"],"items":{"anyOf":[{"$ref":"D"},{"type":"null"}]}}` {
+		t.Errorf("three: %s", three.Output)
+	}
+	if two.TimeoutSeconds != 300 {
+		t.Errorf("two: %d seconds", two.TimeoutSeconds)
+	}
+	got := map[string]string{}
+	for _, o := range []*spec.Operation{one, two} {
+		for i := range o.Params {
+			p := &o.Params[i]
+			got[fmt.Sprint(o.ID, " ", p.In, " ", p.Name, " ", p.Required)] = string(cat.Schema(p))
+		}
+	}
+	want := map[string]string{
+		"one path id true":      `{"type":"string","minLength":1,"maxLength":255}`,
+		"one query kinds false": `{"type":"array","default":["a"],"items":{"type":"string","enum":["a","b"]},"maxItems":1000}`,
+		"one query page false":  `{"type":"integer","minimum":1}`,
+		"one query limit false": `{"type":"integer","minimum":1,"maximum":50}`,
+		"two body name true":    `{"type":"string","pattern":"^x","minLength":1,"maxLength":9}`,
+		"two body list false":   `{"type":"array","items":{"type":"string","maxLength":255},"minItems":1,"maxItems":1000}`,
+		"two body extra true":   `{"type":"string","maxLength":255}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

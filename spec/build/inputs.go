@@ -60,10 +60,23 @@ type correction struct {
 	// Text names, for body properties that hold base64 (parent.child when
 	// nested), the argument that takes plain text instead.
 	Text map[string]string `yaml:"text"`
-	// Output is none, any, object, text, binary or registration_token.
+	// Add are arguments that the server takes though the description lacks them.
+	Add []addition `yaml:"add"`
+	// Output is none, any, object, text, binary, registration_token, one_or_many
+	// (the described result or a list of it) or with_nulls (a list in which
+	// single items can be null).
 	Output string `yaml:"output"`
 	// Paging is none, page, per_page or ignored.
 	Paging string `yaml:"paging"`
+}
+
+// addition is one argument that a description lacks. Its words and bounds come
+// from descriptions/ and args like everyone's.
+type addition struct {
+	Name     string `yaml:"name"`
+	In       string `yaml:"in"`   // query or body
+	Type     string `yaml:"type"` // string, integer or boolean
+	Required bool   `yaml:"required"`
 }
 
 // argFix corrects what the description says of one argument.
@@ -76,6 +89,10 @@ type argFix struct {
 	Required  *bool    `yaml:"required"`
 	Minimum   *int64   `yaml:"minimum"`
 	Maximum   *int64   `yaml:"maximum"`
+	MinLength int      `yaml:"min_length"`
+	MaxLength int      `yaml:"max_length"`
+	MinItems  int      `yaml:"min_items"`
+	Pattern   string   `yaml:"pattern"`
 }
 
 // opDoc is one operation's entry in descriptions/*.yaml.
@@ -182,7 +199,12 @@ func (in *inputs) check() error {
 		if _, ok := in.names[id]; !ok || c.Reason == "" {
 			errs = append(errs, fmt.Errorf("corrections.yaml: %s is unknown or gives no reason", id))
 		}
-		if !slices.Contains([]string{"", "none", "any", "object", "text", "binary", "registration_token"}, c.Output) ||
+		for _, a := range c.Add {
+			if a.Name == "" || a.In != "query" && a.In != "body" || !slices.Contains([]string{"string", "integer", "boolean"}, a.Type) {
+				errs = append(errs, fmt.Errorf("corrections.yaml: %s adds an argument without a name, place or type", id))
+			}
+		}
+		if !slices.Contains([]string{"", "none", "any", "object", "text", "binary", "registration_token", "one_or_many", "with_nulls"}, c.Output) ||
 			!slices.Contains([]string{"", "none", "page", "per_page", "ignored"}, c.Paging) {
 			errs = append(errs, fmt.Errorf("corrections.yaml: %s has an unknown output or paging", id))
 		}

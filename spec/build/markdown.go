@@ -13,27 +13,41 @@ import (
 func Markdown(cat *spec.Catalog) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Tools\n\nGenerated from spec/ by `go generate ./...`; do not edit.\n\n")
-	fmt.Fprintf(&b, "%d tools, version %s, made from %s. Risk classes, presets and filters are explained in\n"+
-		"[toolsets.md](toolsets.md), arguments in [arguments.md](arguments.md).\n\n", len(cat.Operations), cat.Version, cat.Source)
-	b.WriteString("Every reading tool also takes `fields` (the paths of the result's data to keep) and `cursor`\n" +
-		"(to continue a truncated result).\n")
+	fmt.Fprintf(&b, "%d tools, version %s, made from %s. Risk classes (R0 to R4), presets and filters are explained in\n"+
+		"[toolsets.md](toolsets.md), arguments in [arguments.md](arguments.md), results in [results.md](results.md).\n\n",
+		len(cat.Operations), cat.Version, cat.Source)
+	b.WriteString("Arguments with * are required. Every reading tool also takes `fields` (the paths of the result's data to keep) and\n" +
+		"`cursor` (to continue a truncated result). *Slim* are the fields that `results.slim: true` keeps when a call names none;\n" +
+		"a list without them comes whole. *Output* is the form of `data`; `gitea_describe_tool` and `aegis tools --json` give whole schemas.\n\n")
+	domains := byDomain(cat)
+	b.WriteString("| domain | tools |\n|---|---|\n")
 	for _, domain := range spec.Domains() {
-		var ops []*spec.Operation
-		for i := range cat.Operations {
-			if cat.Operations[i].Domain == domain {
-				ops = append(ops, &cat.Operations[i])
-			}
+		heading := fmt.Sprintf("%s-%d", domain, len(domains[domain]))
+		fmt.Fprintf(&b, "| [%s](#%s) | %d |\n", domain, heading, len(domains[domain]))
+	}
+	for _, domain := range spec.Domains() {
+		fmt.Fprintf(&b, "\n## %s (%d)\n\n| tool | what it does | risk |\n|---|---|---|\n", domain, len(domains[domain]))
+		for _, o := range domains[domain] {
+			fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", o.Name, o.Name, cell(o.Title), o.Risk)
 		}
-		fmt.Fprintf(&b, "\n## %s (%d)\n", domain, len(ops))
-		for _, o := range ops {
+		for _, o := range domains[domain] {
 			markdownTool(&b, cat, o)
 		}
 	}
 	return b.Bytes()
 }
 
+func byDomain(cat *spec.Catalog) map[string][]*spec.Operation {
+	out := map[string][]*spec.Operation{}
+	for i := range cat.Operations {
+		o := &cat.Operations[i]
+		out[o.Domain] = append(out[o.Domain], o)
+	}
+	return out
+}
+
 func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
-	fmt.Fprintf(b, "\n### %s\n\n%s. %s\n\n", o.Name, o.Title, cell(o.Description))
+	fmt.Fprintf(b, "\n### %s\n\n**%s.** %s\n\n", o.Name, cell(o.Title), cell(o.Description))
 	fmt.Fprintf(b, "`%s %s` (%s), risk %s", o.Method, o.Path, o.ID, o.Risk)
 	if len(o.Scopes) != 0 {
 		fmt.Fprintf(b, ", scopes `%s`", strings.Join(o.Scopes, "`, `"))
@@ -68,9 +82,45 @@ func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
 		typ, text := summary(cat.Schema(p))
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, typ, p.In, text)
 	}
-	if len(o.Slim) != 0 {
-		fmt.Fprintf(b, "\nSlim fields: `%s`\n", strings.Join(o.Slim, "`, `"))
+	if form := outputForm(o.Output); form != "" {
+		fmt.Fprintf(b, "\nOutput: %s.", form)
+		if len(o.Slim) != 0 {
+			fmt.Fprintf(b, " Slim: `%s`.", strings.Join(o.Slim, "`, `"))
+		}
+		b.WriteString("\n")
 	}
+	if len(o.Example) != 0 {
+		fmt.Fprintf(b, "\nExample: `%s`\n", o.Example)
+	}
+}
+
+// outputForm tells the schema of a result in a few words; "" without one.
+func outputForm(raw json.RawMessage) string {
+	var s struct {
+		Ref   string            `json:"$ref"`
+		Type  json.RawMessage   `json:"type"`
+		Items json.RawMessage   `json:"items"`
+		AnyOf []json.RawMessage `json:"anyOf"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	switch {
+	case s.Ref != "":
+		return s.Ref
+	case len(s.AnyOf) == 2 && string(s.AnyOf[1]) == `{"type":"null"}`:
+		return outputForm(s.AnyOf[0]) + " or null"
+	case len(s.AnyOf) == 2:
+		return outputForm(s.AnyOf[0]) + ", or " + outputForm(s.AnyOf[1])
+	case len(s.Items) != 0:
+		return "list of " + outputForm(s.Items)
+	case len(s.Type) == 0:
+		return "any"
+	}
+	if name := strings.Trim(string(s.Type), `"`); !strings.HasPrefix(name, "[") {
+		return name
+	}
+	return "object"
 }
 
 // summary tells a schema in a few words.

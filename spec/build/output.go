@@ -20,7 +20,7 @@ func (b *builder) result(op *FactOperation, c *correction) json.RawMessage {
 	switch {
 	case c.Output == "none":
 		return nil
-	case c.Output != "":
+	case namedOutputs[c.Output] != "":
 		return json.RawMessage(namedOutputs[c.Output])
 	case op.Result == nil:
 		return nil
@@ -30,7 +30,20 @@ func (b *builder) result(op *FactOperation, c *correction) json.RawMessage {
 		return json.RawMessage(namedOutputs["any"])
 	}
 	var buf bytes.Buffer
-	b.writeOutput(&buf, n, "", 0)
+	switch {
+	case c.Output == "one_or_many":
+		buf.WriteString(`{"anyOf":[`)
+		b.writeOutput(&buf, n, "", 0)
+		buf.WriteString(`,{"type":"array","items":`)
+		b.writeOutput(&buf, n, "", 1)
+		buf.WriteString(`}]}`)
+	case c.Output == "with_nulls" && n.Items != nil:
+		buf.WriteString(`{"type":["array","null"],"items":{"anyOf":[`)
+		b.writeOutput(&buf, n.Items, "", 1)
+		buf.WriteString(`,{"type":"null"}]}}`)
+	default:
+		b.writeOutput(&buf, n, "", 0)
+	}
 	return buf.Bytes()
 }
 

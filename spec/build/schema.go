@@ -38,7 +38,7 @@ type schema struct {
 	items, values                               *schema // of arrays; of maps
 	members                                     []member
 	closed                                      bool // an object without further properties
-	maxItems                                    int
+	minItems, maxItems                          int
 }
 
 // json renders s with its keywords in a fixed order.
@@ -92,6 +92,7 @@ func (s *schema) writeParts(w *objectWriter) {
 		w.key("items")
 		s.items.write(w.b)
 	}
+	w.number("minItems", s.minItems)
 	w.number("maxItems", s.maxItems)
 	if len(s.members) != 0 {
 		w.key("properties")
@@ -312,7 +313,10 @@ func (s *schema) correct(f *argFix) error {
 	if f.NoDefault {
 		s.def = nil
 	}
-	return s.describe(&argDoc{Enum: f.Enum, Default: f.Default, Minimum: f.Minimum, Maximum: f.Maximum})
+	s.minLength, s.minItems = f.MinLength, f.MinItems
+	return s.describe(&argDoc{
+		Enum: f.Enum, Default: f.Default, Minimum: f.Minimum, Maximum: f.Maximum, MaxLength: f.MaxLength, Pattern: f.Pattern,
+	})
 }
 
 // describe adds words and constraints; later ones replace earlier ones.

@@ -1,0 +1,220 @@
+package catalog
+
+import "strings"
+
+// The lexicon says what people call the things and deeds of the catalog. It is
+// written in plain words and compiled to stems once.
+
+// lexicon maps stems to stems.
+type lexicon map[string][]string
+
+// compile reads lines of "word, word: meaning meaning".
+func compile(text string) lexicon {
+	out := lexicon{}
+	for line := range strings.Lines(text) {
+		names, meaning, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		for _, name := range strings.Split(names, ",") {
+			key := strings.Join(words(name), " ")
+			out[key] = append(out[key], words(meaning)...)
+		}
+	}
+	return out
+}
+
+// genericVerbs are verbs that many tools of many domains have; the others
+// (merge, pin, star) are words like any other.
+var genericVerbs = compile("list, get, delete, create, edit, add, remove, check, set, search, move, rename, update, replace, clear, count, download: x")
+
+func genericVerb(w string) bool { return genericVerbs[w] != nil }
+
+// aliases are words that mean the same in questions and in the catalog.
+var aliases = map[string]string{
+	"repo": "repository", "repos": "repository", "repositories": "repository", "org": "organization", "orgs": "organization", "organisation": "organization",
+	"organisations": "organization", "webhook": "hook", "webhooks": "hook", "artefact": "artifact", "artefacts": "artifact", "licence": "license", "licences": "license",
+	"dependencies": "depend", "dependency": "depend", "depends": "depend", "stargazers": "star", "starred": "star", "e-mail": "email", "mail": "email", "mails": "email",
+	"favourite": "star", "favorite": "star", "colour": "color", "prs": "pull", "pr": "pull", "mr": "pull", "mrs": "pull", "approval": "approve", "approvals": "approve",
+	"collaborator": "collaborate", "collaborators": "collaborate", "assignees": "assign", "assignee": "assign", "reviewers": "reviewer", "subscription": "subscribe",
+	"subscriptions": "subscribe", "subscriber": "subscribe", "subscribers": "subscribe", "protection": "protect", "protections": "protect", "protected": "protect",
+	"unsubscribe": "unwatch", "me": "my", "mine": "my", "i": "my", "dependent": "depend", "blocking": "block", "newest": "latest",
+}
+
+// verbs maps the verbs of questions to those of tools, best first.
+var verbs = compile(`
+list, browse: list search get
+protect: create
+react: add
+comment: create
+all, everything: list search
+which, where: get list search
+who: list get search
+what, why: get list
+how: get list count
+is, does, do: check get list
+did, has: get list check
+show, see, view, read, display, tell, inspect, print, get, retrieve, open up: get list
+fetch: get list download
+look, lookup: get list search
+download, export: download get
+find, search: search list get
+check, verify: check get list
+count, many: count list get
+details, info, information, latest: get list
+create, make, generate, new: create add
+open, start, cut, submit, issue: create
+register: create add
+post, report, leave: create add
+publish: create edit
+release, ship: create
+upload: create add set update
+attach: create add
+write: create edit update
+add: add create set
+give, grant: add set create
+invite, subscribe: add
+put: add set move create
+assign: add edit
+tag, label: add create
+log, record: add create
+ask, request: add create
+edit, modify, adjust, alter, tweak, correct, fix, loosen, tighten, relax: edit update set
+change, update: edit update set replace
+set, configure, customize: set edit replace create
+replace, swap: replace edit set update
+rename: rename edit
+move, drag: move edit
+reorder: move edit
+close, reopen, archive, unarchive, deactivate, activate, suspend, promote, disable, enable, turn: edit
+delete, destroy, discard, purge, kill: delete remove
+remove, drop, revoke, withdraw: remove delete
+erase, wipe, clear, rid: delete clear remove
+kick, unassign, take, off, detach, strip: remove delete
+`)
+
+// states are words for a state that something is to have; the tool that changes
+// it is meant, whatever the verb ("make it private").
+var states = compile(`
+private, public, visibility: edit
+`)
+
+// both are verbs that are also names of things.
+var both = compile(`comment, protect, react, tag, release, label, log, issue, report, download, upload, attach, assign, subscribe, archive: x
+publish, close, reopen, request, invite, latest, new, register, import, export: x`)
+
+// nouns are those of both that are verbs only before an article or a number.
+var nouns = compile("comment, tag, release, label, log, issue, report, latest, new: x")
+
+// synonyms maps what people say to the catalog's words.
+var synonyms = compile(`
+unassign: assign
+review: reviewer
+main, master: branch
+ticket, bug, defect: issue
+task: issue
+company: organization
+codebase: repository
+ci, cd: actions workflow run status
+pipeline: workflow run
+build: workflow run status
+workflow: actions
+action: actions workflow
+kanban: project board
+board: project
+card: issue project
+swimlane: column
+squash, conflict: merge pull
+rebase: merge update
+approve: review
+reject: review
+reviewer: review
+feedback: review comment
+changelog: release commits
+attach, upload, screenshot, binary: attachment
+image: attachment avatar
+picture, logo: avatar
+folder, directory: tree root
+recursively: tree
+code: contents file
+source: contents archive
+zip, tarball, tar: archive
+difference: compare diff
+diff: compare
+line: file
+readme: file raw
+history: commits timeline
+blame: commits
+revision, sha, hash: commit
+clone, import: migrate
+copy: fork
+permission: collaborator
+access: collaborator permission
+right, rights: permission
+invite: collaborator member
+ban: block
+mute: unwatch
+watch: subscription
+emoji, thumb, react, like: reaction
+category: label topic
+deadline: due
+due: deadline
+sprint: milestone
+hour, minute, spent, effort: time
+track, tracking, timer, clock: stopwatch time
+inbox, alert: notification
+unread: notification new
+pat: token
+credential: secret token
+env, environment: variable
+agent: runner
+step: job
+retry, restart: rerun
+trigger, launch, start: dispatch
+deploy: workflow
+green, pass: status run
+fail, red: failed status
+documentation, docs: wiki
+registry, container, npm, docker: package
+profile, account, person, people, login: user
+somebody, someone: user member
+ssh: key
+oauth: app application
+rule: protection
+conversation: issue comment
+squad, group: team
+scheduled: cron
+instance, site, system: admin
+server: version settings
+contribution: heatmap activity
+graph: heatmap
+html: render
+upstream: sync fork
+allowed, maximum, limit: settings
+discussion, discuss: comment timeline
+reply, respond: comment
+thread: comment notification
+note: comment release
+backlog: project
+fan: star
+coworker, teammate, employee: member
+belong: my
+`)
+
+// phrases maps pairs of words to the catalog's words.
+var phrases = compile(`
+code review: review pull
+build status, commit status: combined status
+who am: my
+time tracking, track time, tracking time: stopwatch time
+due date: deadline
+release notes: release
+access token, api token: token
+line comment: review comment
+request changes: review create
+write access, read access, push access: collaborator add
+another owner, other owner, new owner: transfer
+up to: sync update
+who can, who could: possible
+rid of: delete
+`)
