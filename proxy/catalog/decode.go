@@ -13,6 +13,10 @@ import (
 // maxArgumentDepth bounds the nesting of a call's arguments.
 const maxArgumentDepth = 100
 
+// maxArgumentValues bounds the values of one call: decoded they take far more
+// memory than their text.
+const maxArgumentValues = 200_000
+
 // decoder turns a JSON value that [jsonscan.Check] has accepted into string,
 // bool, json.Number, nil, []any and map[string]any. It refuses what Go's decoder
 // would quietly decide: duplicate keys and escapes that are no character.

@@ -18,8 +18,11 @@ type problems struct {
 	more int
 }
 
+// full reports whether further complaints are only counted.
+func (p *problems) full() bool { return len(p.list) >= maxProblems }
+
 func (p *problems) add(path, what string) {
-	if len(p.list) >= maxProblems {
+	if p.full() {
 		p.more++
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"aegis/config"
@@ -62,6 +63,26 @@ func TestDisablingClosesUnknownRoutes(t *testing.T) {
 			RawArgs: json.RawMessage(`{"method":"GET","path":"/repos/a/r/zipball/main"}`)})
 		if (err == nil) != tc.open {
 			t.Errorf("disable %v: %v", tc.disable, err)
+		}
+	}
+}
+
+// TestFloodsOfArguments: neither many values nor many unknown names cost more
+// than the text is long.
+func TestFloodsOfArguments(t *testing.T) {
+	sel, _ := builtin(t).Select(config.Tools{})
+	h := sel.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
+		t.Error("let through")
+		return &proxy.Result{}, nil
+	}))
+	for name, args := range map[string]string{
+		"values": `{"owner":"a","repo":"r","labels":[` + strings.Repeat("0,", 300_000) + `0]}`,
+		"names":  `{` + strings.Repeat(`"x":1,`, 150_000) + `"y":1}`,
+	} {
+		_, err := h.Handle(context.Background(), &proxy.Call{Name: "gitea_issue_create", RawArgs: json.RawMessage(args), Identity: &proxy.Identity{}})
+		var e *proxy.Error
+		if !errors.As(err, &e) || e.Kind != proxy.KindInvalidArguments || len(e.Public) > 4000 {
+			t.Errorf("%s: %.300v", name, err)
 		}
 	}
 }

@@ -38,6 +38,10 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (prox
 		}
 		p := param(t, key)
 		if p == nil {
+			if report.full() { // looking for near misses costs more than telling of none
+				report.more++
+				continue
+			}
 			report.add(show(key), unknownArgument(t, key, allowSudo))
 			continue
 		}
@@ -74,7 +78,9 @@ func digits(p *proxy.Param, x any) any {
 
 // checkText refuses arguments that are no JSON object before they are decoded.
 func checkText(raw []byte) error {
-	switch err := jsonscan.Check(raw, maxArgumentDepth); {
+	switch err := jsonscan.CheckValues(raw, maxArgumentDepth, maxArgumentValues); {
+	case errors.Is(err, jsonscan.ErrValues):
+		return errors.New("the arguments hold more than " + strconv.Itoa(maxArgumentValues) + " values")
 	case errors.Is(err, jsonscan.ErrDepth):
 		return errors.New("the arguments are nested deeper than " + strconv.Itoa(maxArgumentDepth) + " levels")
 	case err != nil:
