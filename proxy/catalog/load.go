@@ -154,7 +154,7 @@ func implied(name string) bool {
 
 // CommonArguments explains the arguments that listed tools do not describe.
 // It belongs into the server's instructions.
-const CommonArguments = `Tools with admin in their name are for site administrators. In every tool: owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login; index is the number of an issue or pull request that people see after "#", not its id. column_id, runner_id, artifact_id and attachment_id are ids as the lists of these things give them; run is the id of a workflow run, not its run_number; secretname and variablename are letters, digits and underscores. page counts from 1, limit is at most 50 items a page; the result's pagination names the next page. since and before compare with the time of the last change. author, committer and dates of a commit default to the caller and now. fields keeps only the named paths of the result's data, for example ["number","title","user.login","labels[].name"], and makes answers much shorter. cursor continues a truncated result and comes from its truncation.cursor. Times are RFC 3339, for example 2026-01-31T12:00:00Z.`
+const CommonArguments = `Tools with admin in their name are for site administrators. In every tool: owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login; index is the number of an issue or pull request that people see after "#", not its id. column_id, runner_id, artifact_id and attachment_id are ids as the lists of these things give them; run is the id of a workflow run, not its run_number; secretname and variablename are letters, digits and underscores. page counts from 1, limit is the page size, which the server bounds, usually at 50; the result's pagination has the size used and the next page. since and before compare with the time of the last change. author, committer and dates of a commit default to the caller and now. fields keeps only the named paths of the result's data, for example ["number","title","user.login","labels[].name"], and makes answers much shorter. cursor continues a truncated result and comes from its truncation.cursor. Times are RFC 3339, for example 2026-01-31T12:00:00Z.`
 
 // inputs assembles the schema of the arguments, complete and as listed.
 func (l *loader) inputs(o *spec.Operation) (full, listed json.RawMessage) {
@@ -267,7 +267,7 @@ func (c compactor) schema(dst, raw []byte) []byte {
 
 func (c compactor) drops(keyword string) bool {
 	switch keyword {
-	case `"pattern"`, `"minLength"`, `"maxLength"`, `"minimum"`, `"minItems"`, `"maxItems"`, `"contentEncoding"`, `"format"`, `"default"`:
+	case `"pattern"`, `"minLength"`, `"maxLength"`, `"minimum"`, `"minItems"`, `"maxItems"`, `"contentEncoding"`:
 		return true
 	case `"description"`, `"maximum"`:
 		return c.silent

@@ -199,8 +199,8 @@ func TestEverythingIsBounded(t *testing.T) {
 			}
 			switch {
 			case p.In == proxy.InQuery && p.Name == "limit":
-				if p.Schema.Maximum == nil || *p.Schema.Maximum != 50 || *p.Schema.Minimum != 1 {
-					t.Errorf("%s: limit is not 1 to 50", tool.Name)
+				if p.Schema.Maximum == nil || *p.Schema.Maximum != 1000 || *p.Schema.Minimum != 1 {
+					t.Errorf("%s: limit is not 1 to 1000", tool.Name)
 				}
 			case p.In == proxy.InPath && slices.Contains([]string{"owner", "repo", "org", "username", "user", "collaborator"}, p.Wire):
 				if p.Schema.Pattern == "" {

@@ -92,7 +92,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		"zero":               {"gitea_issue_get", `{` + at + `,"index":0}`, []string{"index must be at least 1"}},
 		"limit 0":            {"gitea_issue_list", `{` + at + `,"limit":0}`, []string{"limit must be at least 1"}},
 		"limit -1":           {"gitea_issue_list", `{` + at + `,"limit":-1}`, []string{"limit must be at least 1"}},
-		"limit 51":           {"gitea_issue_list", `{` + at + `,"limit":51}`, []string{"limit must be at most 50"}},
+		"limit 1001":         {"gitea_issue_list", `{` + at + `,"limit":1001}`, []string{"limit must be at most 1000"}},
 		"enum":               {"gitea_issue_list", `{` + at + `,"state":"opened"}`, []string{"state must be one of open, closed, all"}},
 		"number for string":  {"gitea_issue_create", `{` + at + `,"title":7}`, []string{"title must be a string"}},
 		"string for array":   {"gitea_issue_add_labels", `{` + at + `,"index":1,"labels":"bug"}`, []string{"labels must be an array"}},
@@ -119,7 +119,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		"fields of a write":  {"gitea_issue_create", `{` + at + `,"title":"x","fields":["id"]}`, []string{"fields is unknown"}},
 		"empty fields":       {"gitea_issue_list", `{` + at + `,"fields":[]}`, []string{"fields must have at least 1"}},
 		"no arguments":       {"gitea_miscellaneous_get_version", `{"q":1}`, []string{"q is unknown"}},
-		"all at once":        {"gitea_issue_list", `{"repo":"a/b","limit":99,"x":1}`, []string{"owner is required", "repo must match", "limit must be at most", "x is unknown"}},
+		"all at once":        {"gitea_issue_list", `{"repo":"a/b","limit":9999,"x":1}`, []string{"owner is required", "repo must match", "limit must be at most", "x is unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call, _, err := run(sel, c.tool, c.args, false)

@@ -8,8 +8,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"aegis/proxy"
@@ -38,14 +40,15 @@ type answer struct {
 func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.Facts) (*answer, error) {
 	began := time.Now()
 	defer func() { facts.Upstream += time.Since(began) }()
-	for first := true; ; first = false {
-		facts.Attempts++
-		facts.BytesOut += int64(len(req.body))
-		ans, err := c.send(ctx, req)
+	for sent := 0; ; {
+		n, ans, err := c.send(ctx, req)
+		sent += n
+		facts.Attempts = sent
+		facts.BytesOut += int64(n * len(req.body))
 		if ans != nil {
 			facts.BytesIn += int64(len(ans.body))
 		}
-		if !first || !req.repeatable || !passing(ans, err) || ctx.Err() != nil {
+		if sent > 1 || !req.repeatable || !passing(ans, err) || ctx.Err() != nil {
 			return ans, err
 		}
 		if !pause(ctx, ans) {
@@ -109,8 +112,17 @@ func retryAfter(h http.Header) time.Duration {
 
 // send makes one attempt. It uses the transport itself, not an http.Client:
 // that one would follow redirects and put the address, and with it arguments,
-// into its errors.
-func (c *Client) send(ctx context.Context, req *request) (*answer, error) {
+// into its errors. It also returns how often the request went out, which is
+// twice when net/http itself sent a GET again on a fresh connection, and 1 at
+// least, so that the caller's loop ends.
+func (c *Client) send(ctx context.Context, req *request) (int, *answer, error) {
+	var sent atomic.Int32
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Add(1) }})
+	ans, err := c.sendOnce(ctx, req)
+	return max(1, int(sent.Load())), ans, err
+}
+
+func (c *Client) sendOnce(ctx context.Context, req *request) (*answer, error) {
 	out, err := c.httpRequest(ctx, req)
 	if err != nil {
 		return nil, err

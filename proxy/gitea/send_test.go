@@ -1,16 +1,20 @@
 package gitea_test
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -260,5 +264,56 @@ func TestConnectionsAreBounded(t *testing.T) {
 	all.Wait()
 	if n := most.Load(); n > 3 {
 		t.Errorf("%d requests at once over 3 connections", n)
+	}
+}
+
+// TestClosedConnectionsDoNotMultiplyRequests: net/http sends a GET again when a
+// reused connection turns out closed. Together with Aegis's own second attempt
+// that must not make three.
+func TestClosedConnectionsDoNotMultiplyRequests(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	var dying atomic.Bool
+	var seen atomic.Int32
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for r := bufio.NewReader(conn); ; {
+					req, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					_ = req.Body.Close()
+					if dying.Load() {
+						seen.Add(1)
+						return // read, and closed without an answer
+					}
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n{\"version\":\"28.1.0\"} ")
+				}
+			}()
+		}
+	}()
+	cfg := config.Gitea{URL: &config.URL{URL: url.URL{Scheme: "http", Host: ln.Addr().String()}}}
+	c, err := gitea.New(cfg, gitea.Limits{}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Version(t.Context()); err != nil { // leaves a connection in the pool
+		t.Fatal(err)
+	}
+	dying.Store(true)
+	if _, err := c.Version(t.Context()); err == nil {
+		t.Error("a connection closed without an answer is no failure")
+	}
+	if n := seen.Load(); n != 2 {
+		t.Errorf("the request went out %d times, want 2", n)
 	}
 }

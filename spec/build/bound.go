@@ -100,8 +100,12 @@ func (s *schema) boundString(wire, in string) {
 	}
 }
 
+// maxLimit bounds a page size. The server has a bound of its own, 50 unless its
+// administrator set another, and the result tells which size it used.
+const maxLimit = 1000
+
 func (s *schema) boundInteger(wire, in string) {
-	one, zero, fifty := int64(1), int64(0), int64(50)
+	one, zero, most := int64(1), int64(0), int64(maxLimit)
 	paging := in == "query" && (wire == "page" || wire == "limit" || wire == "per_page")
 	if s.minimum == nil {
 		s.minimum = &zero
@@ -109,7 +113,7 @@ func (s *schema) boundInteger(wire, in string) {
 	if (in == "path" || paging || wire == "index") && *s.minimum < 1 {
 		s.minimum = &one // a page size of 0 means the default, which is no answer to a question
 	}
-	if wire == "limit" && paging && (s.maximum == nil || *s.maximum > fifty) {
-		s.maximum = &fifty
+	if wire == "limit" && paging && (s.maximum == nil || *s.maximum > most) {
+		s.maximum = &most
 	}
 }

@@ -317,7 +317,7 @@ operations:
 		"one path id true":      `{"type":"string","minLength":1,"maxLength":255}`,
 		"one query kinds false": `{"type":"array","default":["a"],"items":{"type":"string","enum":["a","b"]},"maxItems":1000}`,
 		"one query page false":  `{"type":"integer","minimum":1}`,
-		"one query limit false": `{"type":"integer","minimum":1,"maximum":50}`,
+		"one query limit false": `{"type":"integer","minimum":1,"maximum":1000}`,
 		"two body name true":    `{"type":"string","pattern":"^x","minLength":1,"maxLength":9}`,
 		"two body list false":   `{"type":"array","items":{"type":"string","maxLength":255},"minItems":1,"maxItems":1000}`,
 		"two body extra true":   `{"type":"string","maxLength":255}`,
