@@ -60,6 +60,13 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (*proxy.Tool, error) {
 	if query, ok := args["query"].(map[string]any); ok {
 		checkRawQuery(&report, query)
 	}
+	if body, ok := args["body"].(map[string]any); ok {
+		for key := range body {
+			if strings.EqualFold(key, "sudo") { // Gitea takes it from forms; nobody needs it elsewhere
+				report.add("body", "must not have a member sudo")
+			}
+		}
+	}
 	if _, given := args["body"]; given && method == "GET" {
 		report.add("body", "must be absent with GET")
 	}

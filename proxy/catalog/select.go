@@ -95,7 +95,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	for i, name := range cfg.Pinned {
 		sel.pin(&c, fmt.Sprintf("pinned[%d]", i), name)
 	}
-	if len(sel.enabled) == 0 {
+	if len(sel.enabled) == 0 && !slices.ContainsFunc(c.problems, func(p Problem) bool { return !p.Warning }) {
 		c.add("toolsets", "no tool is left with these filters; widen toolsets, enable, max_risk or read_only")
 	}
 	return sel, c.problems

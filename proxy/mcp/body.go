@@ -7,16 +7,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"aegis/internal/jsonscan"
+	"aegis/proxy"
 )
 
 const (
 	// maxDepth is how deep a message may be nested; the SDK stops there too.
 	maxDepth = 1000
+	// maxValues bounds the values of a message, since they are decoded.
+	maxValues = 200_000
 	// liftFrom is the size of arguments in bytes from which they are kept out
 	// of the SDK, which decodes a message some ten times.
 	liftFrom = 1 << 10
@@ -33,7 +37,7 @@ const (
 func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request) bool {
 	limit := e.opts.MaxBodyBytes
 	if r.ContentLength > limit {
-		tooLarge(w, limit)
+		req.tooLarge(w, limit)
 		return false
 	}
 	var buf bytes.Buffer
@@ -43,14 +47,14 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request
 	if _, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
 		// The edge may have set a smaller bound of the same kind.
 		if over, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			tooLarge(w, over.Limit)
+			req.tooLarge(w, over.Limit)
 			return false
 		}
-		http.Error(w, "the request body could not be read to its end", http.StatusBadRequest)
+		req.unreadable(w, err)
 		return false
 	}
 	body := buf.Bytes()
-	if err := jsonscan.Check(body, maxDepth); err != nil {
+	if err := jsonscan.CheckValues(body, maxDepth, maxValues); err != nil {
 		writeRPCError(w, jsonrpc.CodeParseError, "the request body cannot be read: "+err.Error())
 		return false
 	}
@@ -59,15 +63,31 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request
 			fmt.Sprintf("a batch may hold at most %d messages; send the others in a further request", maxBatch))
 		return false
 	}
+	if !exactID(body) {
+		writeRPCError(w, jsonrpc.CodeInvalidRequest, "id must be a string or an integer of at most 15 digits")
+		return false
+	}
 	body, req.args = lift(body)
 	if len(body) > maxRest {
-		http.Error(w, fmt.Sprintf("the message exceeds %d bytes without the arguments of its tool call", maxRest),
-			http.StatusRequestEntityTooLarge)
+		req.refuse(w, http.StatusRequestEntityTooLarge, proxy.KindPayloadTooLarge,
+			fmt.Sprintf("the message exceeds %d bytes without the arguments of its tool call; send less beside them", maxRest))
 		return false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	return true
+}
+
+// exactID reports whether the id of a message comes back as it was sent. The SDK
+// reads numbers as floating point, which would answer 1.5 as 1 and round long
+// ones; JSON-RPC 2.0 section 4 wants no fractions anyway.
+func exactID(body []byte) bool {
+	id := jsonscan.Member(body, "id")
+	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return true
+	}
+	digits := bytes.TrimPrefix(id, []byte("-"))
+	return len(digits) <= 15 && len(bytes.Trim(digits, "0123456789")) == 0
 }
 
 // batchSize returns the number of messages in body, which has passed the
@@ -138,9 +158,32 @@ func object(all map[string][]byte) []byte {
 	return append(b, '}')
 }
 
-func tooLarge(w http.ResponseWriter, limit int64) {
-	http.Error(w, fmt.Sprintf("the request body exceeds %d bytes, the bound of this server", limit),
-		http.StatusRequestEntityTooLarge)
+func (req *request) tooLarge(w http.ResponseWriter, limit int64) {
+	w.Header().Set("Connection", "close") // the rest stays unread
+	req.refuse(w, http.StatusRequestEntityTooLarge, proxy.KindPayloadTooLarge,
+		fmt.Sprintf("the request body exceeds %d bytes, the bound of this server; send less at once", limit))
+}
+
+// unreadable answers a request whose body came too slowly (408) or broke off.
+func (req *request) unreadable(w http.ResponseWriter, err error) {
+	w.Header().Set("Connection", "close")
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		req.refuse(w, http.StatusRequestTimeout, proxy.KindTimeout, "the request body came too slowly; send it again, faster or in smaller parts")
+		return
+	}
+	req.refuse(w, http.StatusBadRequest, proxy.KindBadRequest, "the request body could not be read to its end; send it again")
+}
+
+// refuse answers at the level of HTTP, before any message could be read.
+func (req *request) refuse(w http.ResponseWriter, status int, kind proxy.Kind, message string) {
+	body, err := encode(map[string]any{"error": map[string]any{"kind": kind, "message": message, "request_id": req.exchange.RequestID}})
+	if err != nil { // texts always encode
+		http.Error(w, message, status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // a client that went away needs no answer
 }
 
 // writeRPCError refuses a body before any request in it could be read. MCP

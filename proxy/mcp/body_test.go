@@ -91,6 +91,9 @@ func TestHostileBodies(t *testing.T) {
 		"a control character":   {call + "{\"a\":\"\n\"}}}", http.StatusBadRequest},
 		"escaped member":        {strings.Replace(call, "arguments", `\u0061rguments`, 1) + `{"a":"` + strings.Repeat("x", 2000) + `"}}}`, http.StatusOK},
 		"huge number as id":     {`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, http.StatusBadRequest},
+		"fraction as id":        {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, http.StatusBadRequest},
+		"rounded id":            {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, http.StatusBadRequest},
+		"negative id":           {`{"jsonrpc":"2.0","id":-12,"method":"ping"}`, http.StatusOK},
 		"large name":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + strings.Repeat("n", 1<<19) + `"}}`, http.StatusOK},
 		"arguments given twice": {call + `{"b":"` + strings.Repeat("x", 2000) + `"},"arguments":{}}}`, http.StatusOK},
 	}
