@@ -215,6 +215,9 @@ func startAegis(upstream string) (endpoint string, stop func(), err error) {
 	}
 	cfg.Auth.Tokens = []config.Token{{Name: "bench", Token: config.NewSecret(token), GiteaToken: config.NewSecret(strings.Repeat("0f", 20))}}
 	cfg.Results.MaxChars = 1_000_000
+	if cfg.DataDir, err = os.MkdirTemp("", "aegis-bench-"); err != nil {
+		return "", nil, err
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -227,5 +230,5 @@ func startAegis(upstream string) (endpoint string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ctx, ln) }()
-	return srv.Endpoint(), func() { cancel(); <-done; srv.Close() }, nil
+	return srv.Endpoint(), func() { cancel(); <-done; srv.Close(); _ = os.RemoveAll(cfg.DataDir) }, nil
 }

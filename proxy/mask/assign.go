@@ -1,0 +1,208 @@
+package mask
+
+import (
+	"bytes"
+)
+
+// assignment recognises secrets without a shape of their own by the name they
+// are assigned to: a keyword, whatever else the name has, an operator, and a
+// value of the right alphabet and length.
+type assignment struct {
+	keywords []string
+	// tail is how many more characters of a name may follow the keyword.
+	tail int
+	// values are the shapes of the value.
+	values []seq
+	// words may stand between operator and value ("Bearer").
+	words []string
+	// bare permits blanks alone in the operator's place.
+	bare bool
+	// ok judges the value; nil accepts all.
+	ok func(v []byte, quoted bool) bool
+}
+
+func (a *assignment) places() []place {
+	var all []place
+	for i, k := range a.keywords {
+		p := literalPlace(k, true)
+		if a.tail == 0 {
+			// The name ends here: only these can follow.
+			p.cls = append(p.cls, []byte("\"'`\\ \t=:,>)]}"))
+		}
+		p.ref.variant = int32(i)
+		all = append(all, p)
+	}
+	return all
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c &^ 0x20
+	}
+	return c
+}
+
+func (a *assignment) find(s *scan, variant, pos int) match {
+	t := &s.t
+	i, ok := a.keyword(t, variant, pos)
+	if !ok {
+		return match{}
+	}
+	for range a.tail {
+		c, n := t.next(i)
+		if n == 0 || !isWord[c] && c != '.' && c != '-' {
+			break
+		}
+		i += n
+	}
+	i, quoted, ok := a.operator(t, i)
+	if !ok {
+		return match{}
+	}
+	return a.value(s, i, quoted)
+}
+
+// keyword verifies the keyword at pos and returns its end. The name of a rule
+// in what an earlier pass left is none.
+func (a *assignment) keyword(t *text, variant, pos int) (end int, ok bool) {
+	k := a.keywords[variant]
+	end = pos + len(k)
+	if end > len(t.b) || !equalFold(t.b[pos:end], k) || t.json && pos > 0 && t.b[pos-1] == '\\' && t.escaped(pos) {
+		return 0, false
+	}
+	if end < len(t.b) && t.b[end] == ']' && bytes.Contains(t.b[max(pos-80, 0):pos], markMasked) {
+		return 0, false
+	}
+	return end, true
+}
+
+// equalFold compares ASCII without case; k is in lower case.
+func equalFold(b []byte, k string) bool {
+	for i := range len(k) {
+		if lower(b[i]) != k[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// operator reads the quotes that may close the name, the operator, and the
+// quotes that may open the value.
+func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
+	i, _ = skipQuotes(t, i)
+	i, blank := skipBlanks(t, i)
+	c, n := t.next(i)
+	switch {
+	case n == 0:
+		return i, false, false
+	case c == ':' || c == '=' || c == '>' || c == ',' && a.tail > 0:
+		i += n
+		for range 2 { // :=, =>, ==, ::
+			if c, n = t.next(i); n == 0 || c != '=' && c != '>' && c != ':' {
+				break
+			}
+			i += n
+		}
+	case a.bare && blank:
+	default:
+		return i, false, false
+	}
+	i, _ = skipBlanks(t, i)
+	i, quoted = skipQuotes(t, i)
+	return a.word(t, i), quoted, true
+}
+
+// word skips one of the words that may precede the value, with its blanks.
+func (a *assignment) word(t *text, i int) int {
+	for _, w := range a.words {
+		if i+len(w) < len(t.b) && equalFold(t.b[i:i+len(w)], w) {
+			if j, blank := skipBlanks(t, i+len(w)); blank {
+				return j
+			}
+		}
+	}
+	return i
+}
+
+// skipQuotes skips up to four quotes and brackets; quoted says that the last
+// of them was a quote.
+func skipQuotes(t *text, i int) (after int, quoted bool) {
+	for range 4 {
+		c, n := t.next(i)
+		if n == 0 || c != '"' && c != '\'' && c != '`' && c != '\\' && c != ']' {
+			break
+		}
+		quoted = c == '"' || c == '\'' || c == '`'
+		i += n
+	}
+	return i, quoted
+}
+
+func skipBlanks(t *text, i int) (after int, some bool) {
+	for range 8 {
+		c, n := t.next(i)
+		if n == 0 || c != ' ' && c != '\t' {
+			break
+		}
+		i, some = i+n, true
+	}
+	return i, some
+}
+
+// value verifies what stands at i.
+func (a *assignment) value(s *scan, i int, quoted bool) match {
+	for v := range a.values {
+		start, end, _, ok := a.values[v].match(&s.t, i)
+		if !ok || !s.t.closedAfter(end) {
+			continue
+		}
+		if a.ok == nil || a.ok(s.t.b[start:end], quoted) {
+			return match{start: start, end: end, skip: end, ok: true}
+		}
+	}
+	return match{}
+}
+
+// quotedName is an assignment to a name that is the keyword alone, in double
+// quotes.
+type quotedName struct{ assignment }
+
+func (q *quotedName) places() []place {
+	all := q.assignment.places()
+	for i := range all {
+		all[i].cls[len(all[i].cls)-1] = []byte(`"\`)
+	}
+	return all
+}
+
+func (q *quotedName) find(s *scan, variant, pos int) match {
+	if c, _ := s.t.prev(pos); c != '"' {
+		return match{}
+	}
+	return q.assignment.find(s, variant, pos)
+}
+
+// netrcLine is the password of "machine host login name password value".
+type netrcLine struct{ assignment }
+
+func (n *netrcLine) find(s *scan, variant, pos int) match {
+	m := n.assignment.find(s, variant, pos)
+	if !m.ok {
+		return m
+	}
+	// Backwards over the line.
+	var room [128]byte
+	i, at := pos, len(room)
+	for at > 0 {
+		c, j := s.t.prev(i)
+		if j == i || c == '\n' {
+			break
+		}
+		at--
+		room[at] = c
+		i = j
+	}
+	line := room[at:]
+	m.ok = bytes.Contains(line, []byte("machine ")) && bytes.Contains(line, []byte(" login ")) && !templated(s.t.b[m.start:m.end])
+	return m
+}

@@ -1,0 +1,81 @@
+package mask_test
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	maskbench "aegis/bench/mask"
+	"aegis/config"
+	"aegis/proxy/mask"
+)
+
+// expressions returns the built-in rules as regular expressions for the
+// standard library, without the guards.
+func expressions() []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for _, s := range mask.RuleSpecs() {
+		for _, p := range s.Patterns {
+			all = append(all, regexp.MustCompile(p))
+		}
+		for _, k := range s.Keywords {
+			for _, v := range s.Values {
+				all = append(all, regexp.MustCompile(`(?i:`+regexp.QuoteMeta(k)+`)[\w.-]{0,24}["' ]{0,3}[:=>]{1,3}["' ]{0,3}(`+v+`)`))
+			}
+		}
+	}
+	return all
+}
+
+// BenchmarkRatios measures the masking core and the references in the same
+// rounds and reports the core's speed as a part or a multiple of theirs. Run
+// it with -benchtime 15x for 15 rounds and GOMAXPROCS=1. The standard library
+// is given the first 32 kB only, and needs most of the time all the same.
+func BenchmarkRatios(b *testing.B) {
+	corpora, err := maskbench.Corpora(16 << 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := mask.New(config.Masking{Builtin: true, Mode: "mask"}, []string{"6f1ed002ab5595859014ebf0951522d9aabbccdd", "another-configured-secret-value"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	exprs := expressions()
+	for _, c := range corpora {
+		b.Run(c.Name, func(b *testing.B) {
+			var buf []byte
+			sink := 0
+			r := e.Call("d9aabbccdd6f1ed002ab5595859014ebf0951522")
+			engines := []maskbench.Engine{
+				{Name: "swar", Run: func(d []byte) { sink += maskbench.SWAR(d) }},
+				{Name: "swar2", Run: func(d []byte) { sink += maskbench.SWAR2(d) }},
+				{Name: "mask", Run: func(d []byte) {
+					out, hits, err := e.JSON(context.Background(), buf, d, r, mask.Options{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if hits != nil {
+						buf = out
+					}
+					sink += len(out)
+				}},
+				{Name: "stdlib", Limit: 32 << 10, Run: func(d []byte) {
+					for _, re := range exprs {
+						sink += len(re.FindAllIndex(d, -1))
+					}
+				}},
+			}
+			maskbench.Interleave(1, c.JSON, engines)
+			s := maskbench.Interleave(b.N, c.JSON, engines)
+			b.ReportMetric(maskbench.Ratio(s[2], s[0]), "x-SWAR")
+			b.ReportMetric(maskbench.Ratio(s[2], s[1]), "x-SWAR2")
+			b.ReportMetric(maskbench.Ratio(s[2], s[3]), "x-stdlib")
+			b.ReportMetric(maskbench.Median(s[2])/1e6, "MB/s")
+			b.ReportMetric(maskbench.Median(s[0])/1e6, "SWAR-MB/s")
+			b.ReportMetric(maskbench.Median(s[1])/1e6, "SWAR2-MB/s")
+			b.ReportMetric(0, "ns/op")
+			_, hits, _ := e.JSON(context.Background(), nil, c.JSON, r, mask.Options{})
+			b.Logf("%s: %d bytes, hits %v", c.Name, len(c.JSON), hits)
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package mask
+
+import "bytes"
+
+// keyBlock recognises private keys in the textual encodings of RFC 7468 and
+// RFC 4880: a BEGIN line, and the body up to the END line. A body that is cut
+// short is masked as far as it looks like one.
+type keyBlock struct{}
+
+const dashes = "-----"
+
+var keyLabels = []string{"PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"}
+
+func (keyBlock) places() []place {
+	var all []place
+	for i, label := range keyLabels {
+		p := literalPlace(label, false)
+		p.ref.variant = int32(i)
+		all = append(all, p)
+	}
+	return all
+}
+
+func (keyBlock) find(s *scan, variant, pos int) match {
+	b := s.t.b
+	if !bytes.HasPrefix(b[pos:], []byte(keyLabels[variant])) {
+		return match{}
+	}
+	// Backwards over the kind of key: "-----BEGIN RSA PRIVATE KEY-----".
+	i := pos
+	for n := 0; n < 32 && i > 0 && (b[i-1] == ' ' || b[i-1] >= '0' && b[i-1] <= '9' || b[i-1] >= 'A' && b[i-1] <= 'Z'); n++ {
+		i--
+	}
+	if !bytes.HasPrefix(b[i:], []byte("BEGIN ")) || !bytes.HasSuffix(b[:i], []byte(dashes)) {
+		return match{}
+	}
+	from := pos + len(keyLabels[variant])
+	start, end := keyBody(&s.t, from)
+	return match{start: start, end: end, skip: end, ok: end > 0}
+}
+
+// leastLine is how long the first line of a key body is at least.
+const leastLine = 16
+
+// keyBody returns the body that begins at i or behind the header lines there:
+// up to the END line, or to the last line that looks like base64. Without one
+// end is 0.
+func keyBody(t *text, i int) (start, end int) {
+	for { // header lines (RFC 1421, RFC 4880): "Proc-Type: 4,ENCRYPTED"
+		i = skipDecoration(t, i)
+		j, isHeader := headerLine(t, i)
+		if !isHeader {
+			break
+		}
+		i = j
+	}
+	if j := skipRun(t, i); j-i < leastLine {
+		return 0, 0
+	}
+	start = i
+	for {
+		j := skipRun(t, i)
+		if j == i {
+			break
+		}
+		end = j
+		if i = skipDecoration(t, j); j == i {
+			break
+		}
+		if n := skipRun(t, i) - i; n < leastLine && !endsBody(t, i+n) {
+			break
+		}
+	}
+	return start, end
+}
+
+// endsBody reports whether a body may end at i: the END line or the end of
+// the text follows.
+func endsBody(t *text, i int) bool {
+	i = skipDecoration(t, i)
+	_, n := t.next(i)
+	return n == 0 || bytes.HasPrefix(t.b[i:], []byte(dashes))
+}
+
+var isKeyText = newClass("0-9A-Za-z+/=")
+
+func skipRun(t *text, i int) int {
+	for i < len(t.b) && isKeyText[t.b[i]] {
+		i++
+	}
+	return i
+}
+
+// skipDecoration skips what may stand between the lines of a body: line ends
+// and indents, the \n of quoted text, quotes and commas of an array of lines,
+// the marks of diffs, quotations and comments.
+func skipDecoration(t *text, i int) int {
+	for {
+		c, n := t.next(i)
+		switch {
+		case n == 0:
+			return i
+		case c == '*' && bytes.HasPrefix(t.b[i:], markShort):
+			return i // masked before
+		case isSpace[c], c == '"', c == '\'', c == '`', c == ',', c == '>', c == '|', c == '#', c == '*', c == ';':
+		case c == '+':
+			// A plus sign is base64, but alone between blanks it joins strings.
+			if c2, n2 := t.next(i + n); n2 == 0 || !isSpace[c2] && c2 != '"' {
+				return i
+			}
+		case c == '-':
+			if bytes.HasPrefix(t.b[i:], []byte("--")) {
+				return i
+			}
+		case c == '\\':
+			c2, n2 := t.next(i + n)
+			if c2 == 'n' || c2 == 'r' || c2 == 't' {
+				n += n2
+			}
+		default:
+			return i
+		}
+		i += n
+	}
+}
+
+// headerLine skips "Name: value" up to the end of the line.
+func headerLine(t *text, i int) (after int, ok bool) {
+	for n := 0; ; n++ {
+		c, w := t.next(i)
+		if w == 0 || n > 32 {
+			return 0, false
+		}
+		i += w
+		if c == ':' && n > 0 {
+			break
+		}
+		if !isAlnum[c] && c != '-' {
+			return 0, false
+		}
+	}
+	for range 256 {
+		c, w := t.next(i)
+		if w == 0 {
+			return 0, false
+		}
+		if c2, _ := t.next(i + w); c == '\n' || c == '\\' && c2 == 'n' {
+			return i, true
+		}
+		i += w
+	}
+	return 0, false
+}
+
+// puttyKey recognises the private part of a PuTTY key file.
+type puttyKey struct{}
+
+const puttyLines = "Private-Lines: "
+
+func (puttyKey) places() []place { return []place{literalPlace(puttyLines, false)} }
+
+func (puttyKey) find(s *scan, _, pos int) match {
+	t := &s.t
+	if !bytes.HasPrefix(t.b[pos:], []byte(puttyLines)) {
+		return match{}
+	}
+	i := pos + len(puttyLines)
+	n := run(t.b[i:], isDigit, 4)
+	i += n
+	from := i
+	if i = skipDecoration(t, i); n == 0 || i == from {
+		return match{}
+	}
+	start, end := keyBody(t, i)
+	return match{start: start, end: end, skip: end, ok: end > 0}
+}
+
+var isDigit = newClass("0-9")

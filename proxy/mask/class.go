@@ -1,0 +1,69 @@
+package mask
+
+// class is a set of bytes.
+type class [256]bool
+
+func newClass(spec string) *class {
+	c := new(class)
+	for i := 0; i < len(spec); i++ {
+		if i+2 < len(spec) && spec[i+1] == '-' {
+			for b := int(spec[i]); b <= int(spec[i+2]); b++ {
+				c[b] = true
+			}
+			i += 2
+			continue
+		}
+		c[spec[i]] = true
+	}
+	return c
+}
+
+func (c *class) list() []byte {
+	var l []byte
+	for b, in := range c {
+		if in {
+			l = append(l, byte(b))
+		}
+	}
+	return l
+}
+
+func (c *class) overlaps(d *class) bool {
+	for b := range c {
+		if c[b] && d[b] {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	isWord  = newClass("0-9A-Za-z_")
+	isAlnum = newClass("0-9A-Za-z")
+	isSpace = newClass(" \t\r\n")
+	unhex   = unhexTable()
+)
+
+func unhexTable() *[256]int8 {
+	t := new([256]int8)
+	for i := range t {
+		switch {
+		case i >= '0' && i <= '9':
+			t[i] = int8(i - '0')
+		case i >= 'a' && i <= 'f':
+			t[i] = int8(i - 'a' + 10)
+		case i >= 'A' && i <= 'F':
+			t[i] = int8(i - 'A' + 10)
+		default:
+			t[i] = -1
+		}
+	}
+	return t
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}

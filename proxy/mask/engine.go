@@ -1,0 +1,313 @@
+// Package mask keeps secrets from leaving through Aegis.
+//
+// Two layers look at every text. The exact layer removes the secrets that
+// Aegis knows, in each of their spellings. The pattern layer recognises
+// secrets by shape or by the name they are assigned to, with built-in rules
+// and the configuration's own. JSON is rewritten without being decoded: every
+// byte outside a masked span stays as it came.
+//
+// An [Engine] is built once and never changes. Its time is linear in the text,
+// and text without a secret costs no allocation.
+package mask
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"aegis/config"
+)
+
+// Engine finds and masks secrets. It is immutable and safe for concurrent use.
+type Engine struct {
+	rules []rule
+	table *table
+	// addresses is the index of the rule for addresses, -1 without it.
+	addresses int32
+	// customs are the indexes of the configuration's rules; some of them are
+	// tried on every text because no literal announces them.
+	customs []int32
+	// patterns says, by purpose, whether the pattern layer does anything.
+	patterns [purposes]bool
+	mode     [purposes]action
+	exact    *secrets
+	base     *Redactor // of no call
+	known    map[string]bool
+	pool     sync.Pool
+}
+
+// action is what a match leads to.
+type action uint8
+
+const (
+	actOff action = iota
+	actReport
+	actMask
+	actBlock
+)
+
+var actions = map[string]action{"off": actOff, "report": actReport, "mask": actMask, "block": actBlock}
+
+// purpose is what a text is scanned for: rules act differently on results and
+// on arguments.
+type purpose uint8
+
+const (
+	forResults purpose = iota
+	forInput
+	purposes
+)
+
+// Priorities: of overlapping matches the rule with the higher one gives the
+// name and the replacement.
+const (
+	prioGeneric int8 = iota // a name and a value that looks random
+	prioContext             // a name and a value of the right shape
+	prioToken               // a shape of its own
+	prioCustom              // the configuration's
+)
+
+// rule is a compiled rule.
+type rule struct {
+	name    string
+	prio    int8
+	matcher matcher
+	custom  *custom
+	// What the span must satisfy besides: a substring, a least entropy, a
+	// validator, and not to be listed in allow.
+	must    string
+	entropy float64
+	check   func([]byte) bool
+	allow   map[string]bool
+	// action by purpose.
+	action [purposes]action
+	// with replaces the span, in text and inside a JSON string.
+	with, withJSON []byte
+}
+
+// accepts judges a span of which the first keep bytes are the rule's literal.
+func (r *rule) accepts(span []byte, keep int) bool {
+	body := span[keep:]
+	return (r.entropy == 0 || entropy(body) >= r.entropy) &&
+		(r.must == "" || contains(span, r.must)) &&
+		(r.check == nil || r.check(span)) &&
+		(r.allow == nil || !r.allow[string(span)])
+}
+
+// RuleError is a rule that cannot be enforced as written.
+type RuleError struct {
+	// Key is the place in the configuration: masking.rules[2].regex.
+	Key string
+	// What is wrong, and what to Do about it.
+	What, Do string
+}
+
+// Error returns key, complaint and advice.
+func (e *RuleError) Error() string { return e.Key + ": " + e.What + "; " + e.Do }
+
+// New compiles the rules of cfg. secrets are all values that the process knows
+// to be secret: configured tokens, client secrets and keys; those shorter than
+// four bytes are ignored, and cfg.ExtraSecrets are added. Errors are
+// [*RuleError]s, joined.
+func New(cfg config.Masking, secrets []string) (*Engine, error) {
+	e := &Engine{addresses: -1, known: map[string]bool{}}
+	if err := e.modes(cfg); err != nil {
+		return nil, err
+	}
+	rules, err := e.builtins(cfg)
+	if err != nil {
+		return nil, err
+	}
+	own, err := customRules(cfg, e.mode)
+	if err != nil {
+		return nil, err
+	}
+	for i := range own {
+		e.customs = append(e.customs, int32(len(rules)+i))
+	}
+	e.rules = append(rules, own...)
+	if err := e.compile(); err != nil {
+		return nil, err
+	}
+	values := slices.Clone(secrets)
+	for _, s := range cfg.ExtraSecrets {
+		values = append(values, s.Reveal())
+	}
+	for _, v := range values {
+		e.known[v] = true
+	}
+	e.exact = newSecrets(values, leastSecret)
+	e.base = newRedactor(e.exact)
+	e.pool.New = func() any { return &scan{} }
+	return e, nil
+}
+
+// leastSecret is how many bytes a value must have to be redacted exactly.
+const leastSecret = 4
+
+func (e *Engine) modes(cfg config.Masking) error {
+	for _, m := range []struct {
+		p         purpose
+		key, text string
+		fallback  action
+	}{{forResults, "masking.mode", cfg.Mode, actMask}, {forInput, "masking.input", cfg.Input, actOff}} {
+		e.mode[m.p] = m.fallback
+		if m.text == "" {
+			continue
+		}
+		a, ok := actions[m.text]
+		if !ok || m.p == forInput && a == actReport {
+			return &RuleError{Key: m.key, What: "unknown mode", Do: "use off, mask or block (masking.mode also knows report)"}
+		}
+		e.mode[m.p] = a
+	}
+	return nil
+}
+
+// compile builds the filter over the rules.
+func (e *Engine) compile() error {
+	starts := map[uint32]struct{}{}
+	for i := range e.rules {
+		r := &e.rules[i]
+		switch m := r.matcher.(type) {
+		case address:
+			e.addresses = int32(i)
+		case *token:
+			m.prefixes(starts)
+		}
+		for p := range purposes {
+			e.patterns[p] = e.patterns[p] || r.action[p] != actOff
+		}
+	}
+	t, err := newTable(e.places())
+	if err != nil {
+		return err
+	}
+	t.starts = starts
+	e.table = t
+	return nil
+}
+
+// places returns where the filter must look: the guards of JSON, and what the
+// rules ask for.
+func (e *Engine) places() []place {
+	all := guardPlaces()
+	for i := range e.rules {
+		for _, p := range e.rules[i].matcher.places() {
+			p.name, p.ref.rule = e.rules[i].name, int32(i)
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Rules returns the names of the active rules in their order, the exact layer
+// first.
+func (e *Engine) Rules() []string {
+	names := []string{ExactRule}
+	for i := range e.rules {
+		if e.rules[i].prio >= 0 {
+			names = append(names, e.rules[i].name)
+		}
+	}
+	return names
+}
+
+// ExactRule is the name under which the exact layer counts its hits.
+const ExactRule = "known-secret"
+
+// Hits counts masked, blocked and reported secrets by rule name. It is nil
+// when there were none.
+type Hits map[string]int
+
+// Add adds the counts of more and returns the sum, which may be h itself.
+func (h Hits) Add(more Hits) Hits {
+	if len(more) == 0 {
+		return h
+	}
+	if h == nil {
+		return maps.Clone(more)
+	}
+	for k, n := range more {
+		h[k] += n
+	}
+	return h
+}
+
+// Redactor is the exact layer of one call: the configured secrets and those of
+// the call itself. It is immutable.
+type Redactor struct {
+	passes []pass
+	// longest is the length of the longest secret.
+	longest int
+	// blind says that strings with escapes must be decoded, see secrets.
+	blind bool
+}
+
+func newRedactor(sets ...*secrets) *Redactor {
+	r := &Redactor{passes: passes(sets...)}
+	for _, s := range sets {
+		if s != nil {
+			r.longest = max(r.longest, s.longest)
+			r.blind = r.blind || s.blind
+		}
+	}
+	return r
+}
+
+// Call returns the redactor of a call that must not give away these secrets,
+// the caller's token and what [SubmittedSecrets] finds. Values shorter than
+// four bytes are ignored. [Engine.ForCall] takes them from a call itself.
+func (e *Engine) Call(values ...string) *Redactor {
+	return e.call(values, nil)
+}
+
+// call makes a redactor; short are values that count whatever their length.
+func (e *Engine) call(values, short []string) *Redactor {
+	fresh := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return e.known[v] })
+	if len(fresh) == 0 && len(short) == 0 {
+		return e.base
+	}
+	return newRedactor(e.exact, newSecrets(fresh, leastSecret), newSecrets(short, 1))
+}
+
+// get returns a scan of b, put gives it back.
+func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
+	s := e.pool.Get().(*scan)
+	if r == nil {
+		r = e.base
+	}
+	s.e, s.t, s.r = e, text{b: b, json: json}, r
+	if len(s.skip) != len(e.rules) {
+		s.skip = make([]int, len(e.rules))
+	}
+	clear(s.skip)
+	s.spans, s.marks, s.decodedFrom, s.probes = s.spans[:0], s.marks[:0], s.decodedFrom[:0], s.probes[:0]
+	s.encoded, s.leafEnd, s.leafKey, s.decoded, s.pos, s.lastEnd = false, 0, false, 0, 0, 0
+	s.bareRun, s.quotedRun = [2]int{}, [2]int{}
+	s.hits, s.blocked = nil, ""
+	return s
+}
+
+// keepBuffers bounds what a pooled scan holds on to, in bytes.
+const keepBuffers = 1 << 20
+
+func (e *Engine) put(s *scan) {
+	if cap(s.spans) > keepBuffers/64 {
+		s.spans = nil
+	}
+	if cap(s.marks) > keepBuffers/16 {
+		s.marks = nil
+	}
+	if cap(s.exact) > keepBuffers/64 {
+		s.exact = nil
+	}
+	if cap(s.redacted) > keepBuffers {
+		s.redacted = nil
+	}
+	if cap(s.buf) > keepBuffers {
+		s.buf = nil
+	}
+	s.t, s.r, s.hits, s.done, s.encodings = text{}, nil, nil, nil, nil
+	e.pool.Put(s)
+}

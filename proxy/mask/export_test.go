@@ -1,0 +1,75 @@
+package mask
+
+import "aegis/config"
+
+// What black-box tests may see of the inside.
+
+type RuleSpec struct {
+	Name, About, Must, Guard   string
+	Patterns, Keywords, Values []string
+	Tail                       int
+	Own                        bool
+}
+
+func RuleSpecs() []RuleSpec {
+	var all []RuleSpec
+	for _, s := range builtinSpecs() {
+		all = append(all, RuleSpec{Name: s.name, About: s.about, Must: s.must, Guard: s.guard, Patterns: s.patterns,
+			Keywords: spellKeywords(s.keywords), Values: s.values, Tail: s.tail, Own: s.own != nil})
+	}
+	return all
+}
+
+// Longest returns the length of the longest match of the sequences of pattern
+// at the beginning of b, -1 without one.
+func Longest(pattern, b string) (int, error) {
+	seqs, err := compileSeqs(pattern)
+	if err != nil {
+		return 0, err
+	}
+	best := -1
+	for i := range seqs {
+		q := &seqs[i]
+		pos := 0
+		if q.lead == 1 {
+			pos = run([]byte(b), q.elems[0].cls, q.elems[0].max)
+		}
+		if start, end, _, ok := q.match(&text{b: []byte(b)}, pos); ok && start == 0 && end > best {
+			best = end
+		}
+	}
+	return best, nil
+}
+
+var (
+	Luhn     = luhn
+	ISO7064  = iso7064
+	CRC32    = githubCRC
+	Entropy  = entropy
+	Unescape = func(raw string) string { return string(appendDecoded(nil, []byte(raw))) }
+)
+
+func Spellings(s string) []string {
+	var all []string
+	for _, n := range spellings(s) {
+		all = append(all, string(n.b))
+	}
+	return all
+}
+
+// Default is the configuration of an empty file.
+func Default() config.Masking { return config.Masking{Mode: "mask", Input: "off", Builtin: true} }
+
+// RuleErrors returns the rule errors that err joins.
+func RuleErrors(err error) []*RuleError {
+	if e, ok := err.(*RuleError); ok {
+		return []*RuleError{e}
+	}
+	var all []*RuleError
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range j.Unwrap() {
+			all = append(all, RuleErrors(e)...)
+		}
+	}
+	return all
+}

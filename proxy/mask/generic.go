@@ -1,0 +1,203 @@
+package mask
+
+import (
+	"bytes"
+	"slices"
+)
+
+// generic recognises values that look random behind names that say secret.
+type generic struct {
+	assignment
+}
+
+// Least lengths of generic values.
+const (
+	leastGeneric  = 16
+	leastPassword = 12
+)
+
+// longest is how many characters of a generic value are read.
+const longest = 256
+
+func (g *generic) find(s *scan, variant, pos int) match {
+	t := &s.t
+	i, ok := g.keyword(t, variant, pos)
+	if !ok {
+		return match{}
+	}
+	i, quoted, ok := g.operator(t, i)
+	if !ok {
+		return match{}
+	}
+	if s.runEnd(i, quoted)-i > longest*len(`\u0000`) {
+		return match{}
+	}
+	var room [longest]byte
+	value, end := readValue(t, i, room[:0], quoted)
+	least := leastGeneric
+	if g.keywords[variant][0] == 'p' {
+		least = leastPassword
+	}
+	if len(value) < least || len(value) == longest || !t.closedAfter(end) {
+		return match{}
+	}
+	if c, n := t.next(end); n > 0 && (c == '(' || c == '[' || c == '{' || c == '<' || c == '$' || c == '%') {
+		return match{} // a call or a template, not a value
+	}
+	if !looksRandom(value, quoted) {
+		return match{}
+	}
+	return match{start: i, end: end, skip: end, ok: true}
+}
+
+var (
+	isBare   = newClass("0-9A-Za-z_+/=.~:-")
+	isQuoted = newClass("0-9A-Za-z_+/=.~:!@#^&*?|;%$-")
+)
+
+func valueClass(quoted bool) *class {
+	if quoted {
+		return isQuoted
+	}
+	return isBare
+}
+
+// runEnd returns where the characters of a value that begins at i end. It
+// remembers the last run, so that names assigned to names assigned to names
+// are read once.
+func (s *scan) runEnd(i int, quoted bool) int {
+	r := &s.bareRun
+	if quoted {
+		r = &s.quotedRun
+	}
+	if i >= r[0] && i < r[1] {
+		return r[1]
+	}
+	in, end := valueClass(quoted), i
+	for {
+		c, n := s.t.next(end)
+		if n == 0 || !in[c] {
+			break
+		}
+		end += n
+	}
+	*r = [2]int{i, end}
+	return end
+}
+
+// readValue decodes the value at i into room.
+func readValue(t *text, i int, room []byte, quoted bool) (value []byte, end int) {
+	in := valueClass(quoted)
+	for len(room) < longest {
+		c, n := t.next(i)
+		if n == 0 || !in[c] {
+			break
+		}
+		room = append(room, c)
+		i += n
+	}
+	// Punctuation at the end belongs to the sentence.
+	for n := len(room); n > 0 && (room[n-1] == '.' || room[n-1] == ':' || room[n-1] == ';'); n = len(room) {
+		_, i = t.prev(i)
+		room = room[:n-1]
+	}
+	return room, i
+}
+
+// placeholders are words of values that only stand for a secret.
+var placeholders = []string{
+	"example", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourtoken", "dummy", "sample", "redacted", "masked",
+	"replace", "insert", "todo", "fake", "xxxx", "***", "....", "abcdef", "123456789", "123123", "qwerty", "0000000", "aaaa", "testtest", "foobar",
+	"notasecret", "not-a-secret", "lorem", "undefined", "process.env", "getenv", "os.environ", "secrets.", "vault:", "env.", "${", "{{", "%s", "%v", "$(",
+}
+
+// looksRandom reports whether a value behind a name like "token" is likely a
+// secret and not a word, an identifier, a path, a version or a placeholder.
+func looksRandom(v []byte, quoted bool) bool {
+	letters, digits, turns := 0, 0, 0
+	var kind byte
+	for _, c := range v {
+		k := byte('.')
+		switch {
+		case c >= '0' && c <= '9':
+			k = '0'
+			digits++
+		case c >= 'a' && c <= 'z':
+			k = 'a'
+			letters++
+		case c >= 'A' && c <= 'Z':
+			k = 'A'
+			letters++
+		}
+		if k != kind {
+			turns++
+		}
+		kind = k
+	}
+	if letters == 0 || digits < 2 || v[0] == '.' || v[0] == '/' || v[0] == '$' || v[0] == '%' || v[0] == '-' || v[0] == ':' || v[0] == '&' {
+		return false
+	}
+	if turns*100 < len(v)*30 || entropy(v) < 3.1 {
+		return false
+	}
+	return !structured(v) && !isPlaceholder(v)
+}
+
+// structured reports whether v is a path, an address, a dotted name, a hash
+// with its algorithm, a time or a version.
+func structured(v []byte) bool {
+	for _, mark := range []string{"://", "sha256", "sha512", "sha1-", "sha384", "h1:", "md5:", "::"} {
+		if bytes.Contains(v, []byte(mark)) {
+			return true
+		}
+	}
+	words, from := 0, 0
+	sep := func(c byte) bool { return c == '.' || c == '/' || c == '-' || c == '_' || c == ':' || c == '|' }
+	short := 0
+	for i := 0; i <= len(v); i++ {
+		if i < len(v) && !sep(v[i]) {
+			continue
+		}
+		words++
+		if w := v[from:i]; len(w) <= 4 || plainWord(w) {
+			short++
+		}
+		from = i + 1
+	}
+	return words >= 3 && short*2 > words && !uuid(v)
+}
+
+// plainWord reports whether w is letters, at most with digits at the end.
+func plainWord(w []byte) bool {
+	n := len(w)
+	for n > 0 && w[n-1] >= '0' && w[n-1] <= '9' {
+		n--
+	}
+	return n > 0 && !slices.ContainsFunc(w[:n], func(c byte) bool { return !isAlnum[c] || c <= '9' })
+}
+
+func uuid(v []byte) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i, c := range v {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && unhex[c] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isPlaceholder(v []byte) bool {
+	var room [longest]byte
+	l := room[:0]
+	for _, c := range v {
+		l = append(l, lower(c))
+	}
+	for _, p := range placeholders {
+		if bytes.Contains(l, []byte(p)) {
+			return true
+		}
+	}
+	return false
+}

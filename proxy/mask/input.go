@@ -1,0 +1,178 @@
+package mask
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"aegis/proxy"
+)
+
+// inputDepth bounds the nesting of arguments that are followed; the schema of
+// every tool is flatter.
+const inputDepth = 64
+
+// Arguments masks the arguments of a writing tool as masking.input says: the
+// strings at any depth but in the fields that are meant for secrets. Base64
+// contents are masked decoded. The arguments given are not changed. In block
+// mode a match is a [*BlockedError] inside an error that names the argument.
+func (e *Engine) Arguments(ctx context.Context, tool *proxy.Tool, args proxy.Arguments, r *Redactor) (proxy.Arguments, Hits, error) {
+	if e.mode[forInput] == actOff || tool == nil || tool.ReadOnly {
+		return args, nil, nil
+	}
+	in := inputPass{e: e, ctx: ctx, tool: tool, r: r, secretData: secretData(tool, args) != ""}
+	v, err := in.object(map[string]any(args), "", 0)
+	if err != nil {
+		return nil, in.hits, err
+	}
+	return proxy.Arguments(v), in.hits, nil
+}
+
+type inputPass struct {
+	e    *Engine
+	ctx  context.Context
+	tool *proxy.Tool
+	r    *Redactor
+	hits Hits
+	// secretData says that the argument data is the value of a secret.
+	secretData bool
+}
+
+// inputError says in which argument the trouble is.
+type inputError struct {
+	path string
+	err  error
+}
+
+// Error names the argument.
+func (e *inputError) Error() string { return "argument " + e.path + ": " + e.err.Error() }
+
+// Unwrap returns the trouble.
+func (e *inputError) Unwrap() error { return e.err }
+
+// object returns m, or a copy of it when a value had to change.
+func (p *inputPass) object(m map[string]any, path string, depth int) (map[string]any, error) {
+	if depth > inputDepth {
+		return nil, &inputError{path, ErrDepth}
+	}
+	out, copied := m, false
+	for k, v := range m {
+		if secretFields[strings.ToLower(k)] || k == "data" && p.secretData {
+			continue
+		}
+		at := k
+		if path != "" {
+			at = path + "." + k
+		}
+		w, changed, err := p.value(k, v, at, depth)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			if !copied {
+				out, copied = make(map[string]any, len(m)), true
+				for k, v := range m {
+					out[k] = v
+				}
+			}
+			out[k] = w
+		}
+	}
+	return out, nil
+}
+
+func (p *inputPass) value(name string, v any, path string, depth int) (any, bool, error) {
+	switch v := v.(type) {
+	case string:
+		s, err := p.text(name, v, path)
+		return s, s != v, err
+	case json.Number:
+		return v, false, nil
+	case map[string]any:
+		m, err := p.object(v, path, depth+1)
+		return m, err == nil && !sameMap(m, v), err
+	case []any:
+		return p.list(name, v, path, depth+1)
+	}
+	return v, false, nil
+}
+
+// sameMap reports whether object returned what it was given.
+func sameMap(a, b map[string]any) bool {
+	for k, v := range a {
+		if w, ok := b[k]; !ok || !sameValue(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameValue(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		c, ok := b.(map[string]any)
+		return ok && sameMap(a, c)
+	case []any:
+		c, ok := b.([]any)
+		if !ok || len(a) != len(c) {
+			return false
+		}
+		for i := range a {
+			if !sameValue(a[i], c[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return a == b
+}
+
+func (p *inputPass) list(name string, l []any, path string, depth int) (any, bool, error) {
+	if depth > inputDepth {
+		return nil, false, &inputError{path, ErrDepth}
+	}
+	out, copied := l, false
+	for i, v := range l {
+		w, changed, err := p.value(name, v, path+"["+strconv.Itoa(i)+"]", depth)
+		if err != nil {
+			return nil, false, err
+		}
+		if changed {
+			if !copied {
+				out, copied = append([]any(nil), l...), true
+			}
+			out[i] = w
+		}
+	}
+	return out, copied, nil
+}
+
+// text masks one string; file contents may be base64 of the text that counts.
+func (p *inputPass) text(name, v, path string) (string, error) {
+	if name == "content" || name == "content_base64" || name == "attachment" {
+		if plain, ok := decodeContent([]byte(v)); ok && utf8.Valid(plain) {
+			masked, err := p.run(plain, path)
+			if err != nil || string(masked) == string(plain) {
+				return v, err
+			}
+			return base64.StdEncoding.EncodeToString(masked), nil
+		}
+	}
+	masked, err := p.run([]byte(v), path)
+	return string(masked), err
+}
+
+func (p *inputPass) run(b []byte, path string) ([]byte, error) {
+	out, hits, err := p.e.Text(p.ctx, nil, b, p.r, Options{Input: true})
+	p.hits = p.hits.Add(hits)
+	if err == nil && p.e.mode[forInput] == actBlock && hits[ExactRule] > 0 {
+		err = &BlockedError{Rule: ExactRule}
+	}
+	if err != nil {
+		return nil, &inputError{path, err}
+	}
+	return out, nil
+}

@@ -1,0 +1,186 @@
+package mask
+
+import (
+	"bytes"
+	"slices"
+)
+
+// known runs the exact layer.
+func (s *scan) known() {
+	if s.r == nil {
+		return
+	}
+	from := len(s.spans)
+	add := func(start, end int, probe bool) {
+		if probe {
+			s.probes = append(s.probes, start)
+			return
+		}
+		// What overlaps or touches is one: a secret of few bytes may stand
+		// everywhere, and spans cost memory.
+		if n := len(s.spans); n > from && s.spans[n-1].start <= start && start <= s.spans[n-1].end {
+			s.spans[n-1].end = max(s.spans[n-1].end, end)
+			return
+		}
+		s.spans = append(s.spans, span{start: start, end: end, rule: exactRule})
+	}
+	for i := range s.r.passes {
+		s.r.passes[i].find(s.t.b, s.t.json, add)
+	}
+	if len(s.r.passes) > 0 {
+		s.percents(add)
+	}
+	if s.t.json && (s.r.blind || len(s.probes) > 0) {
+		s.decodedStrings()
+	}
+	if len(s.spans) == from {
+		return
+	}
+	s.sort()
+	if s.t.json {
+		s.insideStrings()
+	}
+	// Passes may have found the same place.
+	out := s.spans[:0]
+	for _, p := range s.spans {
+		if n := len(out); n > 0 && p.start < out[n-1].end {
+			out[n-1].end = max(out[n-1].end, p.end)
+			continue
+		}
+		out = append(out, p)
+	}
+	s.spans = out
+}
+
+// decodedStrings runs the exact layer on the strings that hold a part of a
+// secret, decoded; on all with an escape when the redactor is blind.
+func (s *scan) decodedStrings() {
+	slices.Sort(s.probes)
+	probes := s.probes
+	s.t.strings(func(start, end int, _ bool) bool {
+		n := 0
+		for n < len(probes) && probes[n] < end {
+			n++
+		}
+		some := n > 0 && probes[n-1] >= start
+		probes = probes[n:]
+		if leaf := s.t.b[start:end]; (some || s.r.blind) && bytes.IndexByte(leaf, '\\') >= 0 {
+			s.buf = appendDecoded(s.buf[:0], leaf)
+			sub := s.e.get(s.buf, false, s.r)
+			sub.known()
+			s.t.toRaw(sub.spans, start)
+			s.spans = append(s.spans, sub.spans...)
+			s.e.put(sub)
+		}
+		return s.r.blind || len(probes) > 0
+	})
+}
+
+// insideStrings drops the spans that are not whole characters of one string:
+// digits of a number, parts of an escape.
+func (s *scan) insideStrings() {
+	i, out := 0, s.spans[:0]
+	s.t.strings(func(start, end int, _ bool) bool {
+		for i < len(s.spans) && s.spans[i].start < start {
+			i++
+		}
+		for i < len(s.spans) && s.spans[i].start < end {
+			if p := s.spans[i]; p.end <= end && !s.t.insideEscape(p.start) {
+				out = append(out, p)
+			}
+			i++
+		}
+		return i < len(s.spans)
+	})
+	s.spans = out
+}
+
+// insideEscape reports whether an escape begins before i and ends behind it.
+func (t *text) insideEscape(i int) bool {
+	for k := 1; k <= 5 && k <= i; k++ {
+		if t.b[i-k] == '\\' && !t.escaped(i-k) {
+			_, n := unescape(t.b[i-k:])
+			return n > k
+		}
+	}
+	return false
+}
+
+// percents finds secrets in which more is percent-encoded than any encoder
+// would: characters that RFC 3986 leaves as they are. Only the surroundings of
+// such places are decoded.
+func (s *scan) percents(add found) {
+	b := s.t.b
+	reach := 3 * s.r.longest
+	for at := 0; ; {
+		i := nextPercent(b, at)
+		if i < 0 {
+			return
+		}
+		from, to := max(i-reach, 0), i+3+reach
+		for { // neighbours belong to the same region
+			j := nextPercent(b[:min(to+3, len(b))], i+3)
+			if j < 0 {
+				break
+			}
+			i, to = j, j+3+reach
+		}
+		to = min(to, len(b))
+		s.percentRegion(from, to, add)
+		at = to
+	}
+}
+
+// nextPercent returns the first place at or after i where an unreserved
+// character is percent-encoded, -1 without one.
+func nextPercent(b []byte, i int) int {
+	for i < len(b) {
+		k := bytes.IndexByte(b[i:], '%')
+		if k < 0 {
+			return -1
+		}
+		i += k
+		if c, ok := percentByte(b[i:]); ok && unreserved(c) {
+			return i
+		}
+		i++
+	}
+	return -1
+}
+
+func percentByte(b []byte) (byte, bool) {
+	if len(b) < 3 || unhex[b[1]] < 0 || unhex[b[2]] < 0 {
+		return 0, false
+	}
+	return byte(unhex[b[1]])<<4 | byte(unhex[b[2]]), true
+}
+
+func (s *scan) percentRegion(from, to int, add found) {
+	raw := s.t.b[from:to]
+	s.buf = s.buf[:0]
+	for i := 0; i < len(raw); {
+		n := 1
+		c, ok := percentByte(raw[i:])
+		if n = 3; !ok {
+			c, n = raw[i], 1
+		}
+		s.buf = append(s.buf, c)
+		i += n
+	}
+	var offsets []int32 // of decoded bytes in raw, made when there is a hit
+	offset := func(target int) int {
+		for i := 0; len(offsets) <= len(s.buf); {
+			offsets = append(offsets, int32(i))
+			if i < len(raw) {
+				if _, ok := percentByte(raw[i:]); ok {
+					i += 2
+				}
+			}
+			i++
+		}
+		return from + int(offsets[target])
+	}
+	for i := range s.r.passes {
+		s.r.passes[i].find(s.buf, false, func(start, end int, probe bool) { add(offset(start), offset(end), probe) })
+	}
+}

@@ -1,0 +1,326 @@
+package mask
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Options tune one rewrite.
+type Options struct {
+	// ExactOnly leaves the pattern layer out.
+	ExactOnly bool
+	// Input makes the rules act as masking.input says, not masking.mode.
+	Input bool
+	// Select is asked with the JSON Pointer (RFC 6901) of a string in which a
+	// pattern matched; false leaves the string alone. The exact layer does not
+	// ask. nil selects all. Only [Engine.JSON] uses it.
+	Select func(pointer string) bool
+	// neverBlock masks what a blocking rule finds; json says what the text is.
+	neverBlock, json bool
+}
+
+// BlockedError says that a blocking rule matched: nothing of the text may be
+// used.
+type BlockedError struct {
+	// Rule is the rule's name.
+	Rule string
+}
+
+// Error names the rule.
+func (e *BlockedError) Error() string { return "withheld: the rule " + e.Rule + " found a secret" }
+
+// ErrDepth means that a document is nested too deep to be taken apart.
+var ErrDepth = errors.New("JSON is nested too deep to be masked")
+
+var errSplice = errors.New("masking found overlapping or misplaced spans")
+
+// JSON masks the strings of a JSON document. Without a match it returns src
+// itself and allocates nothing; otherwise it overwrites dst and returns it,
+// grown as needed. Object keys pass the exact layer only. Everything outside
+// the masked spans keeps its bytes. On an error, a [*BlockedError] among
+// others, the document must not be used; hits may still be set.
+func (e *Engine) JSON(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
+	o.json = true
+	return e.rewrite(ctx, dst, src, r, o)
+}
+
+// Text is [Engine.JSON] for any other text, which need not be valid UTF-8.
+func (e *Engine) Text(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
+	o.json = false
+	return e.rewrite(ctx, dst, src, r, o)
+}
+
+// Bytes masks src, as JSON when it is a document or lines of documents, whatever the modes say of
+// blocking. It is for people who try their rules.
+func (e *Engine) Bytes(src []byte) (out []byte, hits Hits) {
+	ctx, r := context.Background(), e.Call()
+	if looksJSON(src) {
+		if out, hits, err := e.JSON(ctx, nil, src, r, Options{neverBlock: true}); err == nil {
+			return out, hits
+		}
+	}
+	out, hits, err := e.Text(ctx, nil, src, r, Options{neverBlock: true})
+	if err != nil {
+		return nil, hits // fail closed; only a defect leads here
+	}
+	return out, hits
+}
+
+func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Options) ([]byte, Hits, error) {
+	s := e.get(src, o.json, r)
+	defer e.put(s)
+	if o.Input {
+		s.purpose = forInput
+	} else {
+		s.purpose = forResults
+	}
+	s.patterns = !o.ExactOnly && e.patterns[s.purpose]
+	s.done = ctx.Done()
+	s.all()
+	if s.encoded {
+		if err := s.contents(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if s.stopped() {
+		return nil, nil, fmt.Errorf("masking: %w", ctx.Err())
+	}
+	if len(s.spans) == 0 {
+		return src, nil, nil
+	}
+	if o.Select != nil {
+		if err := s.choose(o.Select); err != nil {
+			return nil, nil, err
+		}
+	}
+	s.settle()
+	if s.blocked != "" && !o.neverBlock {
+		return nil, s.hits, &BlockedError{Rule: s.blocked}
+	}
+	if len(s.spans) == 0 {
+		return src, s.hits, nil
+	}
+	out, err := s.splice(dst[:0])
+	return out, s.hits, err
+}
+
+// all runs both layers and collects spans. The pattern layer sees the text
+// that the exact layer leaves.
+func (s *scan) all() {
+	s.known()
+	if len(s.spans) == 0 {
+		s.patternLayer()
+		return
+	}
+	s.exact, s.spans = s.spans, s.exact[:0]
+	orig := s.t.b
+	s.redacted = s.redacted[:0]
+	at := 0
+	for _, p := range s.exact {
+		s.redacted = append(s.redacted, orig[at:p.start]...)
+		s.redacted = append(s.redacted, markRedacted...)
+		at = p.end
+	}
+	s.redacted = append(s.redacted, orig[at:]...)
+	s.shiftExact()
+	s.t.b = s.redacted
+	s.patternLayer()
+	s.t.b = orig
+	for i := range s.spans {
+		p := &s.spans[i]
+		start := original(p.start, s.exact, false)
+		if keep := original(p.start+int(p.keep), s.exact, false) - start; keep != int(p.keep) {
+			p.keep = 0
+		}
+		p.start, p.end = start, original(p.end, s.exact, true)
+	}
+	for _, p := range s.exact {
+		p.keep = 0
+		s.spans = append(s.spans, p)
+	}
+}
+
+// shiftExact notes in keep by how much the text before each exact span is
+// longer than the redacted one.
+func (s *scan) shiftExact() {
+	longer := 0
+	for i := range s.exact {
+		s.exact[i].keep = int32(longer)
+		longer += s.exact[i].end - s.exact[i].start - len(markRedacted)
+	}
+}
+
+func (s *scan) patternLayer() {
+	if s.t.json || s.patterns {
+		s.run()
+	}
+	s.customs()
+}
+
+// original translates an offset in the redacted text into one of the text. An
+// offset inside [REDACTED] becomes the beginning or the end of what stood there.
+func original(i int, exact []span, end bool) int {
+	lo, hi := 0, len(exact)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if exact[mid].start-int(exact[mid].keep) < i {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == 0 {
+		return i
+	}
+	p := exact[lo-1]
+	before := int(p.keep)
+	if i < p.start-before+len(markRedacted) {
+		if end {
+			return p.end
+		}
+		return p.start
+	}
+	return i + before + (p.end - p.start) - len(markRedacted)
+}
+
+func (s *scan) stopped() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *scan) sort() {
+	slices.SortFunc(s.spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.rule, b.rule))
+	})
+}
+
+const (
+	prioExact   int8 = 100
+	prioContent int8 = 101
+)
+
+func (s *scan) prio(p *span) int8 {
+	switch {
+	case p.rule == contentRule:
+		return prioContent
+	case p.rule == exactRule:
+		return prioExact
+	}
+	return s.e.rules[p.rule].prio
+}
+
+// settle turns what was found into what is done: it counts hits, notes
+// whether a rule blocks, and leaves disjoint spans in order. Overlapping spans
+// become one, which gets the name and form of the rule with the highest
+// priority; a known secret thus always becomes [REDACTED].
+func (s *scan) settle() {
+	s.sort()
+	all := slices.CompactFunc(s.spans, same)
+	out := all[:0]
+	for _, p := range all {
+		switch s.actionOf(&p) {
+		case actOff:
+			continue
+		case actReport:
+			s.count(p.rule)
+			continue
+		case actBlock:
+			if s.blocked == "" {
+				s.blocked = s.e.rules[p.rule].name
+			}
+		}
+		// Known secrets that touch are one, as the exact layer has it.
+		if n := len(out); n > 0 && (p.start < out[n-1].end || p.start == out[n-1].end && p.rule == exactRule && out[n-1].rule == exactRule) {
+			out[n-1].join(&p, s.prio(&out[n-1]), s.prio(&p))
+			continue
+		}
+		out = append(out, p)
+	}
+	for i := range out {
+		s.count(out[i].rule)
+	}
+	s.spans = out
+}
+
+// join makes p cover q as well, under the name of the stronger.
+func (p *span) join(q *span, prioP, prioQ int8) {
+	if prioQ > prioP || prioQ == prioP && q.start == p.start && q.end > p.end {
+		keep := q.keep
+		if q.start != p.start {
+			keep = 0
+		}
+		p.rule, p.keep = q.rule, keep
+	}
+	p.end = max(p.end, q.end)
+}
+
+func (s *scan) actionOf(p *span) action {
+	if p.rule < 0 {
+		return actMask
+	}
+	return s.e.rules[p.rule].action[s.purpose]
+}
+
+func (s *scan) count(rule int32) {
+	if rule == contentRule {
+		return // counted when it was decoded
+	}
+	if s.hits == nil {
+		s.hits = Hits{}
+	}
+	if rule == exactRule {
+		s.hits[ExactRule]++
+		return
+	}
+	s.hits[s.e.rules[rule].name]++
+}
+
+// splice appends the text with its spans replaced to dst.
+func (s *scan) splice(dst []byte) ([]byte, error) {
+	b, at := s.t.b, 0
+	if cap(dst) < len(b) {
+		dst = make([]byte, 0, len(b)+len(b)/64+64)
+	}
+	for i := range s.spans {
+		p := &s.spans[i]
+		keep := int(p.keep)
+		if p.rule == contentRule {
+			keep = 0
+		}
+		if p.start < at || p.start+keep > p.end || p.end > len(b) {
+			return nil, errSplice
+		}
+		dst = append(dst, b[at:p.start+keep]...)
+		dst = append(dst, s.replacement(p)...)
+		at = p.end
+	}
+	return append(dst, b[at:]...), nil
+}
+
+var markShort = []byte("***")
+
+func (s *scan) replacement(p *span) []byte {
+	switch {
+	case p.rule == contentRule:
+		return s.encodings[p.keep]
+	case p.rule == exactRule:
+		return markRedacted
+	}
+	r := &s.e.rules[p.rule]
+	switch {
+	case r.custom == nil && (p.keep > 0 || r.prio < prioToken):
+		return markShort
+	case s.t.json:
+		return r.withJSON
+	}
+	return r.with
+}
+
+func same(a, b span) bool { return a.start == b.start && a.end == b.end && a.rule == b.rule }

@@ -1,0 +1,214 @@
+package mask
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+const (
+	stdDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	hexUpper  = "0123456789ABCDEF"
+	hexLower  = "0123456789abcdef"
+)
+
+// unbase64 gives the value of a digit in either alphabet of RFC 4648, -1 for
+// other bytes.
+var unbase64 = func() *[256]int8 {
+	t := new([256]int8)
+	for i := range t {
+		t[i] = -1
+	}
+	for i := range len(stdDigits) {
+		t[stdDigits[i]] = int8(i)
+	}
+	t['-'], t['_'] = 62, 63
+	return t
+}()
+
+// spellings returns the forms in which a secret is looked for: as it is, with
+// JSON's escapes in the manners of the common encoders, percent-encoded in the
+// manners of queries, paths and RFC 3986 (section 2.1), and in base64 at each
+// of the three alignments in both alphabets. A secret that JSON can write in
+// more ways than these has a probe besides: the part of it that is the same in
+// all of them.
+func spellings(secret string) []needle {
+	var all []needle
+	add := func(s string, n needle) {
+		if !slices.ContainsFunc(all, func(m needle) bool { return string(m.b) == s && m.edge == n.edge && !m.probe }) {
+			n.b = []byte(s)
+			all = append(all, n)
+		}
+	}
+	forms := []string{secret}
+	if !isPlain(secret) {
+		forms = append(forms, percentForms(secret)...)
+	}
+	for _, s := range forms {
+		if isPlain(s) {
+			add(s, needle{})
+			continue
+		}
+		for _, j := range jsonForms(s) {
+			add(j, needle{})
+		}
+		// Last, so that what JSON writes the same way is not text only.
+		add(s, needle{textOnly: true})
+	}
+	if part := plainPart(secret); part != secret && len(part) >= 4 {
+		all = append(all, needle{b: []byte(part), probe: true})
+	}
+	for align := range 3 {
+		s, e := base64Form(secret, align)
+		if len(s) < 4 {
+			continue
+		}
+		add(s, needle{edge: e})
+		if strings.ContainsAny(s, "+/") {
+			add(urlAlphabet.Replace(s), needle{edge: e})
+		}
+	}
+	return all
+}
+
+var urlAlphabet = strings.NewReplacer("+", "-", "/", "_")
+
+// jsonForms returns s inside a JSON string: as Go writes it with and without
+// the escapes for HTML, with \u00xx for all control characters, with \/, and
+// in ASCII only.
+func jsonForms(s string) []string {
+	html, err := json.Marshal(s)
+	if err != nil {
+		return nil
+	}
+	forms := []string{string(html[1 : len(html)-1])}
+	for _, style := range []jsonStyle{{}, {long: true}, {slash: true}, {ascii: true}, {ascii: true, upper: true}, {ascii: true, slash: true}, {html: true, upper: true}} {
+		forms = append(forms, style.quote(s))
+	}
+	return forms
+}
+
+// jsonStyle is a manner of writing JSON strings.
+type jsonStyle struct{ long, slash, ascii, upper, html bool }
+
+func (y jsonStyle) quote(s string) string {
+	digits := hexLower
+	if y.upper {
+		digits = hexUpper
+	}
+	var b strings.Builder
+	unit := func(u uint16) {
+		b.WriteString(`\u`)
+		for shift := 12; shift >= 0; shift -= 4 {
+			b.WriteByte(digits[u>>shift&15])
+		}
+	}
+	const short = "\b\t\n\f\r"
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\' || r == '/' && y.slash:
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case !y.long && strings.ContainsRune(short, r):
+			b.WriteByte('\\')
+			b.WriteByte("btnfr"[strings.IndexRune(short, r)])
+		case r < ' ' || y.html && strings.ContainsRune("<>&", r):
+			unit(uint16(r))
+		case y.ascii && r >= 0x7f:
+			for _, u := range utf16.Encode([]rune{r}) {
+				unit(u)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// percentForms returns s percent-encoded; each manner with upper and lower
+// case digits.
+func percentForms(s string) []string {
+	all := []string{url.QueryEscape(s), url.PathEscape(s), percent(s, hexUpper), percent(s, hexLower)}
+	for _, f := range all[:2] {
+		all = append(all, lowerPercent(f))
+	}
+	return all
+}
+
+// percent encodes all but the unreserved characters of RFC 3986.
+func percent(s, digits string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; unreserved(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(digits[c>>4])
+			b.WriteByte(digits[c&15])
+		}
+	}
+	return b.String()
+}
+
+// isPlain reports whether neither JSON nor URLs have another way to write s.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if !unreserved(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// plainPart returns the longest part of s that has no other way to be written.
+func plainPart(s string) string {
+	best, from := "", 0
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && unreserved(s[i]) {
+			continue
+		}
+		if i-from > len(best) {
+			best = s[from:i]
+		}
+		from = i + 1
+	}
+	return best
+}
+
+func unreserved(c byte) bool { return isWord[c] || c == '-' || c == '.' || c == '~' }
+
+func lowerPercent(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			b[i+1], b[i+2] = lower(b[i+1]), lower(b[i+2])
+			i += 2
+		}
+	}
+	return string(b)
+}
+
+// base64Form returns the base64 digits that s alone decides when align bytes
+// of other text stand before it, and what it decides of the digits around them.
+func base64Form(s string, align int) (string, [2]edge) {
+	full := base64.RawStdEncoding.EncodeToString(append(make([]byte, align), s...))
+	bitsBefore := align * 8
+	begin := (bitsBefore + 5) / 6
+	end := (bitsBefore + len(s)*8) / 6
+	var e [2]edge
+	if bitsBefore%6 != 0 {
+		mask := byte(1)<<(6-bitsBefore%6) - 1
+		e[0] = edge{mask: mask, value: byte(unbase64[full[begin-1]]) & mask}
+	}
+	if rest := (bitsBefore + len(s)*8) % 6; rest != 0 {
+		mask := byte(0x3f) << (6 - rest) & 0x3f
+		e[1] = edge{mask: mask, value: byte(unbase64[full[end]]) & mask}
+	}
+	if begin >= end {
+		return "", e
+	}
+	return full[begin:end], e
+}

@@ -1,0 +1,184 @@
+package mask
+
+import (
+	"context"
+	"errors"
+
+	"aegis/proxy"
+)
+
+// Stage returns the stage that masks everything that comes back from next:
+// results and errors, the exact layer first. The successful results of tools
+// that issue credentials pass the exact layer only, as handing the credential
+// to the caller is what they are for. When the configuration masks input, the
+// arguments of writing tools are masked on the way down.
+//
+// Whatever goes wrong in masking withholds the result.
+func (e *Engine) Stage() proxy.Stage {
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			r := e.ForCall(c)
+			if err := e.input(ctx, c); err != nil {
+				return nil, err
+			}
+			res, err := next.Handle(ctx, c)
+			if err != nil {
+				return nil, e.failure(ctx, c, r, err)
+			}
+			return e.result(ctx, c, r, res)
+		})
+	}
+}
+
+// ForCall returns the redactor of c: the caller's token and the secrets among
+// the arguments besides the configured ones.
+func (e *Engine) ForCall(c *proxy.Call) *Redactor {
+	long, any := submitted(c.Tool, c.Args)
+	if c.Identity != nil {
+		long = append(long, c.Identity.Credential.Secret())
+	}
+	return e.call(long, any)
+}
+
+func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
+	var token string
+	if c.Identity != nil {
+		token = c.Identity.Credential.Secret()
+	}
+	args, hits, err := e.Arguments(ctx, c.Tool, c.Args, e.Call(token))
+	c.Facts.MaskHits = hits.addTo(c.Facts.MaskHits)
+	if err == nil {
+		c.Args = args
+		return nil
+	}
+	var in *inputError
+	path := ""
+	if errors.As(err, &in) {
+		// The path goes into the public text only, where it is masked: names
+		// of properties are the caller's.
+		path, err = in.path, in.err
+	}
+	var blocked *BlockedError
+	if errors.As(err, &blocked) {
+		return proxy.NewError(proxy.KindSecretBlocked, "the argument "+e.public(path)+" holds what the rule "+blocked.Rule+
+			" takes for a secret, so nothing was sent; remove it and call again", err)
+	}
+	return withheld("the arguments could not be checked for secrets, so nothing was sent", err)
+}
+
+// public makes the path of an argument fit to be shown: property names come
+// from the caller.
+func (e *Engine) public(path string) string {
+	if len(path) > 100 {
+		path = path[:100] + "…"
+	}
+	out, _ := e.Bytes([]byte(path))
+	return string(out)
+}
+
+// withheld is the error of a text that could not be masked.
+func withheld(public string, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return proxy.NewError(proxy.KindTimeout, "the call's time was up while the result was checked for secrets; ask for less at once", err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return proxy.NewError(proxy.KindCancelled, "the call was cancelled", err)
+	}
+	return proxy.NewError(proxy.KindInternal, public, err)
+}
+
+// result masks a copy of res.
+func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *proxy.Result) (*proxy.Result, error) {
+	out := *res
+	p := resultPass{e: e, ctx: ctx, r: r, o: Options{ExactOnly: c.Tool != nil && c.Tool.CredentialIssuing}}
+	out.Body = p.run(res.Body, res.Kind == proxy.BodyJSON)
+	out.Text = p.run(res.Text, true)
+	out.TextBlock = p.run(res.TextBlock, false)
+	out.Structured = p.run(res.Structured, true)
+	out.Path = string(p.run([]byte(res.Path), false))
+	out.Warnings = nil
+	for _, w := range res.Warnings {
+		out.Warnings = append(out.Warnings, string(p.run([]byte(w), false)))
+	}
+	c.Facts.MaskHits = p.hits.addTo(c.Facts.MaskHits)
+	if p.err == nil {
+		return &out, nil
+	}
+	var blocked *BlockedError
+	if errors.As(p.err, &blocked) {
+		return nil, blockedError(blocked, p.err)
+	}
+	return nil, withheld("the result could not be checked for secrets and is withheld", p.err)
+}
+
+func blockedError(b *BlockedError, cause error) error {
+	return proxy.NewError(proxy.KindSecretBlocked, "the answer holds what the rule "+b.Rule+
+		" takes for a secret and is withheld as a whole; ask for something narrower, or ask the operator about the rule", cause)
+}
+
+// resultPass masks the parts of a result and keeps the first error.
+type resultPass struct {
+	e    *Engine
+	ctx  context.Context
+	r    *Redactor
+	o    Options
+	hits Hits
+	err  error
+}
+
+func (p *resultPass) run(b []byte, json bool) []byte {
+	if len(b) == 0 || p.err != nil {
+		return b
+	}
+	o := p.o
+	if !json && !isText(b) {
+		o.ExactOnly = true
+	}
+	var out []byte
+	var hits Hits
+	if json {
+		out, hits, p.err = p.e.JSON(p.ctx, nil, b, p.r, o)
+	} else {
+		out, hits, p.err = p.e.Text(p.ctx, nil, b, p.r, o)
+	}
+	p.hits = p.hits.Add(hits)
+	return out
+}
+
+// failure masks the texts of an error. The cause stays reachable for
+// [errors.Is], but no longer speaks for itself.
+func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err error) error {
+	// The call's own time may be up; its error must be masked all the same.
+	p := resultPass{e: e, ctx: context.WithoutCancel(ctx), r: r}
+	in := *proxy.AsError(err)
+	in.Public = string(p.run([]byte(in.Public), false))
+	if in.Err != nil {
+		in.Err = &maskedError{text: string(p.run([]byte(in.Err.Error()), false)), err: in.Err}
+	}
+	c.Facts.MaskHits = p.hits.addTo(c.Facts.MaskHits)
+	var blocked *BlockedError
+	switch {
+	case p.err == nil:
+		return &in
+	case errors.As(p.err, &blocked):
+		return proxy.NewError(proxy.KindSecretBlocked, "the call failed, and its error message is withheld because the rule "+blocked.Rule+" found a secret in it", p.err)
+	}
+	return withheld("the call failed, and its error message could not be checked for secrets", p.err)
+}
+
+// maskedError stands for an error whose text may hold a secret.
+type maskedError struct {
+	text string
+	err  error
+}
+
+// Error returns the masked text.
+func (e *maskedError) Error() string { return e.text }
+
+// Is looks through to the cause.
+func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// addTo adds the counts to those that a call has already.
+func (h Hits) addTo(m map[string]int) map[string]int {
+	return Hits(m).Add(h)
+}

@@ -1,0 +1,145 @@
+package mask
+
+import "bytes"
+
+// token recognises secrets by their own shape: a literal that only they have,
+// and the length and alphabet of the rest.
+type token struct {
+	seqs []seq
+	// bound are further bytes that must not stand on either side.
+	bound *class
+}
+
+func newToken(patterns ...string) (*token, error) {
+	t := &token{}
+	for _, p := range patterns {
+		s, err := compileSeqs(p)
+		if err != nil {
+			return nil, err
+		}
+		t.seqs = append(t.seqs, s...)
+	}
+	return t, nil
+}
+
+func (k *token) places() []place {
+	var all []place
+	for i := range k.seqs {
+		p := k.seqs[i].fixed()
+		p.ref.variant = int32(i)
+		all = append(all, p)
+	}
+	return all
+}
+
+func (k *token) find(s *scan, variant, pos int) match {
+	q := &k.seqs[variant]
+	t := &s.t
+	if q.lead == 0 && !k.opens(s, pos) {
+		return match{}
+	}
+	start, end, firstEnd, ok := q.match(t, pos)
+	if !ok {
+		return match{skip: firstEnd}
+	}
+	if q.lead == 1 && !k.opens(s, start) {
+		return match{}
+	}
+	last := &q.elems[len(q.elems)-1]
+	if last.cls != nil && last.min != last.max {
+		end = s.cut(start+1, end, last.min)
+	}
+	if !k.closes(s, end) {
+		return match{}
+	}
+	return match{start: start, end: end, keep: q.keep(), skip: end, ok: true}
+}
+
+// keep returns how many bytes of a match are the format's and not the
+// secret's: everything before the first run, if a literal is among it.
+func (s *seq) keep() int {
+	n, lit := 0, false
+	for _, e := range s.elems {
+		if e.cls != nil && e.max != 1 {
+			break
+		}
+		n += max(len(e.lit), e.max)
+		lit = lit || e.cls == nil
+	}
+	if !lit {
+		return 0
+	}
+	return n
+}
+
+// prefixes adds the first four bytes of the shapes to starts.
+func (k *token) prefixes(starts map[uint32]struct{}) {
+	for i := range k.seqs {
+		var cls [][]byte
+		for _, e := range k.seqs[i].elems {
+			for j := range len(e.lit) {
+				cls = append(cls, []byte{e.lit[j]})
+			}
+			if e.cls != nil && (e.max == 1 || len(cls) == 3) {
+				cls = append(cls, e.cls.list())
+			}
+			if e.cls != nil && e.max != 1 || len(cls) >= 4 {
+				break
+			}
+		}
+		if len(cls) < 4 || k.seqs[i].keep() < 3 {
+			continue
+		}
+		a := anchor{cls: cls[:4]}
+		a.spell(func(key uint32) { starts[key] = struct{}{} })
+	}
+}
+
+// opens reports whether a token may begin at i: not inside a word, but back to
+// back with something else that is masked.
+func (k *token) opens(s *scan, i int) bool {
+	if k.bound != nil && i > 0 && k.bound[s.t.b[i-1]] {
+		return false
+	}
+	return s.t.openBefore(i) || i > 0 && s.lastEnd == i
+}
+
+// closes reports whether a token may end at i.
+func (k *token) closes(s *scan, i int) bool {
+	b := s.t.b[i:]
+	if k.bound != nil && len(b) > 0 && k.bound[b[0]] {
+		return false
+	}
+	return s.t.closedAfter(i) || s.e.table.startsToken(b)
+}
+
+// cut returns where a run that ends at end ends if the beginning of another
+// token that stands back to back with it is not counted: "xoxb-…xoxb-…" has the
+// class of the first run swallow "xoxb" of the second.
+func (s *scan) cut(start, end, least int) int {
+	b := s.t.b
+	if end >= len(b) || b[end] != '_' && b[end] != '-' && b[end] != '.' {
+		return end
+	}
+	for k := max(start+least, end-8); k < end; k++ {
+		if s.e.table.startsToken(b[k:]) {
+			return k
+		}
+	}
+	return end
+}
+
+// marker notices the string "base64" in JSON documents, which says that a
+// sibling of it may be encoded content.
+type marker struct{}
+
+var base64Literal = []byte(`"base64"`)
+
+func (marker) places() []place { return []place{literalPlace(string(base64Literal), false)} }
+
+func (marker) find(s *scan, _, pos int) match {
+	if s.t.json && bytes.HasPrefix(s.t.b[pos:], base64Literal) {
+		s.encoded = true
+	}
+	return match{}
+}
