@@ -32,6 +32,12 @@ type Config struct {
 	// and it is the base of every absolute URL that Aegis gives out. Plain http
 	// is for loopback hosts only. Empty: http://<listen>.
 	PublicURL *URL `yaml:"public_url" example:"https://aegis.example.org"`
+	// DataDir is the folder for what Aegis keeps: certificates and their
+	// account, the audit log and its key. It is made when it is missing, for its owner alone. A relative
+	// path starts at the folder of the configuration file. Default data.
+	DataDir string `yaml:"data_dir" length:"1 4096" example:"/var/lib/aegis"`
+	// TLS says how the listener is encrypted.
+	TLS TLS `yaml:"tls"`
 	// Gitea is the server behind Aegis.
 	Gitea Gitea `yaml:"gitea"`
 	// Auth says who may call. Aegis never serves callers that it does not know.
@@ -42,8 +48,14 @@ type Config struct {
 	Results Results `yaml:"results"`
 	// Masking keeps secrets from leaving.
 	Masking Masking `yaml:"masking"`
+	// Audit is the log of who did what.
+	Audit Audit `yaml:"audit"`
+	// Limits bounds how much a caller may ask for.
+	Limits Limits `yaml:"limits"`
 	// Server tunes the HTTP server.
 	Server Server `yaml:"server"`
+	// Metrics offers numbers to Prometheus.
+	Metrics Metrics `yaml:"metrics"`
 	// Log shapes the operational log on standard error.
 	Log Log `yaml:"log"`
 
@@ -78,8 +90,18 @@ type Gitea struct {
 	// configuration file. Empty: built in.
 	Catalog string `yaml:"catalog" example:"/etc/aegis/catalog.json"`
 	// HideMissing hides tools whose operation the live server's own API
-	// description lacks. Default false.
+	// description (/swagger.v1.json) lacks. Until that could be read, nothing is
+	// served and /readyz says why. Default false.
 	HideMissing bool `yaml:"hide_missing"`
+	// Passthrough hands every request that is not for Aegis itself to Gitea:
+	// web pages, git over HTTP, LFS, packages. One host name then serves both.
+	// Gitea decides who may do what there. Default false.
+	Passthrough bool `yaml:"passthrough"`
+	// StripHeaders are further request headers to remove before a request is
+	// passed through, for a Gitea whose reverse proxy authentication was given
+	// header names of its own. The usual ones (X-WEBAUTH-*, Remote-User,
+	// X-Forwarded-*, X-Real-IP and the like) are always removed.
+	StripHeaders []string `yaml:"strip_headers" pattern:"^[A-Za-z0-9_-]{1,64}$" says:"a header name of letters, digits, - and _" example:"X-Company-User"`
 }
 
 // Auth lists the credentials that clients may show.
@@ -113,11 +135,15 @@ type Tools struct {
 	// set that finds, describes and calls the others). Default full.
 	Mode string `yaml:"mode" enum:"full search"`
 	// Toolsets are tool domains (issue, pull, …) or presets (reader,
-	// contributor, reviewer, maintainer, release, ci, admin). Empty: all.
+	// contributor, reviewer, maintainer, release, ci, admin), which add up;
+	// docs/toolsets.md says what each holds and costs. Empty: all, unless enable
+	// names any.
 	Toolsets []string `yaml:"toolsets" pattern:"^[A-Za-z0-9_.-]{1,100}$" says:"a name of letters, digits, _ . and -" example:"contributor"`
-	// Enable adds tools to the toolsets, by name or glob (gitea_issue_*).
+	// Enable adds tools to the toolsets, by name or glob (gitea_issue_*). Without
+	// toolsets it is the whole list: only the tools that it names.
 	Enable []string `yaml:"enable" pattern:"^[A-Za-z0-9_.*?-]{1,100}$" says:"a name or glob of letters, digits, _ . - * and ?" example:"gitea_release_*"`
 	// Disable removes tools, by name or glob; it wins over toolsets and enable.
+	// Alone it takes away from all tools.
 	Disable []string `yaml:"disable" pattern:"^[A-Za-z0-9_.*?-]{1,100}$" says:"a name or glob of letters, digits, _ . - * and ?" example:"gitea_*_delete*"`
 	// ReadOnly removes every tool that changes something. Default false.
 	ReadOnly bool `yaml:"read_only"`
@@ -212,6 +238,86 @@ type MaskRule struct {
 	Action string `yaml:"action" enum:"mask block report" empty:"true"`
 }
 
+// Limits bounds how much a caller may ask for, as token buckets: a bucket holds
+// burst tokens, each request takes one, and rate fills it up again. Nobody waits
+// in a queue: what finds no token is refused and told when to come back.
+type Limits struct {
+	// Address counts HTTP requests by client address, before authentication.
+	// IPv6 addresses count by their /64 network.
+	Address AddressLimit `yaml:"address"`
+	// Identity counts the calls of each identity.
+	Identity IdentityLimit `yaml:"identity"`
+	// Team counts the calls of all identities of a team together.
+	Team Limit `yaml:"team"`
+	// Read counts the calls of each identity that change nothing.
+	Read Limit `yaml:"read"`
+	// Write counts the calls of each identity that change something and can be
+	// undone.
+	Write Limit `yaml:"write"`
+	// Destructive counts the calls of each identity that delete, are hard to
+	// undo, or administer the instance (risk R3 and R4).
+	Destructive Limit `yaml:"destructive"`
+	// Tools counts the calls of each identity by tool, for tools named here:
+	// {gitea_repository_search: {rate: 30/m}}.
+	Tools map[string]Limit `yaml:"tools"`
+	// Concurrency bounds calls at the same time.
+	Concurrency Concurrency `yaml:"concurrency"`
+	// MaxKeys is how many callers each kind of bucket remembers; those unseen
+	// longest are forgotten first. A caller takes some 400 bytes. 1000 to
+	// 1000000, default 65536.
+	MaxKeys int `yaml:"max_keys" range:"1000 1000000"`
+}
+
+// Limit is one token bucket.
+type Limit struct {
+	// Rate is how fast the bucket fills: 20/s, 300/m, 1000/h, or "off" for no
+	// bound. Default off.
+	Rate Rate `yaml:"rate" example:"300/m"`
+	// Burst is how many tokens the bucket holds. 0 to 1000000, default 0: as
+	// many as the rate's own number, so that 300/m may come at once.
+	Burst int `yaml:"burst" range:"0 1000000"`
+}
+
+// AddressLimit is the bucket of a client address.
+type AddressLimit struct {
+	// Rate is how fast the bucket fills: 20/s, 300/m, 1000/h, or "off" for no
+	// bound. Default 200/s: an office or a proxy may be one address.
+	Rate Rate `yaml:"rate" example:"100/s"`
+	// Burst is how many tokens the bucket holds; 0: as many as the rate's own
+	// number. 0 to 1000000, default 1000.
+	Burst int `yaml:"burst" range:"0 1000000"`
+}
+
+// IdentityLimit is the bucket of an identity.
+type IdentityLimit struct {
+	// Rate is how fast the bucket fills: 20/s, 300/m, 1000/h, or "off" for no
+	// bound. Default 100/s.
+	Rate Rate `yaml:"rate" example:"20/s"`
+	// Burst is how many tokens the bucket holds; 0: as many as the rate's own
+	// number. 0 to 1000000, default 500.
+	Burst int `yaml:"burst" range:"0 1000000"`
+}
+
+// Concurrency bounds calls at the same time. A call over the bound is refused
+// at once, not queued.
+type Concurrency struct {
+	// Identity bounds the calls of one identity; 0 is no bound. 0 to 100000,
+	// default 64.
+	Identity int `yaml:"identity" range:"0 100000"`
+	// Total bounds all calls together; 0 is no bound. 0 to 100000, default 512.
+	Total int `yaml:"total" range:"0 100000"`
+}
+
+// Metrics offers numbers to Prometheus at /metrics of a listener of its own.
+type Metrics struct {
+	// Listen is the TCP address for metrics, host:port, loopback unless
+	// allow_remote is set. Empty: no metrics.
+	Listen string `yaml:"listen" example:"127.0.0.1:9464"`
+	// AllowRemote permits an address that other machines reach. Metrics hold no
+	// secrets, but anybody who reaches them may read them. Default false.
+	AllowRemote bool `yaml:"allow_remote"`
+}
+
 // Server tunes the HTTP server.
 type Server struct {
 	// AllowedHosts are further Host header names to answer to, besides loopback
@@ -222,9 +328,37 @@ type Server struct {
 	// example https://inspector.example.org. Loopback origins and public_url's
 	// are always allowed.
 	AllowedOrigins []string `yaml:"allowed_origins" example:"https://inspector.example.org"`
+	// TrustedProxies are the networks of reverse proxies whose word on the
+	// client's address is believed. Everybody else's is ignored. What a proxy
+	// says of host and scheme never counts: public_url decides.
+	TrustedProxies []Prefix `yaml:"trusted_proxies" example:"10.0.0.0/8"`
+	// ClientHeader is the header that the trusted proxies write: X-Forwarded-For
+	// or Forwarded (RFC 7239). The other one is ignored, since a proxy passes on
+	// what it does not write. Default X-Forwarded-For.
+	ClientHeader string `yaml:"client_header" enum:"X-Forwarded-For Forwarded"`
+	// ProxyProtocol reads the PROXY protocol (versions 1 and 2) on connections
+	// from trusted proxies. Default false.
+	ProxyProtocol bool `yaml:"proxy_protocol"`
+	// MaxConnections bounds the open connections; a further one is closed at
+	// once. 1 to 1000000, default 4096.
+	MaxConnections int `yaml:"max_connections" range:"1 1000000"`
+	// MaxConnectionsPerAddress bounds the open connections of one address (IPv6:
+	// /64 network). Loopback and trusted proxies are exempt. 1 to 1000000,
+	// default 256.
+	MaxConnectionsPerAddress int `yaml:"max_connections_per_address" range:"1 1000000"`
+	// MaxHeaderBytes bounds the head of a request: its line and all headers.
+	// 4KiB to 1MiB, default 64KiB.
+	MaxHeaderBytes ByteSize `yaml:"max_header_bytes" range:"4KiB 1MiB"`
+	// MaxHeaders bounds the number of header lines. 16 to 1000, default 100.
+	MaxHeaders int `yaml:"max_headers" range:"16 1000"`
+	// MinBodyRate is the least number of bytes per second at which a request
+	// body must arrive, on average and after the first five seconds. 0 to 1MiB,
+	// default 1KiB; 0 leaves read_timeout alone to end slow bodies.
+	MinBodyRate ByteSize `yaml:"min_body_rate" range:"0 1MiB"`
 	// MaxBodyBytes bounds a request body. 64KiB to 256MiB, default 8MiB.
 	MaxBodyBytes ByteSize `yaml:"max_body_bytes" range:"64KiB 256MiB"`
-	// ReadTimeout bounds reading one request, head and body. 1s to 10m,
+	// ReadTimeout bounds reading one request, head and body, and how long an
+	// answer may stand still because its client does not read. 1s to 10m,
 	// default 1m.
 	ReadTimeout Duration `yaml:"read_timeout" range:"1s 10m"`
 	// IdleTimeout closes kept-alive connections. 1s to 1h, default 2m.

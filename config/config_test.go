@@ -60,6 +60,7 @@ server:
 `)
 	want := config.Default()
 	want.Listen = "[::1]:9000"
+	want.DataDir = "/etc/aegis/data"
 	want.PublicURL, want.Gitea.URL = parseURL(t, "https://aegis.example.org:8443/sub"), parseURL(t, "http://gitea:3000/git")
 	want.Gitea.MaxResponseBytes = 1 << 20
 	want.Gitea.Timeout = config.Duration(90 * time.Second)

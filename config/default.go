@@ -19,7 +19,9 @@ import (
 // Validate: gitea.url and auth.tokens have no default.
 func Default() *Config {
 	return &Config{
-		Listen: "127.0.0.1:8080",
+		Listen:  "127.0.0.1:8080",
+		DataDir: "data",
+		TLS:     defaultTLS(),
 		Gitea: Gitea{
 			Timeout:          Duration(30 * time.Second),
 			MaxConnections:   128,
@@ -38,11 +40,31 @@ func Default() *Config {
 			MaxBinaryBytes: 4 << 20,
 		},
 		Masking: Masking{Mode: "mask", Input: "off", Builtin: true},
+		Audit: Audit{
+			Sync:               "always",
+			Interval:           Duration(time.Second),
+			RotateSize:         64 << 20,
+			RotateAge:          Duration(24 * time.Hour),
+			CheckpointRecords:  1000,
+			CheckpointInterval: Duration(time.Minute),
+		},
+		Limits: Limits{
+			Address:     AddressLimit{Rate: Rate{Count: 200, Per: time.Second}, Burst: 1000},
+			Identity:    IdentityLimit{Rate: Rate{Count: 100, Per: time.Second}, Burst: 500},
+			Concurrency: Concurrency{Identity: 64, Total: 512},
+			MaxKeys:     65536,
+		},
 		Server: Server{
-			MaxBodyBytes:    8 << 20,
-			ReadTimeout:     Duration(time.Minute),
-			IdleTimeout:     Duration(2 * time.Minute),
-			ShutdownTimeout: Duration(30 * time.Second),
+			ClientHeader:             "X-Forwarded-For",
+			MaxConnections:           4096,
+			MaxConnectionsPerAddress: 256,
+			MaxHeaderBytes:           64 << 10,
+			MaxHeaders:               100,
+			MinBodyRate:              1 << 10,
+			MaxBodyBytes:             8 << 20,
+			ReadTimeout:              Duration(time.Minute),
+			IdleTimeout:              Duration(2 * time.Minute),
+			ShutdownTimeout:          Duration(30 * time.Second),
 		},
 		Log: Log{Level: "info", Format: "auto"},
 	}
@@ -58,6 +80,18 @@ func fill(c *Config, env Env) {
 	if c.Gitea.Catalog != "" {
 		c.Gitea.Catalog = env.path(c.Gitea.Catalog)
 	}
+	if c.DataDir != "" {
+		c.DataDir = env.path(c.DataDir)
+	}
+	if c.Audit.Path != "" && !c.AuditOff() {
+		c.Audit.Path = env.path(c.Audit.Path)
+	}
+	for _, file := range []*string{&c.Audit.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile} {
+		if *file != "" {
+			*file = env.path(*file)
+		}
+	}
+	c.TLS.Hosts = mapped(c.TLS.Hosts, foldHost)
 	c.Server.AllowedHosts = mapped(c.Server.AllowedHosts, foldHost)
 	c.Server.AllowedOrigins = mapped(c.Server.AllowedOrigins, strings.ToLower)
 }

@@ -35,6 +35,7 @@ func TestExampleIsDefault(t *testing.T) {
 	c := mustParse(t, readExample(t))
 	want := config.Default()
 	want.Gitea.URL, want.Auth = c.Gitea.URL, c.Auth
+	want.DataDir = "/etc/aegis/data" // relative paths start at the file's folder
 	if diff := cmp.Diff(want, c, values, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the example differs from the defaults (-default +example):\n%s", diff)
 	}

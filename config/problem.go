@@ -105,6 +105,15 @@ const (
 	ruleFieldsDefault
 	ruleHost
 	ruleOrigin
+	ruleLimitTool
+	ruleLimitBurst
+	ruleProxyProtocol
+	ruleMetricsRemote
+	ruleTLSFiles
+	ruleTLSHosts
+	ruleHTTPListen
+	ruleACME
+	ruleAuditSink
 	ruleMore
 	rules // how many there are
 )
@@ -114,7 +123,8 @@ var ruleNames = [rules]string{
 	"other", "size", "encoding", "syntax", "depth", "count", "second-document", "merge-key", "tag", "unknown-key",
 	"duplicate-key", "type", "null", "control", "dollar", "secret", "header", "value", "required", "range", "length",
 	"pattern", "enum", "listen", "anonymous", "api-path", "public-url", "token-twice", "mask-twice", "mask-empty",
-	"mask-replacement", "fields-default", "host", "origin", "more",
+	"mask-replacement", "fields-default", "host", "origin", "limit-tool", "limit-burst", "proxy-protocol", "metrics-remote",
+	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "more",
 }
 
 // maxQuoted is how many characters of a value a message repeats.

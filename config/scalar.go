@@ -15,7 +15,8 @@ import (
 // text decodes a scalar into a type that reads itself. An empty text leaves a
 // pointer nil: the key is there and says nothing.
 func (d *decoder) text(n *yaml.Node, v reflect.Value, f field) {
-	number := v.Kind() == reflect.Int64 // Duration and ByteSize
+	// Duration and ByteSize may look like numbers, and a rate without its unit does.
+	number := v.Kind() == reflect.Int64 || v.Type() == reflect.TypeFor[Rate]()
 	if !d.isString(n, f, number) {
 		return
 	}

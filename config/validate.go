@@ -27,6 +27,10 @@ func (c *Config) Validate() Problems {
 	v.masking()
 	v.results()
 	v.server()
+	v.limits()
+	v.edge()
+	v.tls()
+	v.audit()
 	v.problems.Sort()
 	return v.problems
 }
@@ -60,7 +64,11 @@ func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
 		v.items(x, f, key)
 	case x.Kind() == reflect.Map:
 		for _, k := range sortedKeys(x) {
-			v.items(x.MapIndex(k), f, join(key, k.String()))
+			if item := x.MapIndex(k); item.Kind() == reflect.Struct {
+				v.section(item, join(key, k.String()))
+			} else {
+				v.items(item, f, join(key, k.String()))
+			}
 		}
 	case x.Kind() == reflect.Pointer:
 		if !x.IsNil() {

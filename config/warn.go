@@ -15,6 +15,11 @@ func (c *Config) Warnings() Problems {
 	w.tokens()
 	w.masking()
 	w.sizes()
+	if c.AuditOff() {
+		w.add("audit.path", "is off; nobody can tell later who did what", "remove it, and the log is written to data_dir")
+	}
+	w.edge()
+	w.tls()
 	w.list.Sort()
 	return w.list
 }
@@ -42,9 +47,9 @@ func (w *warner) add(key, what, do string) {
 func (w *warner) network() {
 	c := w.c
 	host, err := listenHost(c.Listen)
-	if err == nil && !loopback(host) && (c.PublicURL == nil || c.PublicURL.Scheme == "http") {
+	if err == nil && !loopback(host) && c.TLS.Mode == "off" && (c.PublicURL == nil || c.PublicURL.Scheme == "http") {
 		w.add("listen", "is open to the network in plain http; tokens cross it readable",
-			"put a TLS proxy in front and set public_url to its https address, or listen on 127.0.0.1")
+			"set tls.mode, or put a TLS proxy in front and set public_url to its https address, or listen on 127.0.0.1")
 	}
 	if c.Gitea.URL == nil {
 		return

@@ -31,7 +31,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 // TestCommentsAgreeWithTags: the doc comments are the manual, so what they say
 // of ranges, choices and defaults must be what holds.
 func TestCommentsAgreeWithTags(t *testing.T) {
-	root, err := readManual(filepath.Join("..", "config.go"))
+	root, err := readManual("..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestCommentsAgreeWithTags(t *testing.T) {
 }
 
 func TestMissingCommentIsAnError(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.go")
-	if err := os.WriteFile(file, []byte("package config\n\ntype Config struct {\n\tListen string\n}\n"), 0o600); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.go"), []byte("package config\n\ntype Config struct {\n\tListen string\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readManual(file); err == nil || !strings.Contains(err.Error(), "Config.Listen") {
+	if _, err := readManual(dir); err == nil || !strings.Contains(err.Error(), "Config.Listen") {
 		t.Errorf("error is %v, want one that names Config.Listen", err)
 	}
 }

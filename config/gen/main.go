@@ -39,7 +39,7 @@ func run(args []string, stderr io.Writer) int {
 
 // generate returns the generated files by their path below root.
 func generate(root string) (map[string][]byte, error) {
-	m, err := readManual(filepath.Join(root, "config", "config.go"))
+	m, err := readManual(filepath.Join(root, "config"))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -33,6 +34,9 @@ const (
 	kindInt      kind = "whole number"
 	kindFloat    kind = "number"
 	kindBool     kind = "true or false"
+	kindRate     kind = "rate"
+	kindNetworks kind = "list of networks"
+	kindSections kind = "section of sections"
 )
 
 // entry is one key of the file and what is known of it.
@@ -46,10 +50,10 @@ type entry struct {
 	below    []entry
 }
 
-// readManual returns the entries of the whole file. It fails for a field
-// without a doc comment.
-func readManual(source string) (entry, error) {
-	docs, err := readDocs(source)
+// readManual returns the entries of the whole file, with the comments of the
+// package in dir. It fails for a field without a doc comment.
+func readManual(dir string) (entry, error) {
+	docs, err := readDocs(dir)
 	if err != nil {
 		return entry{}, err
 	}
@@ -83,33 +87,46 @@ func oneItem(v reflect.Value) {
 	}
 }
 
-// readDocs returns the doc comments of structs (Token) and fields (Token.Name).
-func readDocs(source string) (map[string]string, error) {
-	f, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments|parser.SkipObjectResolution)
+// readDocs returns the doc comments of structs (Token) and fields (Token.Name)
+// in a package's folder.
+func readDocs(dir string) (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the comments: %w", err)
+		return nil, fmt.Errorf("finding the comments: %w", err)
 	}
 	docs := map[string]string{}
-	for _, d := range f.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		for _, s := range g.Specs {
-			spec := s.(*ast.TypeSpec)
-			docs[spec.Name.Name] = oneLine(g.Doc.Text())
-			st, ok := spec.Type.(*ast.StructType)
-			if !ok {
-				continue
-			}
-			for _, field := range st.Fields.List {
-				for _, name := range field.Names {
-					docs[spec.Name.Name+"."+name.Name] = oneLine(field.Doc.Text())
-				}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, fmt.Errorf("reading the comments: %w", err)
+		}
+		for _, d := range f.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
+				addDocs(docs, g)
 			}
 		}
 	}
 	return docs, nil
+}
+
+// addDocs adds the doc comments of declared types and their fields.
+func addDocs(docs map[string]string, g *ast.GenDecl) {
+	for _, s := range g.Specs {
+		spec := s.(*ast.TypeSpec)
+		docs[spec.Name.Name] = oneLine(g.Doc.Text())
+		st, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		for _, field := range st.Fields.List {
+			for _, name := range field.Names {
+				docs[spec.Name.Name+"."+name.Name] = oneLine(field.Doc.Text())
+			}
+		}
+	}
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -141,6 +158,10 @@ func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, err
 			item.path, item.fallback = e.path+"[]", e.fallback.Content[0]
 			e.fallback = &yaml.Node{Kind: yaml.SequenceNode}
 			e.below, err = entries(f.Type.Elem(), item, docs)
+		case kindSections:
+			item := e
+			item.path, item.fallback = e.path+".*", nil
+			e.below, err = entries(f.Type.Elem(), item, docs)
 		}
 		problems = append(problems, err)
 		out = append(out, e)
@@ -161,19 +182,22 @@ func child(n *yaml.Node, key string) *yaml.Node {
 }
 
 var kinds = map[reflect.Type]kind{
-	reflect.TypeFor[config.Secret]():       kindSecret,
-	reflect.TypeFor[[]config.Secret]():     kindSecrets,
-	reflect.TypeFor[config.Duration]():     kindDuration,
-	reflect.TypeFor[config.ByteSize]():     kindSize,
-	reflect.TypeFor[*config.URL]():         kindURL,
-	reflect.TypeFor[*config.Regexp]():      kindPattern,
-	reflect.TypeFor[string]():              kindText,
-	reflect.TypeFor[*string]():             kindText,
-	reflect.TypeFor[[]string]():            kindTexts,
-	reflect.TypeFor[map[string][]string](): kindTable,
-	reflect.TypeFor[int]():                 kindInt,
-	reflect.TypeFor[float64]():             kindFloat,
-	reflect.TypeFor[bool]():                kindBool,
+	reflect.TypeFor[config.Secret]():           kindSecret,
+	reflect.TypeFor[[]config.Secret]():         kindSecrets,
+	reflect.TypeFor[config.Duration]():         kindDuration,
+	reflect.TypeFor[config.ByteSize]():         kindSize,
+	reflect.TypeFor[*config.URL]():             kindURL,
+	reflect.TypeFor[*config.Regexp]():          kindPattern,
+	reflect.TypeFor[string]():                  kindText,
+	reflect.TypeFor[*string]():                 kindText,
+	reflect.TypeFor[[]string]():                kindTexts,
+	reflect.TypeFor[map[string][]string]():     kindTable,
+	reflect.TypeFor[int]():                     kindInt,
+	reflect.TypeFor[float64]():                 kindFloat,
+	reflect.TypeFor[bool]():                    kindBool,
+	reflect.TypeFor[config.Rate]():             kindRate,
+	reflect.TypeFor[[]config.Prefix]():         kindNetworks,
+	reflect.TypeFor[map[string]config.Limit](): kindSections,
 }
 
 // kindOf returns the kind of a field's type. A type that is not in the table

@@ -67,7 +67,7 @@ func (e entry) describe(b *bytes.Buffer) {
 	b.WriteString("*" + strings.Join(facts, ", ") + "*\n\n" + code(e.prose(), e.key) + "\n")
 	if ex := e.tag.Get("example"); ex != "" {
 		line := e.key + ": " + inline(ex, e.kind)
-		if e.kind == kindTexts || e.kind == kindSecrets {
+		if e.kind == kindTexts || e.kind == kindSecrets || e.kind == kindNetworks {
 			line = e.key + ": [" + inline(ex, kindText) + "]"
 		}
 		b.WriteString("\nFor example `" + line + "`.\n")
@@ -105,7 +105,7 @@ func code(doc, key string) string {
 
 // anchor is the fragment that renderers give the key's heading.
 func (e entry) anchor() string {
-	return strings.NewReplacer(".", "", "[", "", "]", "").Replace(e.path)
+	return strings.NewReplacer(".", "", "[", "", "]", "", "*", "").Replace(e.path)
 }
 
 const required = "required"
@@ -117,7 +117,7 @@ func (e entry) defaultCell() string {
 	case n == nil:
 		return "absent"
 	case n.Kind == yaml.SequenceNode:
-		return "`[]`"
+		return "`[" + strings.Join(texts(n), ", ") + "]`"
 	case n.Kind == yaml.MappingNode:
 		return "`{}`"
 	case n.Value == "":
@@ -125,4 +125,13 @@ func (e entry) defaultCell() string {
 	default:
 		return "`" + n.Value + "`"
 	}
+}
+
+// texts returns the items of a list of texts.
+func texts(n *yaml.Node) []string {
+	items := make([]string, len(n.Content))
+	for i, c := range n.Content {
+		items[i] = c.Value
+	}
+	return items
 }

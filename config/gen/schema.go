@@ -59,6 +59,8 @@ func plainJSON(v any) ([]byte, error) {
 const (
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	sizePattern     = `^[0-9]+(KiB|MiB|GiB)?$`
+	ratePattern     = `^(off|[0-9]+/[smh])$`
+	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`
 	urlPattern      = `[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#@]+[^\s?#@]*`
 	secretNote      = " Write ${NAME} for an environment variable, file:/path for a file's content, or the value itself."
 )
@@ -129,7 +131,9 @@ func (e entry) property() object {
 			o = append(o, member{"type", []string{"array", "null"}})
 		}
 		return append(o, member{"items", items})
-	case kindTexts, kindSecrets:
+	case kindSections:
+		return append(o, member{"type", []string{"object", "null"}}, member{"additionalProperties", append(object{}, e.section()...)}, member{"default", object{}})
+	case kindTexts, kindSecrets, kindNetworks:
 		o = append(o, member{"type", []string{"array", "null"}}, member{"items", e.text()})
 	case kindTable:
 		list := object{{"type", "array"}, {"minItems", 1}, {"maxItems", 100}, {"items", e.text()}}
@@ -173,6 +177,10 @@ func (e entry) text() object {
 		o = append(o, member{"pattern", "^" + urlPattern + "$"})
 	case e.kind == kindURL:
 		o = append(o, member{"pattern", "^(" + urlPattern + ")?$"})
+	case e.kind == kindRate:
+		o = append(o, member{"pattern", ratePattern})
+	case e.kind == kindNetworks:
+		o = append(o, member{"pattern", networkPattern})
 	case e.tag.Get("pattern") != "":
 		o = append(o, member{"pattern", e.tag.Get("pattern")})
 	case e.kind == kindSecret || e.kind == kindSecrets || e.kind == kindPattern:
@@ -216,7 +224,7 @@ func (e entry) value() any {
 	}
 	switch {
 	case n.Kind == yaml.SequenceNode:
-		return []string{}
+		return texts(n)
 	case n.Kind == yaml.MappingNode:
 		return object{}
 	case n.Tag == "!!int" || n.Tag == "!!float":
