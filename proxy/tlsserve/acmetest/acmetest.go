@@ -1,0 +1,157 @@
+// Package acmetest runs a real ACME certificate authority for tests: Pebble, the
+// server that Let's Encrypt tests clients with, and a DNS server that resolves
+// every name to this machine. It is no part of the program.
+package acmetest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/letsencrypt/challtestsrv"
+	"github.com/letsencrypt/pebble/v2/ca"
+	"github.com/letsencrypt/pebble/v2/db"
+	"github.com/letsencrypt/pebble/v2/va"
+	"github.com/letsencrypt/pebble/v2/wfe"
+)
+
+// Site has the loopback addresses, host:port, that the authority validates.
+type Site struct {
+	// Listen is the encrypted listener, for TLS-ALPN-01.
+	Listen string
+	// Plain is the plain listener, for HTTP-01.
+	Plain string
+}
+
+// NewSite returns a site of free ports.
+func NewSite(t testing.TB) Site { return Site{FreeAddr(t), FreeAddr(t)} }
+
+// Authority is a running certificate authority.
+type Authority struct {
+	// Directory is its ACME directory.
+	Directory string
+	// RootFile has the certificate of the directory itself, PEM.
+	RootFile string
+	// Roots are what its certificates come from.
+	Roots *x509.CertPool
+	// Orders counts requests for new certificates.
+	Orders atomic.Int32
+
+	addr    string
+	handler http.Handler
+	cert    tls.Certificate
+	server  *http.Server
+}
+
+// Options of an authority; the zero value is a usual one.
+type Options struct {
+	// Lifetime of certificates; 0 is years.
+	Lifetime time.Duration
+	// EAB are the keys of external accounts by their id; nil: none is needed.
+	EAB map[string]string
+}
+
+// New runs an authority that validates s until the test ends.
+func New(t testing.TB, s Site, opts Options) *Authority {
+	t.Helper()
+	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	quiet := log.New(io.Discard, "", 0)
+	store := db.NewMemoryStore()
+	for id, key := range opts.EAB {
+		if err := store.AddExternalAccountKeyByID(id, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	issuer := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{
+		"default": {Description: "default", ValidityPeriod: uint64(opts.Lifetime.Seconds())},
+	})
+	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
+	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 1, 1)
+
+	a := &Authority{addr: FreeAddr(t), Roots: x509.NewCertPool(), RootFile: filepath.Join(t.TempDir(), "authority.pem")}
+	a.Directory = "https://" + a.addr + wfe.DirectoryPath
+	a.Roots.AddCert(issuer.GetRootCert(0).Cert)
+	inner := front.Handler()
+	a.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/order-plz" {
+			a.Orders.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	})
+	// A server of the standard library's has a certificate for 127.0.0.1.
+	lender := httptest.NewTLSServer(nil)
+	defer lender.Close()
+	a.cert = lender.TLS.Certificates[0]
+	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: lender.Certificate().Raw})
+	if err := os.WriteFile(a.RootFile, root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.Up(t)
+	t.Cleanup(a.Down)
+	return a
+}
+
+// Up lets the authority answer again after [Authority.Down].
+func (a *Authority) Up(t testing.TB) {
+	t.Helper()
+	ln, err := net.Listen("tcp", a.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.server = &http.Server{Handler: a.handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{a.cert}}}
+	server := a.server
+	go func() { _ = server.ServeTLS(ln, "", "") }()
+}
+
+// Down makes it refuse connections.
+func (a *Authority) Down() { _ = a.server.Close() }
+
+// newDNS runs a DNS server that knows every name, and returns its address.
+func newDNS(t testing.TB, quiet *log.Logger) string {
+	t.Helper()
+	addr := FreeAddr(t)
+	dns, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{addr}, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dns.SetDefaultDNSIPv4("127.0.0.1")
+	dns.SetDefaultDNSIPv6("")
+	go dns.Run()
+	t.Cleanup(dns.Shutdown)
+	return addr
+}
+
+// FreeAddr returns a loopback address that nothing listens on.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func port(t testing.TB, addr string) int {
+	t.Helper()
+	_, p, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
