@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"aegis/config"
+)
+
+// writerDelivery writes lines to a stream.
+type writerDelivery struct{ w io.Writer }
+
+func (d writerDelivery) deliver(_ context.Context, lines [][]byte) error {
+	if d.w == nil {
+		return nil
+	}
+	_, err := d.w.Write(bytes.Join(lines, nil))
+	return err
+}
+
+func (writerDelivery) close() {}
+
+// httpDelivery posts lines.
+type httpDelivery struct {
+	url    string
+	token  config.Secret
+	client *http.Client
+}
+
+func newHTTPDelivery(cfg config.AuditSink) *httpDelivery {
+	return &httpDelivery{
+		url: cfg.URL.String(), token: cfg.Token,
+		client: &http.Client{
+			// The receiver is the configured one, whatever the environment or an
+			// answer says.
+			Transport:     &http.Transport{Proxy: nil, MaxIdleConns: 1, IdleConnTimeout: time.Minute, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+func (d *httpDelivery) deliver(ctx context.Context, lines [][]byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(bytes.Join(lines, nil)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	req.Header.Set("User-Agent", "aegis")
+	if !d.token.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+d.token.Reveal())
+	}
+	res, err := d.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return fmt.Errorf("the receiver answers %d", res.StatusCode)
+	}
+	return nil
+}
+
+func (d *httpDelivery) close() { d.client.CloseIdleConnections() }
+
+// syslogDelivery sends each line as one message of RFC 5424: facility 13 (log
+// audit), severity 6 (informational), the event as MSGID, the line as MSG.
+type syslogDelivery struct {
+	scheme, addr string
+	host         string
+	conn         net.Conn
+}
+
+const syslogPriority = 13*8 + 6
+
+func newSyslogDelivery(address string) *syslogDelivery {
+	d := &syslogDelivery{host: "-"}
+	if u, err := url.Parse(address); err == nil { // the configuration was checked
+		d.scheme, d.addr = u.Scheme, u.Host
+		if u.Scheme == "unix" {
+			d.addr = u.Path
+		}
+	}
+	if h, err := os.Hostname(); err == nil && h != "" && len(h) <= 255 {
+		d.host = h
+	}
+	return d
+}
+
+func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
+	if d.conn == nil {
+		conn, err := d.dial(ctx)
+		if err != nil {
+			return err
+		}
+		d.conn = conn
+	}
+	conn := d.conn
+	if err := conn.SetWriteDeadline(time.Time{}); err != nil {
+		return d.lost(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) }) // ends a write that waits
+	defer stop()
+	stream := d.scheme == "tcp" || d.scheme == "tls"
+	var out []byte
+	for _, line := range lines {
+		msg := d.message(bytes.TrimSuffix(line, []byte{'\n'}))
+		if stream {
+			// Octet counting, RFC 6587 section 3.4.1 and RFC 5425 section 4.3.
+			out = append(strconv.AppendInt(out, int64(len(msg)), 10), ' ')
+			out = append(out, msg...)
+			continue
+		}
+		if _, err := d.conn.Write(msg); err != nil {
+			return d.lost(err)
+		}
+	}
+	if len(out) > 0 {
+		if _, err := d.conn.Write(out); err != nil {
+			return d.lost(err)
+		}
+	}
+	return nil
+}
+
+func (d *syslogDelivery) lost(err error) error {
+	_ = d.conn.Close() // it is of no use any more
+	d.conn = nil
+	return err
+}
+
+func (d *syslogDelivery) dial(ctx context.Context) (net.Conn, error) {
+	switch d.scheme {
+	case "tls":
+		return (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", d.addr)
+	case "unix":
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unixgram", d.addr)
+		return conn, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, d.scheme, d.addr)
+}
+
+func (d *syslogDelivery) message(line []byte) []byte {
+	event, at := "-", "-"
+	if h, err := parseHead(line); err == nil {
+		// MSGID has at most 32 characters, and times six digits of a second.
+		event, at = clipASCII(string(h.event), 32), h.time.UTC().Format("2006-01-02T15:04:05.000000Z")
+	}
+	msg := fmt.Appendf(nil, "<%d>1 %s %s aegis %d %s - ", syslogPriority, at, d.host, os.Getpid(), event)
+	return append(msg, line...)
+}
+
+func clipASCII(s string, n int) string { return s[:min(len(s), n)] }
+
+func (d *syslogDelivery) close() {
+	if d.conn != nil {
+		_ = d.conn.Close() // nothing more is sent
+	}
+}

@@ -1,0 +1,185 @@
+package audit
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// maxKeyFile bounds a key file.
+const maxKeyFile = 4 << 10
+
+// signer signs checkpoints.
+type signer struct {
+	note.Signer
+	public string // verifier key
+}
+
+// loadSigner reads the private key in file, and makes one when there is none.
+func loadSigner(file string) (*signer, error) {
+	text, err := readSmall(file, maxKeyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = makeKey(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit key: %w", err)
+	}
+	s, err := note.NewSigner(strings.TrimSpace(text))
+	if err != nil {
+		// The library's error would say nothing of use, and must not quote a key.
+		return nil, fmt.Errorf(`audit key: %s holds no private key of a signed note; remove the file and a new one is made`, file)
+	}
+	public, err := publicOf(strings.TrimSpace(text))
+	if err != nil {
+		return nil, fmt.Errorf("audit key: %s: %w", file, err)
+	}
+	return &signer{s, public}, nil
+}
+
+func makeKey(file string) (string, error) {
+	id := make([]byte, 4)
+	if _, err := rand.Read(id); err != nil {
+		return "", err
+	}
+	private, _, err := note.GenerateKey(rand.Reader, "aegis-audit-"+hex.EncodeToString(id))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", err
+	}
+	return private, replaceFile(file, []byte(private+"\n"), 0o600)
+}
+
+// publicOf returns the verifier key of a private one. The key's seed is the
+// last part of PRIVATE+KEY+name+hash+base64(algorithm, seed).
+func publicOf(private string) (string, error) {
+	parts := strings.SplitN(private, "+", 5)
+	if len(parts) != 5 {
+		return "", errors.New("the key is malformed")
+	}
+	raw, err := base64.StdEncoding.DecodeString(parts[4])
+	if err != nil || len(raw) < 1 {
+		return "", errors.New("the key is malformed")
+	}
+	return verifierKey(parts[2], raw[1:])
+}
+
+// replaceFile writes a file so that a reader, or a crash, sees the old content
+// or the new.
+func replaceFile(file string, data []byte, perm fs.FileMode) error {
+	tmp := file + ".tmp"
+	f, err := openRegular(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp, file)
+	}
+	if err != nil {
+		_ = os.Remove(tmp) // the error that counts is the other one
+		return err
+	}
+	return syncDir(filepath.Dir(file))
+}
+
+// readSmall returns the text of a file that must not be larger than limit.
+func readSmall(file string, limit int64) (string, error) {
+	f, err := openRegular(file, os.O_RDONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return "", err
+	}
+	if int64(len(b)) > limit {
+		return "", fmt.Errorf("%s is larger than %d bytes", file, limit)
+	}
+	return string(b), nil
+}
+
+// pin is what a checkpoint says: record seq has this hash.
+type pin struct {
+	position
+	at time.Time
+}
+
+// The text of a checkpoint's note: these lines, then the signatures.
+//
+//	aegis audit log v1
+//	<sequence number>
+//	<hash, hexadecimal>
+//	<time>
+const noteTitle = "aegis audit log v1"
+
+func (s *signer) sign(p pin) (string, error) {
+	text := noteTitle + "\n" + strconv.FormatUint(p.seq, 10) + "\n" + p.hash.String() + "\n" + p.at.UTC().Format(timeForm) + "\n"
+	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
+	return string(signed), err
+}
+
+// maxNote bounds a note that is read.
+const maxNote = 4 << 10
+
+// openNote checks a note's signature and returns what it says. The error wraps
+// the library's: [*note.UnverifiedNoteError] for a key that is not among known.
+func openNote(signed string, known note.Verifiers) (pin, error) {
+	if len(signed) > maxNote {
+		return pin{}, errors.New("the note is too long")
+	}
+	n, err := note.Open([]byte(signed), known)
+	if err != nil {
+		return pin{}, err
+	}
+	return parsePin(n.Text)
+}
+
+func parsePin(text string) (pin, error) {
+	lines := strings.Split(text, "\n")
+	bad := errors.New("the note is not a checkpoint of an audit log")
+	if len(lines) != 5 || lines[0] != noteTitle || lines[4] != "" {
+		return pin{}, bad
+	}
+	var p pin
+	var err error
+	if p.seq, err = parseSeq([]byte(lines[1])); err != nil || !parseHash(&p.hash, []byte(lines[2])) {
+		return pin{}, bad
+	}
+	if p.at, err = time.Parse(timeForm, lines[3]); err != nil {
+		return pin{}, bad
+	}
+	return p, nil
+}
+
+// verifierKey returns the verifier form of an Ed25519 seed's public key.
+func verifierKey(name string, seed []byte) (string, error) {
+	if len(seed) != ed25519.SeedSize {
+		return "", errors.New("the key is no Ed25519 key")
+	}
+	public, ok := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+	if !ok {
+		return "", errors.New("the key is no Ed25519 key")
+	}
+	return note.NewEd25519VerifierKey(name, public)
+}

@@ -1,0 +1,327 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// Options describe a log.
+type Options struct {
+	// Path is the log's file. Required.
+	Path string
+	// KeyFile holds the key that signs checkpoints; it is made when it is
+	// missing. Required.
+	KeyFile string
+	// Config has the rest; its Path and KeyFile are not looked at.
+	Config config.Audit
+	// Version is Aegis's, for the record of the start.
+	Version string
+	// Clean masks a text of a client before it is recorded; nil leaves it.
+	Clean func(string) string
+	// Log receives what an operator must know.
+	Log zerolog.Logger
+	// Stdout is what sinks of type stdout write to.
+	Stdout io.Writer
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+}
+
+const (
+	// patience is how long a call waits for its record to be written.
+	patience = 5 * time.Second
+	// retryEvery is the time between attempts to write a log that failed.
+	retryEvery = 250 * time.Millisecond
+	// maxQueue bounds the records that wait in memory. Calls that could add
+	// more are refused before that.
+	maxQueue = 16384
+	// maxBatch bounds what one write takes.
+	maxBatch = 1024
+)
+
+// Log is the audit log. Make one with [New], open it with [Log.Open].
+type Log struct {
+	o      Options
+	sinks  []*sink
+	events throttle
+
+	mu     sync.Mutex
+	queue  []*entry
+	room   int // entries taken from the queue and not yet settled
+	state  state
+	wake   chan struct{}
+	ended  chan struct{}
+	writer *writer
+
+	outage  atomic.Pointer[outage]
+	refused atomic.Uint64
+	busy    atomic.Int64 // when the current write began, ns since 1970; 0 is idle
+}
+
+type state uint8
+
+const (
+	stateNew state = iota
+	stateOpen
+	stateClosed
+)
+
+// outage is a time in which the log cannot be written.
+type outage struct {
+	since time.Time
+	err   error
+}
+
+// entry is a record on its way to the file.
+type entry struct {
+	body []byte
+	out  []byte // body as it is being written
+	at   time.Time
+	// keep holds the record through an outage; without it the record is dropped
+	// and whoever waits is told.
+	keep bool
+	pos  position
+	err  error
+	done chan struct{} // closed once pos or err is set
+	told bool          // done is closed; the entry may still wait to be written
+}
+
+// New returns a log that is not open yet. It touches no file.
+func New(o Options) *Log {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Clean == nil {
+		o.Clean = func(s string) string { return s }
+	}
+	l := &Log{o: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	l.events.now = o.Now
+	return l
+}
+
+// Open makes or continues the log, and holds its lock until [Log.Close]. The
+// error says what to do.
+func (l *Log) Open() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != stateNew {
+		return nil
+	}
+	for _, cfg := range l.o.Config.Sinks {
+		l.sinks = append(l.sinks, newSink(cfg, l))
+	}
+	w, err := openWriter(&l.o, l.offer)
+	if err != nil {
+		l.stopSinks()
+		return fmt.Errorf("audit log: %w", err)
+	}
+	l.writer, l.state = w, stateOpen
+	go l.run()
+	return nil
+}
+
+// unavailableError is why a record could not be written.
+type unavailableError struct {
+	err error
+	// dropped: the record is certainly not in the log and never will be.
+	dropped bool
+}
+
+func (e *unavailableError) Error() string { return "audit log: " + e.err.Error() }
+func (e *unavailableError) Unwrap() error { return e.err }
+
+var (
+	errNotOpen = errors.New("it is not open")
+	errFull    = errors.New("too many records wait to be written")
+	errSlow    = errors.New("the disk does not answer in time")
+)
+
+// enqueue hands a record to the writer. keep is as in entry.
+func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
+	body, err := encode(r)
+	if err != nil {
+		return nil, &unavailableError{err, true}
+	}
+	e := &entry{body: body, keep: keep, done: make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch o := l.outage.Load(); {
+	case l.state != stateOpen:
+		return nil, &unavailableError{errNotOpen, true}
+	case !keep && o != nil:
+		return nil, &unavailableError{o.err, true}
+	case len(l.queue)+l.room >= maxWaiting(r.Event, keep):
+		return nil, &unavailableError{errFull, true}
+	}
+	e.at = l.o.Now() // in the lock, so that times rise with the sequence
+	l.queue = append(l.queue, e)
+	l.signal()
+	return e, nil
+}
+
+// maxWaiting is how many records may wait for one more to be taken. The results
+// of calls come last to be refused, and what strangers cause first.
+func maxWaiting(e Event, keep bool) int {
+	switch {
+	case e == BearerRefused:
+		return maxQueue / 4
+	case !keep:
+		return maxQueue / 2
+	}
+	return maxQueue
+}
+
+func (l *Log) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns the entry's sequence number once it is written.
+func (l *Log) wait(ctx context.Context, e *entry) (uint64, error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-e.done:
+		if e.err != nil {
+			return 0, &unavailableError{e.err, !e.keep}
+		}
+		return e.pos.seq, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-timer.C:
+		return 0, &unavailableError{err: errSlow}
+	}
+}
+
+// amend replaces what an entry says, as long as it is not written.
+func (l *Log) amend(e *entry, r *Record) {
+	body, err := encode(r)
+	if err != nil {
+		return // the record stays as it was
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.body = body
+}
+
+// Ready reports why calls would be refused; nil when they would not.
+func (l *Log) Ready() error {
+	if l == nil {
+		return nil
+	}
+	if o := l.outage.Load(); o != nil {
+		return &unavailableError{err: o.err}
+	}
+	if since := l.busy.Load(); since != 0 && time.Since(time.Unix(0, since)) > patience {
+		return &unavailableError{err: errSlow}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.state != stateOpen:
+		return &unavailableError{err: errNotOpen}
+	case len(l.queue)+l.room >= maxQueue/2:
+		return &unavailableError{err: errFull}
+	}
+	return nil
+}
+
+// Event records something that is not a call. It does not wait. Events of
+// strangers that come too fast are counted in the next one that is recorded.
+func (l *Log) Event(event Event, x *proxy.Exchange, d Detail) {
+	if l == nil {
+		return
+	}
+	r := &Record{Event: event, Detail: &d}
+	if x != nil {
+		r.RequestID, r.Team = x.RequestID, x.Team
+		r.Client, r.Identity = &Client{Addr: clip(x.Addr, 64)}, identityOf(x.Identity, "")
+	}
+	d.Reason = clip(d.Reason, maxDetail)
+	if event == BearerRefused {
+		ok, suppressed := l.events.take()
+		if !ok {
+			return
+		}
+		d.Suppressed = suppressed
+	}
+	if _, err := l.enqueue(r, true); err != nil {
+		l.events.missed.Add(1)
+		l.o.Log.Error().Str("event", string(event)).Err(err).Msg("event not recorded in the audit log")
+	}
+}
+
+// PublicKey returns the verifier key of the log's checkpoints; "" before Open.
+func (l *Log) PublicKey() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writer == nil {
+		return ""
+	}
+	return l.writer.signer.public
+}
+
+// Close writes the record of the stop and a last checkpoint, and lets the
+// files go. Records that are still kept because of an outage are lost then,
+// and the operational log says how many.
+func (l *Log) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	was := l.state
+	if was == stateOpen {
+		l.state = stateClosed
+		close(l.wake)
+	}
+	l.mu.Unlock()
+	if was == stateOpen {
+		<-l.ended
+		l.stopSinks()
+	}
+}
+
+// throttle lets 100 events through at once and then 10 a second.
+type throttle struct {
+	now    func() time.Time
+	mu     sync.Mutex
+	tokens float64
+	last   time.Time
+	missed atomic.Uint64
+}
+
+const (
+	eventBurst = 100
+	eventRate  = 10
+)
+
+// take reports whether an event may be recorded, and how many were not since
+// the last that was.
+func (t *throttle) take() (ok bool, missed uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if t.last.IsZero() {
+		t.tokens = eventBurst
+	} else if d := now.Sub(t.last); d > 0 {
+		t.tokens = min(eventBurst, t.tokens+d.Seconds()*eventRate)
+	}
+	t.last = now
+	if t.tokens < 1 {
+		t.missed.Add(1)
+		return false, 0
+	}
+	t.tokens--
+	return true, t.missed.Swap(0)
+}

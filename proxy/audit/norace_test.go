@@ -1,0 +1,6 @@
+//go:build !race
+
+package audit_test
+
+// raced: the race detector is on and everything takes ten times as long.
+const raced = false

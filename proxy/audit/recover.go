@@ -1,0 +1,228 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// openWriter opens the log, mends what a crash left, and writes the record of
+// the start.
+func openWriter(o *Options, emit func(written []byte)) (*writer, error) {
+	s, err := openStore(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{o: o, store: s, emit: emit}
+	if err := w.begin(); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *writer) begin() error {
+	var err error
+	if w.signer, err = loadSigner(w.o.KeyFile); err != nil {
+		return err
+	}
+	if err := replaceFile(publicPath(w.o.Path), []byte(w.signer.public+"\n"), 0o644); err != nil {
+		return err
+	}
+	found, err := w.scan()
+	if err != nil {
+		return err
+	}
+	var first []*Record
+	if torn, err := w.setAside(found); err != nil {
+		return err
+	} else if torn != nil {
+		first = append(first, torn)
+	}
+	if err := w.continueFrom(found); err != nil {
+		return err
+	}
+	if cut := w.compare(); cut != nil {
+		first = append(first, cut)
+	}
+	w.pinned = w.last.seq
+	first = append(first, &Record{Event: Start, Detail: &Detail{Version: w.o.Version, Key: w.signer.public}})
+	now := w.o.Now()
+	var batch []*entry
+	for _, r := range first {
+		e, err := ownEntry(r, now)
+		if err != nil {
+			return err
+		}
+		batch = append(batch, e)
+	}
+	if err := w.commit(batch, true); err != nil {
+		return fmt.Errorf("the first record cannot be written: %w", err)
+	}
+	w.packLeftovers()
+	return w.prune(now)
+}
+
+// found is what a scan of the log's file tells.
+type found struct {
+	last  position // of the last valid record; seq 0 without one
+	first uint64   // sequence number of the first valid record
+	born  time.Time
+	end   int64 // offset behind the last valid record
+	size  int64
+}
+
+// scan reads the file for its last valid record. What is wrong before that is
+// for verify to name.
+func (w *writer) scan() (found, error) {
+	f, err := os.Open(w.o.Path)
+	if err != nil {
+		return found{}, err
+	}
+	defer f.Close()
+	out, err := scanLines(newLines(f))
+	if err != nil {
+		return found{}, fmt.Errorf("%s cannot be read: %w", w.o.Path, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return found{}, err
+	}
+	out.size = info.Size()
+	return out, nil
+}
+
+func scanLines(in *lines) (found, error) {
+	var out found
+	for {
+		line, err := in.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case errors.Is(err, errLong), errors.Is(err, errTorn):
+			continue
+		case err != nil:
+			return out, err
+		}
+		h, err := parseHead(line)
+		if err != nil || h.sum != h.hash {
+			continue
+		}
+		if out.first == 0 {
+			out.first, out.born = h.seq, h.time
+		}
+		out.last, out.end = position{h.seq, h.hash}, in.end
+	}
+}
+
+// setAside moves what follows the last valid record, which a crash in the
+// middle of a write leaves, to a file of its own. It returns the record about
+// it, nil when there is nothing.
+func (w *writer) setAside(f found) (*Record, error) {
+	w.store.size = f.end
+	if f.size == f.end {
+		return nil, nil
+	}
+	ext := filepath.Ext(w.o.Path)
+	name := fmt.Sprintf("%s.torn-%012d-%s", strings.TrimSuffix(w.o.Path, ext), f.last.seq+1, w.o.Now().UTC().Format("20060102T150405.000"))
+	out, err := openRegular(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, sum), io.NewSectionReader(w.store.f, f.end, f.size-f.end))
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return nil, fmt.Errorf("the torn end of the log cannot be kept aside: %w", err)
+	}
+	if err := syncDir(filepath.Dir(name)); err != nil {
+		return nil, err
+	}
+	if err := w.store.f.Truncate(f.end); err != nil {
+		return nil, err
+	}
+	w.o.Log.Warn().Str("file", name).Int64("bytes", f.size-f.end).Msg("the audit log ended in a torn record, which was kept aside")
+	return &Record{Event: LogRecovered, Detail: &Detail{
+		Reason: "the log ended in something that is no record, as a crash leaves it", Bytes: f.size - f.end,
+		SHA256: hex.EncodeToString(sum.Sum(nil)), File: filepath.Base(name),
+	}}, nil
+}
+
+// continueFrom sets the place where the chain goes on: after the last record of
+// the file, or of the newest rotated one when the file has none.
+func (w *writer) continueFrom(f found) error {
+	w.last = f.last
+	w.store.first, w.store.born = f.first, f.born
+	if f.last.seq != 0 {
+		return nil
+	}
+	files, err := rotatedFiles(w.o.Path)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	newest := files[len(files)-1].path
+	in, err := openLog(newest)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	end, err := scanLines(newLines(in))
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", newest, err)
+	}
+	w.last = end.last
+	return nil
+}
+
+// compare holds the log to the newest checkpoint that was kept beside it. When
+// that one is ahead, records are missing; the chain then goes on from the
+// checkpoint, so that the gap stays visible for good.
+func (w *writer) compare() *Record {
+	signed, err := readSmall(notePath(w.o.Path), maxNote)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var p pin
+	if err == nil {
+		var known note.Verifier
+		if known, err = note.NewVerifier(w.signer.public); err == nil {
+			p, err = openNote(signed, note.VerifierList(known))
+		}
+	}
+	if err != nil {
+		w.o.Log.Warn().Err(err).Msg("the audit log's checkpoint file is of no use; it is replaced")
+		return &Record{Event: LogRecovered, Detail: &Detail{Reason: "the checkpoint file could not be read with the key in use: " + clip(err.Error(), 200)}}
+	}
+	if p.seq <= w.last.seq {
+		return nil
+	}
+	d := &Detail{Reason: "a signed checkpoint is ahead of the log: records are missing", First: w.last.seq + 1, Last: p.seq, LastHash: p.hash.String()}
+	w.o.Log.Error().Uint64("first", d.First).Uint64("last", d.Last).Msg("the audit log has been cut: records that a signed checkpoint knows are missing; the gap is recorded")
+	w.last = p.position
+	return &Record{Event: LogCut, Detail: d}
+}
+
+// packLeftovers compresses the rotated files that are not compressed yet, those
+// of an earlier run too.
+func (w *writer) packLeftovers() {
+	files, err := rotatedFiles(w.o.Path)
+	if err != nil {
+		return // the folder was readable a moment ago; the next rotation sees
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.path, ".gz") {
+			w.pack(f.path)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package audit
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rotated is one file that rotation made.
+type rotated struct {
+	first uint64 // sequence number that its name states
+	path  string
+}
+
+// rotatedFiles returns the rotated files of the log at path, oldest first, each
+// once: while a file is being compressed the plain one counts.
+func rotatedFiles(path string) ([]rotated, error) {
+	ext := filepath.Ext(path)
+	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	var out []rotated
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), prefix)
+		name = strings.TrimSuffix(name, ".gz")
+		digits, isLog := strings.CutSuffix(name, ext)
+		first, err := strconv.ParseUint(digits, 10, 64)
+		if !ok || !isLog || err != nil || len(digits) < 12 || !e.Type().IsRegular() {
+			continue
+		}
+		out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
+	}
+	slices.SortFunc(out, func(a, b rotated) int {
+		if a.first != b.first {
+			return int(min(max(int64(a.first)-int64(b.first), -1), 1))
+		}
+		return len(a.path) - len(b.path) // the plain one first
+	})
+	return slices.CompactFunc(out, func(a, b rotated) bool { return a.first == b.first }), nil
+}
+
+// pack compresses a rotated file in the background. One that cannot be stays
+// as it is, until the next start or rotation.
+func (w *writer) pack(name string) {
+	w.packers.Go(func() {
+		w.packing.Lock()
+		defer w.packing.Unlock()
+		if err := packFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // packed already
+			w.o.Log.Warn().Err(err).Str("file", filepath.Base(name)).Msg("a rotated audit file was not compressed")
+		}
+	})
+}
+
+// packFile replaces a file by its compressed form, which has the same name with
+// .gz, and is complete before the plain one goes.
+func packFile(name string) error {
+	in, err := openRegular(name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tmp := name + ".gz.tmp"
+	out, err := openRegular(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	z := gzip.NewWriter(out)
+	_, err = io.Copy(z, in)
+	err = errors.Join(err, z.Close())
+	if err == nil {
+		err = out.Sync()
+	}
+	err = errors.Join(err, out.Close())
+	if err == nil {
+		err = os.Rename(tmp, name+".gz")
+	}
+	if err != nil {
+		_ = os.Remove(tmp) // the error that counts is the other one
+		return err
+	}
+	if err := syncDir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+// prune removes rotated files whose newest record is older than keep. The log
+// says so first, so that the missing beginning is no riddle.
+func (w *writer) prune(now time.Time) error {
+	keep := time.Duration(w.o.Config.Keep) * 24 * time.Hour
+	if keep == 0 {
+		return nil
+	}
+	files, err := rotatedFiles(w.store.path)
+	if err != nil {
+		return nil // seen by the next write, if it matters
+	}
+	var old []rotated
+	var next head
+	for i, f := range files {
+		// The file after it begins where this one ends. The newest one stays, as
+		// nothing but the log itself comes after it.
+		if i+1 == len(files) || !strings.HasSuffix(f.path, ".gz") {
+			break
+		}
+		h, err := firstHead(files[i+1].path)
+		if err != nil || now.Sub(h.time) < keep {
+			break
+		}
+		old, next = append(old, f), h
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	d := &Detail{Reason: "retention (audit.keep)", First: old[0].first, Last: next.seq - 1, LastHash: next.prev.String()}
+	e, err := ownEntry(&Record{Event: LogPruned, Detail: d}, now)
+	if err != nil {
+		return nil
+	}
+	if err := w.commit([]*entry{e}, false); err != nil {
+		return err
+	}
+	if err := w.sync(); err != nil {
+		return err
+	}
+	for _, f := range old {
+		if err := os.Remove(f.path); err != nil {
+			w.o.Log.Warn().Err(err).Msg("an old audit file was not removed")
+		}
+	}
+	return nil
+}
+
+// ownEntry is a record of the log about itself.
+func ownEntry(r *Record, at time.Time) (*entry, error) {
+	body, err := encode(r)
+	if err != nil {
+		return nil, err
+	}
+	return &entry{body: body, out: body, at: at, keep: true, done: make(chan struct{})}, nil
+}
+
+// openLog opens a log file for reading, compressed or not.
+func openLog(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		return f, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReaderSize(f, 64<<10))
+	if err != nil {
+		_ = f.Close() // the error that counts is the other one
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &packed{z, f}, nil
+}
+
+type packed struct {
+	*gzip.Reader
+	file *os.File
+}
+
+// Close closes the file too.
+func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
+
+// firstHead reads the first record of a file.
+func firstHead(path string) (head, error) {
+	in, err := openLog(path)
+	if err != nil {
+		return head{}, err
+	}
+	defer in.Close()
+	line, err := newLines(in).next()
+	if err != nil {
+		return head{}, err
+	}
+	return parseHead(line)
+}

@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"errors"
+	"time"
+)
+
+// run is the log's goroutine: it writes whatever waits, all of it in one write
+// and one flush, and keeps the files in order.
+func (l *Log) run() {
+	defer close(l.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var retry time.Time
+	for open := true; open; {
+		select {
+		case _, open = <-l.wake:
+		case <-timer.C:
+		}
+		now := time.Now()
+		if l.outage.Load() != nil && now.Before(retry) && open {
+			timer.Reset(retry.Sub(now))
+			continue
+		}
+		pause := retryEvery
+		if l.turn() {
+			pause = l.writer.nextUpkeep(l.o.Now())
+		}
+		retry = time.Now().Add(retryEvery)
+		timer.Reset(pause)
+	}
+	l.finish()
+}
+
+// turn writes what waits and does the upkeep. It reports whether the log can
+// be written.
+func (l *Log) turn() bool {
+	l.busy.Store(time.Now().UnixNano())
+	defer l.busy.Store(0)
+	for {
+		batch := l.take()
+		if len(batch) == 0 && l.outage.Load() == nil {
+			break
+		}
+		if !l.writeBatch(batch) {
+			return false
+		}
+		l.busy.Store(time.Now().UnixNano())
+	}
+	if err := l.writer.upkeep(l.o.Now()); err != nil {
+		l.fail(nil, err)
+		return false
+	}
+	return true
+}
+
+// take returns the next entries to write.
+func (l *Log) take() []*entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.queue), maxBatch)
+	batch := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	if len(l.queue) == 0 {
+		l.queue = nil
+	}
+	l.room = n
+	for _, e := range batch {
+		e.out = e.body
+	}
+	return batch
+}
+
+// writeBatch writes entries, and after an outage the record about it. An
+// outage ends with the first write that succeeds.
+func (l *Log) writeBatch(batch []*entry) bool {
+	o := l.outage.Load()
+	all, refused := batch, l.refused.Load()
+	if o != nil {
+		all = append(all[:len(all):len(all)], l.about(o, refused)...)
+	}
+	err := l.writer.commit(all, false)
+	if changed := new(changedError); errors.As(err, &changed) {
+		// The file was mended. Say so, and write again.
+		all = append(all[:len(all):len(all)], l.about(&outage{l.o.Now(), err}, 0)...)
+		l.o.Log.Error().Err(err).Msg("somebody changed the audit log's file while it is in use")
+		err = l.writer.commit(all, false)
+	}
+	if err != nil {
+		l.fail(batch, err)
+		return false
+	}
+	if o != nil {
+		l.outage.Store(nil)
+		l.refused.Add(-refused)
+		l.o.Log.Info().Dur("after", l.o.Now().Sub(o.since)).Uint64("refused", refused).Msg("the audit log can be written again")
+	}
+	l.settle(batch)
+	return true
+}
+
+// about returns the entry about an outage.
+func (l *Log) about(o *outage, refused uint64) []*entry {
+	since := o.since.UTC()
+	e, err := ownEntry(&Record{Event: LogRecovered, Detail: &Detail{Reason: clip(o.err.Error(), maxDetail), Since: &since, Count: refused}}, l.o.Now())
+	if err != nil {
+		return nil
+	}
+	return []*entry{e}
+}
+
+// settle tells everybody who waits that the entries are written.
+func (l *Log) settle(batch []*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room = 0
+	for _, e := range batch {
+		if !e.told {
+			e.told = true
+			close(e.done)
+		}
+	}
+}
+
+// fail begins or continues an outage: entries that must not be lost go back to
+// the front of the queue, the others are dropped, and all who wait are told.
+func (l *Log) fail(batch []*entry, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room = 0
+	if l.outage.Load() == nil {
+		l.outage.Store(&outage{l.o.Now(), err})
+		l.o.Log.Error().Err(err).Msg("the audit log cannot be written; calls are refused until it can")
+	}
+	// What came in since and must not be kept is told as well.
+	var kept []*entry
+	for _, e := range append(batch[:len(batch):len(batch)], l.queue...) {
+		if e.keep {
+			kept = append(kept, e)
+		}
+		if !e.told {
+			e.told, e.err = true, err
+			close(e.done)
+		}
+	}
+	l.queue = kept
+}
+
+// finish writes the last records.
+func (l *Log) finish() {
+	w := l.writer
+	l.turn()
+	e, err := ownEntry(&Record{Event: Stop}, l.o.Now())
+	if err == nil {
+		err = w.commit([]*entry{e}, true)
+	}
+	if err == nil {
+		err = w.sync()
+	}
+	if err == nil {
+		err = w.store.flush()
+	}
+	l.mu.Lock()
+	lost := len(l.queue)
+	l.queue = nil
+	l.mu.Unlock()
+	if err != nil || lost > 0 {
+		l.o.Log.Error().Err(err).Int("lost", lost).Msg("the audit log could not be closed well")
+	}
+	w.close()
+}
+
+// offer hands what was written to the second sinks.
+func (l *Log) offer(written []byte) {
+	for _, s := range l.sinks {
+		s.offer(written)
+	}
+}

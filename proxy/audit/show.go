@@ -1,0 +1,239 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Filter selects records; its zero value selects all. Texts are compared
+// exactly, Tool may be a glob.
+type Filter struct {
+	Since, Until                   time.Time
+	Identity, Tool, Outcome, Event string
+}
+
+// match reports whether the filter selects r. Identity is a login, the name of
+// a token or a user that was acted as.
+func (f *Filter) match(r *Record) bool {
+	switch {
+	case !f.Since.IsZero() && r.Time.Before(f.Since), !f.Until.IsZero() && !r.Time.Before(f.Until):
+		return false
+	case f.Event != "" && string(r.Event) != f.Event:
+		return false
+	case f.Outcome != "" && (r.Result == nil || r.Result.Outcome != f.Outcome):
+		return false
+	}
+	if id := r.Identity; f.Identity != "" && (id == nil || id.Login != f.Identity && id.Token != f.Identity && id.Sudo != f.Identity) {
+		return false
+	}
+	if f.Tool != "" {
+		if r.Call == nil {
+			return false
+		}
+		ok, err := path.Match(f.Tool, r.Call.Tool)
+		return ok && err == nil
+	}
+	return true
+}
+
+// Printer writes records: as a table, or each line as it stands in the log.
+type Printer struct {
+	W    io.Writer
+	JSON bool
+	// Quiet leaves the table's head out.
+	Quiet bool
+	began bool
+}
+
+const tableForm = "%-10s %-23s %-18s %-14s %-34s %-26s %-20s %6s %9s\n"
+
+func (p *Printer) print(r *Record, line []byte) error {
+	if p.JSON {
+		_, err := p.W.Write(append(line, '\n'))
+		return err
+	}
+	if !p.began && !p.Quiet {
+		if _, err := fmt.Fprintf(p.W, tableForm, "SEQ", "TIME", "EVENT", "IDENTITY", "TOOL", "TARGET", "OUTCOME", "STATUS", "TOTAL"); err != nil {
+			return err
+		}
+	}
+	p.began = true
+	who, tool, target, outcome, status, total := "-", "-", "-", "-", "-", "-"
+	if r.Identity != nil {
+		who = r.Identity.Login
+	}
+	if r.Call != nil {
+		tool, target = r.Call.Tool, r.Call.Target.String()
+	}
+	if r.Result != nil {
+		outcome, status = r.Result.Outcome, strconv.Itoa(r.Result.Status)
+		total = (time.Duration(r.Result.Total) * time.Microsecond).Round(100 * time.Microsecond).String()
+	}
+	if r.Detail != nil && r.Detail.Reason != "" {
+		target = r.Detail.Reason
+	}
+	_, err := fmt.Fprintf(p.W, tableForm, strconv.FormatUint(r.Seq, 10), r.Time.Format("2006-01-02T15:04:05.000"), r.Event, who, tool, target, outcome, status, total)
+	return err
+}
+
+// String returns a target as people write it: owner/repo#12.
+func (t *Target) String() string {
+	if t == nil {
+		return "-"
+	}
+	var b strings.Builder
+	b.WriteString(t.Owner)
+	if t.Repo != "" {
+		b.WriteString("/" + t.Repo)
+	}
+	for _, s := range []string{t.Org, t.User} {
+		if s != "" {
+			if b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(s)
+		}
+	}
+	if t.Index != 0 {
+		b.WriteString("#" + strconv.FormatInt(t.Index, 10))
+	}
+	if t.ID != 0 {
+		b.WriteString(" id " + strconv.FormatInt(t.ID, 10))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Show prints the records of a log that a filter selects. Lines that are no
+// records are counted, not shown: [Verify] is for them.
+func Show(sources []Source, f Filter, p *Printer) (skipped int, err error) {
+	for _, s := range sources {
+		n, err := showFile(s, f, p)
+		skipped += n
+		if err != nil {
+			return skipped, err
+		}
+	}
+	return skipped, nil
+}
+
+func showFile(s Source, f Filter, p *Printer) (skipped int, err error) {
+	in, err := s.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	r := newLines(in)
+	for {
+		line, err := r.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return skipped, nil
+		case errors.Is(err, errLong), errors.Is(err, errTorn):
+			skipped++
+			continue
+		case err != nil:
+			return skipped, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		if bad, err := showLine(line, f, p); err != nil {
+			return skipped, err
+		} else if bad {
+			skipped++
+		}
+	}
+}
+
+func showLine(line []byte, f Filter, p *Printer) (bad bool, err error) {
+	h, err := parseHead(line)
+	if err != nil {
+		return true, nil
+	}
+	if f.Event != "" && string(h.event) != f.Event || !f.Since.IsZero() && h.time.Before(f.Since) {
+		return false, nil // without decoding the rest
+	}
+	r, err := h.record()
+	if err != nil {
+		return true, nil
+	}
+	if !f.match(r) {
+		return false, nil
+	}
+	return false, p.print(r, line)
+}
+
+// followEvery is the time between two looks at a log that is followed.
+const followEvery = 200 * time.Millisecond
+
+// Follow prints what the filter selects of the records that are written to the
+// log at name from now on, across rotations, until ctx ends.
+func Follow(ctx context.Context, name string, f Filter, p *Printer) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	at, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	for {
+		// Look before reading: what a rotation left in the old file is read first.
+		rotated := moved(name, file)
+		if at, err = followFrom(file, at, f, p); err != nil {
+			return err
+		}
+		if rotated {
+			next, err := os.Open(name)
+			if err == nil {
+				_ = file.Close() // only read
+				file, at = next, 0
+				continue
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// moved reports whether another file has taken the name.
+func moved(name string, file *os.File) bool {
+	a, err := os.Stat(name)
+	if err != nil {
+		return false // it will be there in a moment
+	}
+	b, err := file.Stat()
+	return err == nil && !os.SameFile(a, b)
+}
+
+// followFrom prints the whole lines from an offset on and returns the offset
+// behind them.
+func followFrom(file *os.File, at int64, f Filter, p *Printer) (int64, error) {
+	info, err := file.Stat()
+	if err != nil || info.Size() <= at {
+		return at, err
+	}
+	r := newLines(io.NewSectionReader(file, at, info.Size()-at))
+	for end := at; ; end = at + r.end {
+		line, err := r.next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, errTorn):
+			return end, nil
+		case errors.Is(err, errLong):
+			continue
+		case err != nil:
+			return end, err
+		}
+		if _, err := showLine(line, f, p); err != nil {
+			return end, err
+		}
+	}
+}

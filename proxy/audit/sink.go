@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"aegis/config"
+)
+
+const (
+	// sinkBatch bounds the lines of one delivery.
+	sinkBatch = 500
+	// sinkBuffer is the number of records that a sink holds when the
+	// configuration says nothing.
+	sinkBuffer = 10_000
+	// sinkTimeout bounds one delivery.
+	sinkTimeout = 10 * time.Second
+	// sinkFarewell is how long a sink may take to empty its buffer at the end.
+	sinkFarewell = 2 * time.Second
+	// A delivery that failed is tried again after sinkRetryMin, then after twice
+	// as long each time, up to sinkRetryMax.
+	sinkRetryMin = 250 * time.Millisecond
+	sinkRetryMax = 30 * time.Second
+	// lineEstimate times the buffer's records bounds its bytes.
+	lineEstimate = 2 << 10
+)
+
+// delivery hands lines, each with its line end, to a receiver. When it fails
+// the same lines come again, so a receiver may see a line twice.
+type delivery interface {
+	deliver(ctx context.Context, lines [][]byte) error
+	close()
+}
+
+// sink is a second receiver of the records. It holds a bounded number of them
+// and never makes the log wait.
+type sink struct {
+	name  string
+	to    delivery
+	log   *Log
+	limit int
+
+	mu      sync.Mutex
+	lines   [][]byte
+	bytes   int
+	dropped uint64
+	wake    chan struct{}
+	stop    chan struct{}
+	ended   chan struct{}
+}
+
+func newSink(cfg config.AuditSink, l *Log) *sink {
+	s := &sink{
+		name: cfg.Type, log: l, limit: cmp.Or(cfg.Buffer, sinkBuffer),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	switch cfg.Type {
+	case "http":
+		s.to = newHTTPDelivery(cfg)
+	case "syslog":
+		s.to = newSyslogDelivery(cfg.Address)
+	default:
+		s.to = writerDelivery{l.o.Stdout}
+	}
+	go s.run()
+	return s
+}
+
+// offer adds what was written, as far as it fits.
+func (s *sink) offer(written []byte) {
+	lines := bytes.SplitAfter(bytes.Clone(written), []byte{'\n'})
+	s.mu.Lock()
+	for _, line := range lines {
+		switch {
+		case len(line) == 0:
+		case len(s.lines) >= s.limit || s.bytes+len(line) > s.limit*lineEstimate:
+			s.dropped++
+		default:
+			s.lines, s.bytes = append(s.lines, line), s.bytes+len(line)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sink) run() {
+	defer close(s.ended)
+	defer s.to.close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-s.stop
+		time.AfterFunc(sinkFarewell, cancel)
+	}()
+	for open := true; open; {
+		select {
+		case <-s.wake:
+		case <-s.stop:
+			open = false
+		}
+		s.empty(ctx)
+	}
+}
+
+// empty delivers until the buffer is empty or ctx ends.
+func (s *sink) empty(ctx context.Context) {
+	pause, failed := sinkRetryMin, false
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		batch := s.lines[:min(len(s.lines), sinkBatch)]
+		s.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		err := s.attempt(ctx, batch)
+		if err == nil {
+			s.delivered(len(batch))
+			pause = sinkRetryMin
+			continue
+		}
+		if !failed { // once per trouble, not per attempt
+			failed = true
+			s.log.o.Log.Warn().Str("sink", s.name).Err(err).Msg("a second audit sink takes no records; the log itself is not affected")
+		}
+		s.sleep(ctx, pause)
+		pause = min(2*pause, sinkRetryMax)
+	}
+}
+
+// sleep waits; the end of the log cuts it short.
+func (s *sink) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.stop:
+		time.Sleep(min(d, 50*time.Millisecond)) // what is left of the farewell is for trying
+	}
+}
+
+func (s *sink) attempt(ctx context.Context, batch [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, sinkTimeout)
+	defer cancel()
+	return s.to.deliver(ctx, batch)
+}
+
+// delivered takes n lines out of the buffer, and records what had not fitted.
+func (s *sink) delivered(n int) {
+	s.mu.Lock()
+	for _, line := range s.lines[:n] {
+		s.bytes -= len(line)
+	}
+	if s.lines = s.lines[n:]; len(s.lines) == 0 {
+		s.lines = nil
+	}
+	dropped := s.dropped
+	s.dropped = 0
+	s.mu.Unlock()
+	if dropped > 0 {
+		s.log.Event(SinkGap, nil, Detail{Sink: s.name, Count: dropped, Reason: "the sink took no records for so long that its buffer was full"})
+	}
+}
+
+func (l *Log) stopSinks() {
+	for _, s := range l.sinks {
+		close(s.stop)
+	}
+	for _, s := range l.sinks {
+		<-s.ended
+	}
+}

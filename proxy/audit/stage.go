@@ -1,0 +1,215 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"aegis/proxy"
+)
+
+// The texts of refusals. The operator reads why in the log and in /readyz.
+const (
+	refusedText  = "the audit log cannot be written, so the call was not carried out; tell whoever runs this server, and try again later"
+	withheldText = "Gitea has answered, but the record of it could not be written, so the answer is withheld; the call may have changed something: check before you repeat it"
+	retryAfter   = 5 * time.Second
+)
+
+// calling is what the two stages of one call share.
+type calling struct {
+	started  uint64
+	pending  *entry // the record of the start, when it was not waited for to the end
+	refused  bool   // the record of the start is not in the log and never will be
+	call     *Call
+	object   *Object
+	upstream int // Gitea's status
+}
+
+type callingKey struct{}
+
+// Stage returns the outer stage: whatever becomes of a call below it, panic
+// included, leaves exactly one [ToolInvocation] before the client learns it.
+// A log that cannot be written refuses the call, or withholds its answer. A nil
+// log has no stage.
+func (l *Log) Stage() proxy.Stage {
+	if l == nil {
+		return nil
+	}
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (res *proxy.Result, err error) {
+			s := &invocation{log: l, c: c, entered: time.Now()}
+			if cause := l.Ready(); cause != nil {
+				l.refused.Add(1)
+				return nil, unavailable(cause)
+			}
+			defer func() {
+				if !s.ended { // a panic passes; whoever catches it answers "internal"
+					_ = s.end(nil, proxy.NewError(proxy.KindInternal, "", nil))
+				}
+			}()
+			res, err = next.Handle(context.WithValue(ctx, callingKey{}, &s.calling), c)
+			if errors.Is(ctx.Err(), context.Canceled) && err == nil {
+				// The client has gone and gets nothing of this; the record says so.
+				err = proxy.NewError(proxy.KindCancelled, "the call was cancelled", ctx.Err())
+				s.gone = res
+				res = nil
+			}
+			if cause := s.end(res, err); cause != nil {
+				return nil, cause
+			}
+			return res, err
+		})
+	}
+}
+
+func unavailable(cause error) *proxy.Error {
+	return &proxy.Error{Kind: proxy.KindAuditUnavailable, Public: refusedText, RetryAfter: retryAfter, Err: cause}
+}
+
+// Begin returns the inner stage, which belongs right behind the lookup of the
+// tool: it writes [ToolCallStarted] and lets the call go on only then.
+func (l *Log) Begin() proxy.Stage {
+	if l == nil {
+		return nil
+	}
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			s, ok := ctx.Value(callingKey{}).(*calling)
+			if !ok { // a wiring mistake must not become an unrecorded call
+				return nil, unavailable(errors.New("the outer audit stage is missing"))
+			}
+			s.call = l.describe(c)
+			e, err := l.enqueue(l.record(ToolCallStarted, c, s), false)
+			if err == nil {
+				s.started, err = l.wait(ctx, e)
+			}
+			if err != nil {
+				return nil, s.stopped(ctx, e, err)
+			}
+			res, err := next.Handle(ctx, c)
+			if err == nil && res != nil {
+				s.upstream = res.Status
+				if !c.Tool.ReadOnly {
+					s.object = objectOf(c, res)
+				}
+			}
+			return res, err
+		})
+	}
+}
+
+// stopped notes why a call ends before Gitea is asked.
+func (s *calling) stopped(ctx context.Context, e *entry, err error) error {
+	var u *unavailableError
+	if errors.As(err, &u) {
+		if s.refused = u.dropped; !u.dropped {
+			s.pending = e
+		}
+		return unavailable(err)
+	}
+	s.pending = e
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return proxy.NewError(proxy.KindTimeout, "the call's time was up before it began; nothing was sent", err)
+	}
+	return proxy.NewError(proxy.KindCancelled, "the call was cancelled before it began; nothing was sent", err)
+}
+
+// invocation is one pass through the outer stage.
+type invocation struct {
+	calling
+	log     *Log
+	c       *proxy.Call
+	entered time.Time
+	ended   bool
+	gone    *proxy.Result // what a client that went away would have got
+}
+
+// end records the outcome. The error is what the client gets instead when the
+// record cannot be written.
+func (s *invocation) end(res *proxy.Result, err error) error {
+	s.ended = true
+	l := s.log
+	if s.pending != nil {
+		var u *unavailableError
+		var late error
+		s.started, late = l.wait(context.Background(), s.pending)
+		s.refused = errors.As(late, &u) && u.dropped
+	}
+	if s.refused {
+		// The log fails and the call was not carried out. The record at the end
+		// of the outage counts it.
+		l.refused.Add(1)
+		return nil
+	}
+	r := l.record(ToolInvocation, s.c, &s.calling)
+	r.Started = s.started
+	r.Result = s.result(res, err)
+	e, cause := l.enqueue(r, true)
+	if cause == nil {
+		_, cause = l.wait(context.Background(), e)
+	}
+	if cause == nil {
+		return nil
+	}
+	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).Msg("the record of a call could not be written; its answer is withheld")
+	if e != nil && err == nil {
+		r.Result.Withheld = true
+		l.amend(e, r)
+	}
+	if s.started == 0 {
+		return unavailable(cause)
+	}
+	return &proxy.Error{Kind: proxy.KindAuditUnavailable, Public: withheldText, Err: cause}
+}
+
+func (s *invocation) result(res *proxy.Result, err error) *Result {
+	c, f := s.c, &s.c.Facts
+	out := &Result{
+		Outcome: "ok", Upstream: f.Upstream.Microseconds(), Attempts: f.Attempts, BytesIn: f.BytesIn, BytesOut: f.BytesOut,
+		MaskHits: f.MaskHits, Limiter: f.Limiter, Object: s.object, Status: s.upstream,
+	}
+	if !c.Received.IsZero() {
+		out.Queue, out.Total = s.entered.Sub(c.Received).Microseconds(), time.Since(c.Received).Microseconds()
+	} else {
+		out.Total = time.Since(s.entered).Microseconds()
+	}
+	if err != nil {
+		e := proxy.AsError(err)
+		out.Outcome = string(e.Kind)
+		if e.Status != 0 {
+			out.Status = e.Status
+		}
+		if s.gone == nil {
+			return out
+		}
+		res = s.gone
+	}
+	if res != nil {
+		out.Status = res.Status
+		if err == nil {
+			out.Returned = len(res.Text) + len(res.TextBlock)
+		}
+		if t := res.Truncation; t != nil {
+			out.Truncation = &Truncation{Reason: t.Reason, Returned: t.Returned, Available: t.Available}
+		}
+	}
+	return out
+}
+
+// record returns what every record of a call has.
+func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
+	call := s.call
+	if call == nil && c.Tool != nil { // refused between lookup and start
+		call = l.describe(c)
+	}
+	sudo := ""
+	if c.Options.Sudo != "" {
+		sudo = l.name(c.Options.Sudo)
+	}
+	return &Record{
+		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo), Call: call,
+		Client: &Client{
+			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version), Protocol: clip(c.Client.Protocol, 32), Addr: clip(c.Client.Addr, 64),
+		},
+	}
+}

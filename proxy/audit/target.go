@@ -1,0 +1,252 @@
+package audit
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"aegis/proxy"
+)
+
+const masked = "[masked]"
+
+// plainName is what Gitea accepts as the name of a user, organization or
+// repository. Anything else in such a place may be anything, a secret too.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+
+// describe returns what is recorded of a call's tool and arguments. The names
+// of arguments are the tool's own: others were refused before.
+func (l *Log) describe(c *proxy.Call) *Call {
+	t := c.Tool
+	out := &Call{Tool: t.Name, Operation: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String()}
+	declared := map[string]bool{}
+	for i := range t.Params {
+		declared[t.Params[i].Name] = true
+	}
+	for name := range c.Args {
+		if declared[name] {
+			out.Arguments = append(out.Arguments, name)
+		}
+	}
+	slices.Sort(out.Arguments)
+	out.Target = l.target(c)
+	return out
+}
+
+// target reads what a call is about from its path arguments. The raw tool has
+// one, which is compared with the routes that have such names.
+func (l *Log) target(c *proxy.Call) *Target {
+	var out Target
+	if c.Tool.Path == "" {
+		path, _ := c.Args["path"].(string)
+		l.rawTarget(&out, path)
+	}
+	for i := range c.Tool.Params {
+		p := &c.Tool.Params[i]
+		if p.In == proxy.InPath {
+			l.set(&out, p.Name, c.Args[p.Name])
+		}
+	}
+	if out == (Target{}) {
+		return nil
+	}
+	return &out
+}
+
+func (l *Log) set(out *Target, name string, value any) {
+	text, _ := value.(string)
+	number, _ := value.(json.Number)
+	n, _ := number.Int64()
+	switch {
+	case name == "owner" && text != "":
+		out.Owner = l.name(text)
+	case name == "repo" && text != "":
+		out.Repo = l.name(text)
+	case name == "org" && text != "":
+		out.Org = l.name(text)
+	case name == "username" && text != "":
+		out.User = l.name(text)
+	case name == "index" && n > 0:
+		out.Index = n
+	case name == "id" && n > 0:
+		out.ID = n
+	}
+}
+
+// rawRoutes are the beginnings of paths that name a target.
+var rawRoutes = []*regexp.Regexp{
+	regexp.MustCompile(`^/repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?(?:/|$)`),
+	regexp.MustCompile(`^/orgs/(?P<org>[^/]+)(?:/|$)`),
+	regexp.MustCompile(`^/(?:admin/)?users/(?P<username>[^/]+)(?:/|$)`),
+}
+
+func (l *Log) rawTarget(out *Target, path string) {
+	for _, re := range rawRoutes {
+		m := re.FindStringSubmatch(path)
+		for i, name := range re.SubexpNames() {
+			if m == nil || name == "" || m[i] == "" {
+				continue
+			}
+			if name == "index" {
+				l.set(out, name, json.Number(m[i]))
+			} else {
+				l.set(out, name, m[i])
+			}
+		}
+	}
+}
+
+// name returns s when it is a plain name and masking finds nothing in it.
+func (l *Log) name(s string) string {
+	if !plainName.MatchString(s) || l.o.Clean(s) != s {
+		return masked
+	}
+	return s
+}
+
+// clean returns what a client says of itself, masked and bounded.
+func (l *Log) clean(s string) string {
+	if s == "" {
+		return ""
+	}
+	return clip(l.o.Clean(s), 128)
+}
+
+// made is what is read of a write's answer.
+type made struct {
+	ID     json.Number `json:"id"`
+	Number json.Number `json:"number"`
+	SHA    string      `json:"sha"`
+	URL    string      `json:"html_url"`
+	Commit struct {
+		SHA string `json:"sha"`
+		URL string `json:"html_url"`
+	} `json:"commit"`
+	FullName string `json:"full_name"`
+}
+
+var commitSHA = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+// maxObjectBody bounds the answers that an object is looked for in; those of
+// writes are small.
+const maxObjectBody = 1 << 20
+
+// objectOf reads what a write made or changed from Gitea's answer, which has
+// been masked; nil when the answer names nothing.
+func objectOf(c *proxy.Call, res *proxy.Result) *Object {
+	t := c.Tool
+	if res.Kind != proxy.BodyJSON || len(res.Body) > maxObjectBody {
+		return nil
+	}
+	var m made
+	if json.Unmarshal(res.Body, &m) != nil {
+		return nil
+	}
+	o := &Object{Kind: kindOf(t, res.Path), URL: webPath(m.URL)}
+	o.ID, _ = m.ID.Int64() // 0 when it is none
+	o.Number, _ = m.Number.Int64()
+	if m.SHA == "" && m.Commit.SHA != "" {
+		m.SHA, o.Kind, o.URL = m.Commit.SHA, "commit", webPath(m.Commit.URL)
+	}
+	if commitSHA.MatchString(m.SHA) {
+		o.SHA = m.SHA
+	}
+	if owner, repo, ok := strings.Cut(m.FullName, "/"); !ok || !plainName.MatchString(owner) || !plainName.MatchString(repo) {
+		o.URL = withoutArguments(o.URL, c.Args)
+	}
+	if o.ID == 0 && o.Number == 0 && o.SHA == "" && o.URL == "" {
+		return nil
+	}
+	return o
+}
+
+// kindOf names what a route is about: its last segment that is no parameter, in
+// the singular. The raw tool's route is only known filled in, where a segment
+// may be any text.
+func kindOf(t *proxy.Tool, path string) string {
+	template := t.Path
+	if template == "" {
+		switch {
+		case strings.Contains(path, "/issues"):
+			return "issue"
+		case strings.Contains(path, "/pulls"):
+			return "pull"
+		}
+		return "object"
+	}
+	segments := strings.Split(template, "/")
+	for _, seg := range slices.Backward(segments) {
+		if seg == "" || strings.HasPrefix(seg, "{") {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(seg, "ies"):
+			return seg[:len(seg)-3] + "y"
+		case seg == "branches":
+			return "branch"
+		case strings.HasSuffix(seg, "s") && seg != "contents":
+			return seg[:len(seg)-1]
+		}
+		return seg
+	}
+	return "object"
+}
+
+// withoutArguments masks the segments of a path that repeat the value of an
+// argument: a tag, a page or a branch may be named like a secret. The names of
+// the target are recorded anyway.
+func withoutArguments(path string, args proxy.Arguments) string {
+	var values []string
+	for name, v := range args {
+		if !slices.Contains([]string{"owner", "repo", "org", "username"}, name) {
+			values = texts(values, v, 8)
+		}
+	}
+	segments := strings.Split(path, "/")
+	for i, seg := range segments {
+		plain, err := url.PathUnescape(seg)
+		if err != nil || slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, plain) || strings.Contains(plain, v) }) && len(plain) > 3 {
+			segments[i] = masked
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// texts appends the strings in v that are long enough to tell something.
+func texts(out []string, v any, depth int) []string {
+	switch v := v.(type) {
+	case string:
+		if len(v) > 3 {
+			out = append(out, v)
+		}
+	case []any:
+		for _, item := range v[:min(len(v), 1000)] {
+			if depth > 0 {
+				out = texts(out, item, depth-1)
+			}
+		}
+	case map[string]any:
+		for _, item := range v {
+			if depth > 0 {
+				out = texts(out, item, depth-1)
+			}
+		}
+	}
+	return out
+}
+
+// webPath returns the path of an absolute URL, "" when it is not plain.
+func webPath(s string) string {
+	_, rest, ok := strings.Cut(s, "://")
+	i := strings.IndexByte(rest, '/')
+	if !ok || i < 0 || len(rest)-i > 300 {
+		return ""
+	}
+	path, _, _ := strings.Cut(rest[i:], "?")
+	if strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return ""
+	}
+	return path
+}

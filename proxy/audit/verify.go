@@ -1,0 +1,358 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Source is one file of a log, in the order of the chain.
+type Source struct {
+	// Name stands for the file in messages.
+	Name string
+	// Open returns the uncompressed records.
+	Open func() (io.ReadCloser, error)
+}
+
+// VerifyOptions say what to hold a log to.
+type VerifyOptions struct {
+	// Keys are the verifier keys whose checkpoints count. Without one the chain
+	// is checked and nobody's signature.
+	Keys []string
+	// Checkpoints are signed notes that were kept outside the log. A log that
+	// lacks one of their records has been cut.
+	Checkpoints []string
+	// Part accepts files that are not the beginning of the log.
+	Part bool
+}
+
+const (
+	maxNotes = 100
+	// maxOpen bounds the calls in flight that verify keeps in mind.
+	maxOpen = 1 << 16
+	// maxUncovered is the most records that a log which was not rewritten can
+	// have after a checkpoint: the largest configurable distance and one write.
+	maxUncovered = 10000 + maxBatch + 16
+)
+
+// Verify reads a whole log once, in constant memory. The error is about
+// reading or about the options; what is wrong with the log is in the report.
+func Verify(sources []Source, o VerifyOptions) (*Report, error) {
+	v, err := newVerifier(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		if err := v.file(s); err != nil {
+			return nil, err
+		}
+		if v.report.Problem != nil {
+			return &v.report, nil
+		}
+	}
+	v.end()
+	return &v.report, nil
+}
+
+// verifier is the state between two records.
+type verifier struct {
+	o      VerifyOptions
+	known  note.Verifiers
+	pins   []pin // checkpoints from outside, by rising sequence number
+	report Report
+
+	file0 string
+	line  int64
+	last  position
+	time  time.Time
+	// begin is what the first record follows, when it is not the log's first.
+	begin    position
+	pruned   bool // a record says that what came before begin was removed
+	pinned   uint64
+	open     map[uint64]struct{}
+	overflow bool
+	stopped  bool // the process has ended; the next record is that of a start
+}
+
+func newVerifier(o VerifyOptions) (*verifier, error) {
+	v := &verifier{o: o, open: map[uint64]struct{}{}}
+	var list []note.Verifier
+	for _, key := range o.Keys {
+		k, err := note.NewVerifier(key)
+		if err != nil {
+			return nil, errors.New("the key is no verifier key of signed notes, such as aegis-audit-1a2b3c4d+9f8e7d6c+AbCd…; take the one in the log's .pub file")
+		}
+		list = append(list, k)
+	}
+	v.known = note.VerifierList(list...)
+	for _, signed := range o.Checkpoints {
+		if len(list) == 0 {
+			break // nothing to check them with
+		}
+		p, err := openNote(signed, v.known)
+		if err != nil {
+			return nil, fmt.Errorf("the checkpoint that is kept beside the log: %s", keyProblem(err))
+		}
+		v.pins = append(v.pins, p)
+	}
+	slices.SortFunc(v.pins, func(a, b pin) int { return int(min(max(int64(a.seq)-int64(b.seq), -1), 1)) })
+	return v, nil
+}
+
+// keyProblem says why a note does not count.
+func keyProblem(err error) string {
+	var unknown *note.UnverifiedNoteError
+	var bad *note.InvalidSignatureError
+	switch {
+	case errors.As(err, &unknown) && unknown.Note != nil && len(unknown.Note.UnverifiedSigs) > 0:
+		sig := unknown.Note.UnverifiedSigs[0]
+		return fmt.Sprintf("it is signed with another key (%s+%08x) than the given one", sig.Name, sig.Hash)
+	case errors.As(err, &bad):
+		return fmt.Sprintf("its signature by %s is forged or its text was edited", bad.Name)
+	}
+	return "it is no signed note: " + err.Error()
+}
+
+func (v *verifier) note(seq uint64, what string) {
+	if len(v.report.Notes) == maxNotes {
+		v.report.More++
+		return
+	}
+	v.report.Notes = append(v.report.Notes, Place{v.file0, v.line, seq, what})
+}
+
+func (v *verifier) problem(seq uint64, format string, args ...any) {
+	if v.report.Problem == nil {
+		v.report.Problem = &Place{v.file0, v.line, seq, fmt.Sprintf(format, args...)}
+	}
+}
+
+// file verifies one file; the chain runs on from the one before.
+func (v *verifier) file(s Source) error {
+	in, err := s.Open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	v.file0 = s.Name
+	r := newLines(in)
+	for first := true; ; first = false {
+		line, err := r.next()
+		v.line = r.n
+		switch {
+		case errors.Is(err, io.EOF):
+			v.line = 0
+			return nil
+		case errors.Is(err, errTorn):
+			v.report.Torn = true
+			v.problem(v.last.seq+1, "the file ends in the middle of record %d: it was cut, or Aegis is writing or was killed (it mends that when it starts)", v.last.seq+1)
+		case errors.Is(err, errLong):
+			v.problem(v.last.seq+1, "%v; record %d was expected", err, v.last.seq+1)
+		case err != nil:
+			// A compressed file that was damaged; the place is as good as any.
+			v.problem(v.last.seq+1, "the file cannot be read from here on: %v", err)
+		default:
+			v.record(line, first, r)
+		}
+		if v.report.Problem != nil {
+			return nil
+		}
+	}
+}
+
+// record verifies one line.
+func (v *verifier) record(line []byte, first bool, rest *lines) {
+	h, err := parseHead(line)
+	if err != nil {
+		v.problem(v.last.seq+1, "%v; record %d was expected", err, v.last.seq+1)
+		return
+	}
+	if h.sum != h.hash {
+		v.problem(h.seq, "record %d was edited: its content does not fit its hash", h.seq)
+		return
+	}
+	switch {
+	case v.report.Records == 0 && h.seq != 1:
+		v.begin = position{h.seq - 1, h.prev}
+	case v.report.Records == 0:
+		v.last = position{}
+	}
+	if v.report.Records == 0 {
+		v.report.First, v.report.Begin = h.seq, h.time
+		if v.begin.seq != 0 {
+			v.last = v.begin
+		}
+	}
+	if h.seq != v.last.seq+1 || h.prev != v.last.hash {
+		v.broken(h, first, rest)
+		return
+	}
+	v.accept(h)
+}
+
+// broken says how a record fails to follow the one before.
+func (v *verifier) broken(h head, first bool, rest *lines) {
+	want := v.last.seq + 1
+	switch {
+	case h.seq == want:
+		v.problem(h.seq, "record %d does not follow record %d: one of them was rewritten together with its hash", h.seq, v.last.seq)
+	case h.seq == v.last.seq && h.hash == v.last.hash:
+		v.problem(h.seq, "record %d stands here twice", h.seq)
+	case h.seq < want:
+		v.problem(h.seq, "record %d stands after record %d: lines were swapped, duplicated or inserted", h.seq, v.last.seq)
+	case first:
+		v.problem(want, "records %d to %d are missing: a rotated file is missing or was not named, or the file before was cut", want, h.seq-1)
+	default:
+		if line, err := rest.next(); err == nil {
+			if after, err := parseHead(line); err == nil && after.seq == want {
+				v.problem(want, "record %d stands where record %d belongs: lines were swapped", h.seq, want)
+				return
+			}
+		}
+		v.problem(want, "records %d to %d are missing: they were removed", want, h.seq-1)
+	}
+}
+
+// accept takes a record that follows the one before.
+func (v *verifier) accept(h head) {
+	v.report.Records++
+	v.report.Last, v.report.End = h.seq, h.time
+	if h.time.Before(v.time) {
+		v.note(h.seq, fmt.Sprintf("record %d is %v older than the one before: the clock was set back", h.seq, v.time.Sub(h.time)))
+	}
+	v.time = h.time
+	before := v.last
+	v.last = position{h.seq, h.hash}
+	for len(v.pins) > 0 && v.pins[0].seq <= h.seq {
+		if p := v.pins[0]; p.seq == h.seq && p.hash != h.hash {
+			v.problem(h.seq, "record %d is not the one that a signed checkpoint names: the log was rewritten", h.seq)
+			return
+		} else if p.seq == h.seq {
+			v.report.Covered = max(v.report.Covered, p.seq)
+		}
+		v.pins = v.pins[1:]
+	}
+	v.event(h, before)
+	if h.seq-max(v.pinned, v.report.First-1) > maxUncovered && v.report.Problem == nil {
+		v.problem(h.seq, "there is no checkpoint for more than %d records, and Aegis writes them more often: the log was rewritten from record %d on or later", maxUncovered, v.pinned+1)
+	}
+}
+
+// event looks into the records that say something about the log.
+func (v *verifier) event(h head, before position) {
+	switch h.event {
+	case Checkpoint, LogCut, LogRecovered, LogPruned:
+	case Start:
+		v.stopped = false
+	default:
+		if v.stopped {
+			v.problem(h.seq, "record %d (%s) comes after the log was closed: it was added by somebody else", h.seq, h.event)
+			return
+		}
+		v.stopped = h.event == Stop
+	}
+	switch h.event {
+	case Checkpoint:
+		v.checkpoint(h, before)
+	case Start:
+		v.report.Unfinished += len(v.open)
+		clear(v.open)
+	case ToolCallStarted:
+		if len(v.open) < maxOpen {
+			v.open[h.seq] = struct{}{}
+		} else {
+			v.overflow = true
+		}
+	case ToolInvocation:
+		if _, ok := v.open[h.started]; !ok && h.started != 0 && !v.overflow && h.started >= v.report.First {
+			v.note(h.seq, fmt.Sprintf("record %d is the result of a call (record %d) that has one already or did not start", h.seq, h.started))
+		}
+		delete(v.open, h.started)
+	case LogPruned, LogCut, LogRecovered, SinkGap:
+		v.detail(h)
+	}
+}
+
+func (v *verifier) detail(h head) {
+	r, err := h.record()
+	if err != nil || r.Detail == nil {
+		v.note(h.seq, fmt.Sprintf("record %d (%s) cannot be read", h.seq, h.event))
+		return
+	}
+	d := r.Detail
+	switch h.event {
+	case LogPruned:
+		if d.Last == v.begin.seq && d.LastHash == v.begin.hash.String() {
+			v.pruned = true
+		}
+	case LogCut:
+		v.problem(d.First, "records %d to %d are missing: Aegis found the log shorter than its last checkpoint when it started (record %d says so)", d.First, d.Last, h.seq)
+	default:
+		what := d.Reason
+		if d.Count > 0 {
+			what += fmt.Sprintf(" (%d refused or missed)", d.Count)
+		}
+		v.note(h.seq, fmt.Sprintf("record %d, %s: %s", h.seq, h.event, what))
+	}
+}
+
+func (v *verifier) checkpoint(h head, before position) {
+	r, err := h.record()
+	if err != nil || r.Detail == nil {
+		v.problem(h.seq, "record %d is a checkpoint without a note", h.seq)
+		return
+	}
+	v.pinned = h.seq
+	if len(v.o.Keys) == 0 {
+		return
+	}
+	p, err := openNote(r.Detail.Note, v.known)
+	if err != nil {
+		v.problem(h.seq, "the checkpoint in record %d does not count: %s", h.seq, keyProblem(err))
+		return
+	}
+	if p.position != before {
+		v.problem(h.seq, "the checkpoint in record %d is about another record than the one before it: it was moved here, or the log was rewritten", h.seq)
+		return
+	}
+	v.report.Checkpoints++
+	v.report.Covered = max(v.report.Covered, h.seq-1)
+}
+
+// end draws the conclusions that need the whole log.
+func (v *verifier) end() {
+	r := &v.report
+	v.file0, v.line = "", 0
+	if len(v.pins) > 0 {
+		p := v.pins[len(v.pins)-1]
+		v.problem(v.last.seq+1, "the log ends with record %d, and a signed checkpoint knows record %d: the tail was cut, or a file was not named", v.last.seq, p.seq)
+		return
+	}
+	if v.begin.seq != 0 && !v.pruned && !v.o.Part {
+		v.problem(v.begin.seq, "records 1 to %d are missing: a rotated file is missing or was not named, and no record says that retention removed it", v.begin.seq)
+		return
+	}
+	if v.begin.seq != 0 && v.pruned {
+		v.note(r.First, fmt.Sprintf("retention removed records 1 to %d", v.begin.seq))
+	}
+	r.Unfinished += len(v.open)
+	if r.Unfinished > 0 {
+		v.note(0, fmt.Sprintf("%d calls have no result: they were running when the process was killed, or still are", r.Unfinished))
+	}
+	switch {
+	case len(v.o.Keys) == 0:
+		v.note(0, "no key was given, so no signature was checked: whoever can write the files could have written all of this")
+	case r.Records > 0 && r.Covered+1 < r.Last:
+		v.note(0, fmt.Sprintf("records %d to %d came after the last checkpoint: whoever can write the files could have changed or cut them", r.Covered+1, r.Last))
+	}
+	if len(v.o.Checkpoints) == 0 {
+		v.note(0, "no checkpoint from outside the log was given, so a cut tail would not show")
+	}
+	if r.Records == 0 && len(v.o.Checkpoints) == 0 {
+		v.note(0, "there are no records")
+	}
+}
