@@ -1,0 +1,61 @@
+package limit
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"aegis/config"
+)
+
+// bucket is the tokens of one caller under one limit. Its lock is held while
+// tokens are looked at and taken together with those of other buckets.
+type bucket struct {
+	mu     sync.Mutex
+	tokens *rate.Limiter
+}
+
+func newBucket(l config.Limit) *bucket {
+	return &bucket{tokens: rate.NewLimiter(rate.Limit(l.Rate.PerSecond()), l.Size())}
+}
+
+// nearly is how much of a token may be missing: rounding must not send a caller
+// away who comes back just when told. ReserveN takes it as a debt.
+const nearly = 1e-6
+
+// wait returns how long after now a token will be there; 0 when one is there.
+// The bucket is locked.
+func (b *bucket) wait(now time.Time) time.Duration {
+	missing := 1 - b.tokens.TokensAt(now)
+	if missing < nearly {
+		return 0
+	}
+	// Rounded up, so that whoever comes back after it finds the token.
+	return time.Duration(math.Ceil(missing / float64(b.tokens.Limit()) * float64(time.Second)))
+}
+
+// take takes one token from each bucket, or none from any. It returns the index
+// of the bucket that makes the caller wait longest and that time; -1 when the
+// tokens were taken. Every caller must pass buckets in one order of limits, or
+// two of them could wait for each other.
+func take(now time.Time, buckets []*bucket) (refused int, wait time.Duration) {
+	refused = -1
+	for _, b := range buckets {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	for i, b := range buckets {
+		if w := b.wait(now); w > wait {
+			refused, wait = i, w
+		}
+	}
+	if refused >= 0 {
+		return refused, wait
+	}
+	for _, b := range buckets {
+		b.tokens.ReserveN(now, 1)
+	}
+	return -1, 0
+}

@@ -1,0 +1,12 @@
+// Package limit bounds how much a caller may ask for: token buckets by client
+// address before authentication, by identity, team, class of tool and tool after
+// it, and caps on calls at the same time. Nobody waits in a queue; what does not
+// fit is refused at once and told when to come back.
+//
+// A call takes one token from each of its buckets or none from any: the buckets
+// are looked at together, under their locks in one fixed order, before the first
+// token is taken.
+//
+// The buckets of callers who were not seen for longest are forgotten first, so
+// that memory is bounded whatever strangers send.
+package limit

@@ -1,0 +1,106 @@
+package limit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"aegis/proxy"
+)
+
+// busyRetry is when a call that found too many others running should come back.
+const busyRetry = time.Second
+
+// Stage returns the stage that holds calls to the limits. It must stand after
+// the stage that finds the tool.
+func (l *Limiter) Stage() proxy.Stage {
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			who := identityName(c.Identity)
+			// The cap comes first: a call that it refuses has taken no token.
+			if full := l.flight.enter(who, l.cfg.Concurrency); full != "" {
+				return nil, l.refuse(c, full, busyRetry)
+			}
+			defer l.flight.leave(who)
+			if err := l.spend(c, who); err != nil {
+				return nil, err
+			}
+			return next.Handle(ctx, c)
+		})
+	}
+}
+
+// spend takes the call's tokens.
+func (l *Limiter) spend(c *proxy.Call, who string) error {
+	// The order is the same for every call; see take.
+	var names [5]Bucket
+	var buckets [5]*bucket
+	n := 0
+	add := func(name Bucket, s *store, k string) {
+		if s != nil {
+			names[n], buckets[n] = name, s.bucket(key{name: k})
+			n++
+		}
+	}
+	add(BucketIdentity, l.identity, who)
+	add(BucketTeam, l.team, c.Team)
+	if c.Tool != nil {
+		class, tool := c.Tool.Class(), c.Tool.Name
+		add(Bucket(class), l.class[class], who)
+		add(BucketTool, l.tools[tool], who)
+		if op := l.operations[c.Tool.OperationID]; op != tool { // the raw tool
+			add(BucketTool, l.tools[op], who)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	if i, wait := take(l.now(), buckets[:n]); i >= 0 {
+		return l.refuse(c, names[i], wait)
+	}
+	return nil
+}
+
+// identityName tells identities apart. The modes cannot meet: a static token's
+// name and a login are different things.
+func identityName(id *proxy.Identity) string {
+	if id == nil {
+		return ""
+	}
+	name := id.TokenName
+	if name == "" {
+		name = id.Login
+	}
+	return clip(string(id.Mode) + " " + name)
+}
+
+// refuse notes a refusal and returns its error.
+func (l *Limiter) refuse(c *proxy.Call, b Bucket, wait time.Duration) error {
+	l.refused(b)
+	c.Facts.Limiter = string(b)
+	return &proxy.Error{Kind: proxy.KindRateLimited, Public: explain(b), RetryAfter: wait, Err: refusal(b)}
+}
+
+// refusal is the cause in the log: which bucket it was.
+type refusal Bucket
+
+// Error names the bucket.
+func (r refusal) Error() string { return "limits: " + string(r) }
+
+// explain tells a model what to do: fewer calls, or the same later.
+func explain(b Bucket) string {
+	const then = "; nothing was sent to Gitea, call again after retry_after seconds"
+	switch b {
+	case BucketConcurrencyIdentity:
+		return "you have too many calls running at the same time" + then + ", with fewer of them in parallel"
+	case BucketConcurrencyTotal:
+		return "the server is busy with calls of others" + then
+	case BucketTeam:
+		return "all users of this endpoint together have used up its calls" + then
+	case BucketTool:
+		return "you have used up your calls of this operation" + then
+	case BucketRead, BucketWrite, BucketDestructive:
+		return fmt.Sprintf("you have used up your calls of %s tools", b) + then
+	}
+	return "you have used up your calls" + then
+}
