@@ -3,9 +3,7 @@ package edge
 import (
 	"crypto/rand"
 	"encoding/json"
-	"net"
 	"net/http"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -14,39 +12,66 @@ import (
 
 // Edge wraps the whole server.
 type Edge struct {
+	// Hosts are the names that the server answers to. Required.
 	Hosts *Hosts
-	Log   zerolog.Logger
+	// Clients tells where requests come from; nil trusts no proxy.
+	Clients *Clients
+	// Heads bounds the heads of requests.
+	Heads HeadLimits
+	// Foreign answers the requests that Own does not claim, such as those that
+	// are passed through to Gitea. They are held to the Host check and the head
+	// limits alone: who may do what, from which pages, is for the other server to
+	// say. Nil: every request is the server's own.
+	Foreign http.Handler
+	// Own reports whether a request is the server's own; needed with Foreign.
+	Own func(*http.Request) bool
+	// Log receives refusals.
+	Log zerolog.Logger
 }
 
 // Wrap returns next behind the edge. Requests that pass carry a fresh
 // [proxy.Exchange] in their context.
 func (e *Edge) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &proxy.Exchange{RequestID: rand.Text(), Addr: clientAddr(r.RemoteAddr)}
-		secure(w.Header())
+		x := &proxy.Exchange{RequestID: rand.Text(), Addr: e.Clients.Addr(r)}
 		w.Header().Set("X-Request-Id", x.RequestID)
-		if why := e.check(r); why != "" {
-			e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", why).Msg("request refused at the edge")
-			refuse(w, why, x.RequestID)
+		r = r.WithContext(proxy.WithExchange(r.Context(), x))
+		if why := e.Heads.check(r); why != "" {
+			e.refuse(w, x, refusal{http.StatusRequestHeaderFieldsTooLarge, "head_too_large", why})
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" {
-			cors(w.Header(), origin)
-			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-				w.WriteHeader(http.StatusNoContent)
-				return
-			}
+		if !e.Hosts.AllowsHost(r.Host) {
+			e.refuse(w, x, forbidden("this server does not answer to that Host; if it should, set public_url or add the name to server.allowed_hosts"))
+			return
 		}
-		next.ServeHTTP(w, r.WithContext(proxy.WithExchange(r.Context(), x)))
+		if e.Foreign != nil && !e.Own(r) {
+			e.Foreign.ServeHTTP(w, r)
+			return
+		}
+		e.own(next, w, r)
 	})
 }
 
-// check returns why a request is refused, "" when it is not. The reason names
-// what to configure and repeats nothing that the client sent.
-func (e *Edge) check(r *http.Request) string {
-	if !e.Hosts.AllowsHost(r.Host) {
-		return "this server does not answer to that Host; if it should, set public_url or add the name to server.allowed_hosts"
+// own answers a request for the server itself.
+func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if why := e.check(r); why != "" {
+		e.refuse(w, proxy.ExchangeFrom(r.Context()), forbidden(why))
+		return
 	}
+	secure(w.Header())
+	if origin := r.Header.Get("Origin"); origin != "" {
+		cors(w.Header(), origin)
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	}
+	next.ServeHTTP(w, r)
+}
+
+// check returns why the Origin of a request is refused, "" when it is not. The
+// reason names what to configure and repeats nothing that the client sent.
+func (e *Edge) check(r *http.Request) string {
 	origins := r.Header.Values("Origin")
 	switch {
 	case len(origins) > 1:
@@ -57,16 +82,6 @@ func (e *Edge) check(r *http.Request) string {
 		return "a web page of another site may not call this server"
 	}
 	return ""
-}
-
-// clientAddr is the peer's address without its port and zone.
-func clientAddr(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return remote
-	}
-	host, _, _ = strings.Cut(host, "%")
-	return host
 }
 
 // secure sets the headers of every answer. Nothing that Aegis serves is a page
@@ -86,17 +101,28 @@ func cors(h http.Header, origin string) {
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name")
-	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Mcp-Session-Id, Retry-After, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Mcp-Session-Id, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")
 }
 
-func refuse(w http.ResponseWriter, why, requestID string) {
-	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": "forbidden", "message": why, "request_id": requestID}})
+// refusal is an answer of the edge itself.
+type refusal struct {
+	status    int
+	kind, why string
+}
+
+func forbidden(why string) refusal { return refusal{http.StatusForbidden, "forbidden", why} }
+
+// refuse answers a request without reading its body.
+func (e *Edge) refuse(w http.ResponseWriter, x *proxy.Exchange, f refusal) {
+	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).Msg("request refused at the edge")
+	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": f.kind, "message": f.why, "request_id": x.RequestID}})
 	if err != nil { // strings always marshal
 		body = []byte(`{"error":{"kind":"internal"}}`)
 	}
+	secure(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close") // the body stays unread
-	w.WriteHeader(http.StatusForbidden)
+	w.WriteHeader(f.status)
 	_, _ = w.Write(body) // the client has gone when this fails
 }

@@ -1,0 +1,443 @@
+package edge_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aegis/proxy"
+	"aegis/proxy/edge"
+)
+
+func TestHeads(t *testing.T) {
+	e := &edge.Edge{Hosts: hosts(t), Heads: edge.HeadLimits{Bytes: 8 << 10, Lines: 50}, Log: zerolog.Nop()}
+	srv := httptest.NewServer(e.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	defer srv.Close()
+	for name, tc := range map[string]struct {
+		head   string
+		status int
+	}{
+		"ordinary":     {strings.Repeat("A: b\r\n", 40), 200},
+		"1000 headers": {strings.Repeat("A: b\r\n", 1000), 431},
+		"1000 names":   {manyNames(1000), 431},
+		"large header": {"A: " + strings.Repeat("b", 9<<10) + "\r\n", 431},
+		"large sum":    {strings.Repeat("A: "+strings.Repeat("b", 1<<10)+"\r\n", 9), 431},
+	} {
+		res, body := raw(t, srv.Listener.Addr().String(), "GET / HTTP/1.1\r\nHost: localhost\r\n"+tc.head+"\r\n")
+		if res.StatusCode != tc.status {
+			t.Errorf("%s: status %d", name, res.StatusCode)
+		}
+		if tc.status == 431 && (!strings.Contains(body, `"kind":"head_too_large"`) || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("X-Content-Type-Options") != "nosniff") {
+			t.Errorf("%s: %v %s", name, res.Header, body)
+		}
+	}
+	if res, body := raw(t, srv.Listener.Addr().String(), "GET /"+strings.Repeat("x", 9<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); res.StatusCode != 431 {
+		t.Errorf("long path: %d %s", res.StatusCode, body)
+	}
+}
+
+func manyNames(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "A%d: b\r\n", i)
+	}
+	return b.String()
+}
+
+// TestDeadlines holds the rule by itself, without a clock.
+func TestDeadlines(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		rules edge.Pace
+		read  int64
+		want  time.Duration // 0: never
+	}{
+		{edge.Pace{}, 0, 0},
+		{edge.Pace{Timeout: time.Minute}, 1 << 20, time.Minute},
+		{edge.Pace{MinRate: 1024}, 0, 5 * time.Second},
+		{edge.Pace{MinRate: 1024}, 10 << 10, 15 * time.Second},
+		{edge.Pace{MinRate: 1024, Timeout: time.Minute}, 1, 5*time.Second + time.Second/1024},
+		{edge.Pace{MinRate: 1024, Timeout: time.Minute}, 1 << 20, time.Minute},
+		{edge.Pace{MinRate: 1024, Timeout: time.Second}, 0, time.Second},
+	} {
+		got := tc.rules.Deadline(began, tc.read)
+		if tc.want == 0 && !got.IsZero() || tc.want != 0 && got.Sub(began).Round(time.Millisecond) != tc.want.Round(time.Millisecond) {
+			t.Errorf("%+v after %d bytes: %v, want %v", tc.rules, tc.read, got.Sub(began), tc.want)
+		}
+	}
+}
+
+// TestSlowBodies: bodies that drip, stop or never end are ended by the rules, on
+// every protocol, while a body at an ordinary pace is read.
+func TestSlowBodies(t *testing.T) {
+	rules := edge.Pace{Timeout: 300 * time.Millisecond}
+	srv := httptest.NewUnstartedServer(rules.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 1<<16))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			w.WriteHeader(http.StatusRequestTimeout)
+		} else if err != nil {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		}
+	})))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	plain := httptest.NewServer(srv.Config.Handler)
+	defer plain.Close()
+	for _, s := range []*httptest.Server{srv, plain} {
+		if status := send(t, s, strings.NewReader("quick")); status != 200 {
+			t.Errorf("%s, quick: %d", s.URL, status)
+		}
+		if status := send(t, s, drip{}); status != http.StatusRequestTimeout {
+			t.Errorf("%s, dripping: %d", s.URL, status)
+		}
+		if status := send(t, s, endless{}); status != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s, endless: %d", s.URL, status)
+		}
+	}
+}
+
+// drip gives a byte now and then, for longer than the test lasts.
+type drip struct{}
+
+func (drip) Read(p []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	p[0] = 'x'
+	return 1, nil
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func send(t *testing.T, s *httptest.Server, body io.Reader) int {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, s.URL, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+// TestLongAnswersOutliveTheReadTimeout: the time to read a request does not bound
+// the time to answer it.
+func TestLongAnswersOutliveTheReadTimeout(t *testing.T) {
+	srv := httptest.NewUnstartedServer(edge.Pace{Timeout: 100 * time.Millisecond}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusInternalServerError)
+		case <-time.After(400 * time.Millisecond):
+		}
+	})))
+	srv.Config.ReadTimeout = 100 * time.Millisecond
+	srv.Start()
+	defer srv.Close()
+	if status := send(t, srv, strings.NewReader("{}")); status != 200 {
+		t.Errorf("status %d: the call was cancelled by the read timeout", status)
+	}
+}
+
+// TestSlowReaders: a client that stops reading does not keep the handler, and one
+// that reads at its leisure gets all.
+func TestSlowReaders(t *testing.T) {
+	ended := make(chan error, 1)
+	part := make([]byte, 64<<10)
+	srv := httptest.NewServer(edge.Pace{Timeout: 200 * time.Millisecond}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var err error
+		for i := 0; err == nil && (r.URL.Path == "/endless" || i < 8); i++ {
+			_, err = w.Write(part)
+			if r.URL.Path != "/endless" {
+				time.Sleep(50 * time.Millisecond) // longer in all than the timeout
+			}
+		}
+		ended <- err
+	})))
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("writing ended with %v", err)
+	}
+	res, err := http.Get(srv.URL + "/slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); n != 8*int64(len(part)) || err != nil || <-ended != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// TestForeign: what is not the server's own is held to Host and head limits, and
+// nothing else is added to it.
+func TestForeign(t *testing.T) {
+	e := &edge.Edge{
+		Hosts: hosts(t), Heads: edge.HeadLimits{Lines: 50}, Log: zerolog.Nop(),
+		Own: func(r *http.Request) bool { return r.URL.Path == "/mcp" },
+		Foreign: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "foreign %s", proxy.ExchangeFrom(r.Context()).Addr)
+		}),
+	}
+	srv := httptest.NewServer(e.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "own") })))
+	defer srv.Close()
+	for name, tc := range map[string]struct {
+		head   string
+		status int
+		body   string
+	}{
+		"own":                 {"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, "own"},
+		"own, foreign page":   {"GET /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n", 403, ""},
+		"foreign":             {"GET /alice/repo HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, "foreign 127.0.0.1"},
+		"link from elsewhere": {"GET /alice/repo HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n", 200, "foreign 127.0.0.1"},
+		"preflight":           {"OPTIONS /api/v1/user HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nAccess-Control-Request-Method: GET\r\n\r\n", 200, "foreign 127.0.0.1"},
+		"rebinding":           {"GET /alice/repo HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403, ""},
+		"many headers":        {"GET /alice/repo HTTP/1.1\r\nHost: localhost\r\n" + manyNames(60) + "\r\n", 431, ""},
+	} {
+		res, body := raw(t, srv.Listener.Addr().String(), tc.head)
+		if res.StatusCode != tc.status || tc.body != "" && body != tc.body {
+			t.Errorf("%s: %d %s", name, res.StatusCode, body)
+		}
+		if csp := res.Header.Get("Content-Security-Policy"); (csp == "") != strings.HasPrefix(body, "foreign") {
+			t.Errorf("%s: Content-Security-Policy %q", name, csp)
+		}
+	}
+}
+
+// fakeListener hands out connections of made-up addresses.
+type fakeListener struct{ conns chan net.Conn }
+
+func (l fakeListener) Accept() (net.Conn, error) {
+	c, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (l fakeListener) Close() error   { return nil }
+func (l fakeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+type fakeConn struct {
+	net.Conn
+	from   string
+	closed atomic.Bool
+}
+
+func (c *fakeConn) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.from), 1))
+}
+func (c *fakeConn) Close() error { c.closed.Store(true); return nil }
+
+func TestConnectionCaps(t *testing.T) {
+	refused := map[string]int{}
+	fake := fakeListener{make(chan net.Conn, 100)}
+	ln := edge.NewListener(fake, edge.ConnLimits{Total: 8, PerAddress: 2, Trusted: edge.NewClients(networks(t, "10.0.0.1"), ""), Refused: func(why string) { refused[why]++ }})
+	var all []*fakeConn
+	for _, from := range []string{
+		"192.0.2.1", "192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1", // two too many
+		"2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1", // one too many
+		"127.0.0.1", "127.0.0.1", "127.0.0.1", // exempt, the eighth in all
+		"10.0.0.1", "::1", // over the total
+	} {
+		c := &fakeConn{from: from}
+		all = append(all, c)
+		fake.conns <- c
+	}
+	close(fake.conns)
+	var open []net.Conn
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			break
+		}
+		open = append(open, c)
+	}
+	if len(open) != 8 || ln.Open() != 8 || refused[edge.RefusedAddress] != 3 || refused[edge.RefusedTotal] != 2 {
+		t.Fatalf("%d open (%d counted), refused %v", len(open), ln.Open(), refused)
+	}
+	for i, want := range map[int]bool{2: true, 3: true, 6: true, 11: true, 12: true} {
+		if all[i].closed.Load() != want {
+			t.Errorf("connection %d: closed is %v", i, !want)
+		}
+	}
+	for _, c := range open {
+		_ = c.Close()
+		_ = c.Close() // a second time counts nothing
+	}
+	if ln.Open() != 0 || ln.Remembered() != 0 {
+		t.Errorf("%d open, %d addresses remembered after all were closed", ln.Open(), ln.Remembered())
+	}
+}
+
+func TestProxyProtocol(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trusted string
+		first   string
+		want    string // "": no answer of the handler's
+	}{
+		"v1":                  {"127.0.0.0/8", "PROXY TCP4 198.51.100.9 10.0.0.1 5000 80\r\n", "198.51.100.9"},
+		"v1, IPv6":            {"127.0.0.0/8", "PROXY TCP6 2001:db8::9 2001:db8::1 5000 80\r\n", "2001:db8::9"},
+		"v2":                  {"127.0.0.0/8", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc6\x33\x64\x09\x0a\x00\x00\x01\x13\x88\x00\x50", "198.51.100.9"},
+		"v2, health check":    {"127.0.0.0/8", "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00", "127.0.0.1"},
+		"none from a proxy":   {"127.0.0.0/8", "", "127.0.0.1"},
+		"from a stranger":     {"10.0.0.0/8", "PROXY TCP4 198.51.100.9 10.0.0.1 5000 80\r\n", ""},
+		"v2 from a stranger":  {"10.0.0.0/8", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc6\x33\x64\x09\x0a\x00\x00\x01\x13\x88\x00\x50", ""},
+		"none from strangers": {"10.0.0.0/8", "", "127.0.0.1"},
+		"broken":              {"127.0.0.0/8", "PROXY TCP4 evil 10.0.0.1 5000 80\r\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clients := edge.NewClients(networks(t, tc.trusted), "")
+			e := &edge.Edge{Hosts: hosts(t), Clients: clients, Log: zerolog.Nop()}
+			srv := httptest.NewUnstartedServer(e.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprint(w, proxy.ExchangeFrom(r.Context()).Addr)
+			})))
+			srv.Listener = edge.ProxyProtocol(edge.NewListener(srv.Listener, edge.ConnLimits{}), clients)
+			srv.Start()
+			defer srv.Close()
+			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "%sGET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: 8.8.8.8\r\n\r\n", tc.first)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			got := ""
+			if err == nil && res.StatusCode == 200 {
+				body, _ := io.ReadAll(res.Body)
+				got = string(body)
+			}
+			// The proxy itself, when it speaks HTTP, is believed as ever.
+			if want := tc.want; got != want && !(got == "8.8.8.8" && want == "127.0.0.1" && tc.trusted == "127.0.0.0/8") {
+				t.Errorf("client is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestAnswersReachThoseWhoStillSend: the caps keep net/http able to close its own
+// side alone.
+func TestAnswersReachThoseWhoStillSend(t *testing.T) {
+	clients := edge.NewClients(networks(t, "127.0.0.0/8"), "")
+	for name, wrap := range map[string]func(net.Listener) net.Listener{
+		"caps": func(ln net.Listener) net.Listener { return edge.NewListener(ln, edge.ConnLimits{}) },
+		"PROXY protocol": func(ln net.Listener) net.Listener {
+			return edge.ProxyProtocol(edge.NewListener(ln, edge.ConnLimits{}), clients)
+		},
+	} {
+		srv := httptest.NewUnstartedServer(http.NotFoundHandler())
+		srv.Config.MaxHeaderBytes = 1 << 10
+		srv.Listener = wrap(srv.Listener)
+		srv.Start()
+		for range 20 {
+			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 300_000))
+			}()
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+				t.Errorf("%s: %v, %v", name, res, err)
+			} else if _, err := io.ReadAll(res.Body); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			_ = conn.Close()
+		}
+		srv.Close()
+	}
+}
+
+// TestManySlowBodies: 200 connections whose bodies hardly move do not keep others
+// waiting, and all are ended.
+func TestManySlowBodies(t *testing.T) {
+	var slow atomic.Int32
+	srv := httptest.NewUnstartedServer(edge.Pace{Timeout: 2 * time.Second}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 100 {
+			slow.Add(1)
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			w.WriteHeader(http.StatusRequestTimeout)
+		}
+	})))
+	ln := edge.NewListener(srv.Listener, edge.ConnLimits{Total: 300})
+	srv.Listener = ln
+	srv.Start()
+	defer srv.Close()
+	const count = 200
+	answers := make(chan int, count)
+	for range count {
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
+		go func() {
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				answers <- 0
+				return
+			}
+			answers <- res.StatusCode
+		}()
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				if status := send(t, srv, strings.NewReader("{}")); status != 200 {
+					t.Errorf("another client: status %d", status)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range count {
+		if status := <-answers; status != http.StatusRequestTimeout {
+			t.Fatalf("a slow body got %d, want 408", status)
+		}
+	}
+	if n := slow.Load(); n != count {
+		t.Errorf("%d slow bodies reached the handler, want %d at once", n, count)
+	}
+}
+
+// TestTLSOnTop: HTTP/2 is spoken through TLS over both listeners.
+func TestTLSOnTop(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS != nil) }))
+	srv.Listener = edge.ProxyProtocol(edge.NewListener(srv.Listener, edge.ConnLimits{Total: 10, PerAddress: 10}), edge.NewClients(networks(t, "127.0.0.1"), ""))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	res, err := srv.Client().Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, _ := io.ReadAll(res.Body); res.ProtoMajor != 2 || string(body) != "true" {
+		t.Errorf("%s, TLS %s", res.Proto, body)
+	}
+}
