@@ -1,0 +1,211 @@
+// Package passthrough hands requests that are not for Aegis itself to Gitea as
+// they are: web pages, git over HTTP, LFS, packages, WebSockets, in both
+// directions as streams and without bounds on size or time.
+//
+// Gitea learns the client's address, host and scheme from Aegis alone. Whatever a
+// client says of them is removed, and so is every header by which a reverse proxy
+// would tell Gitea who somebody is: with reverse proxy authentication switched on,
+// one such header is a login.
+package passthrough
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aegis/proxy"
+)
+
+// Options describe the way to Gitea.
+type Options struct {
+	// Gitea is the server's base address. Paths go to it unchanged: a sub-path of
+	// Gitea's is part of what clients ask for, as Gitea's own links have it.
+	Gitea *url.URL
+	// Public is the address that clients use, which Gitea is told; nil: the Host
+	// that the client asked for, and the scheme of its connection.
+	Public *url.URL
+	// Strip are further request headers to remove.
+	Strip []string
+	// Transport carries the requests. Required.
+	Transport http.RoundTripper
+	// Stopping ends event streams when it is done, as they would not end by
+	// themselves; nil: they go on.
+	Stopping context.Context
+	// Log receives failures.
+	Log zerolog.Logger
+}
+
+type pass struct {
+	o     Options
+	strip map[string]bool
+	proxy *httputil.ReverseProxy
+}
+
+// New returns the handler. Requests must carry a [proxy.Exchange], and their Host
+// must have been checked.
+func New(o Options) http.Handler {
+	p := &pass{o: o, strip: map[string]bool{}}
+	for _, name := range o.Strip {
+		p.strip[canonical(name)] = true
+	}
+	p.proxy = &httputil.ReverseProxy{
+		Rewrite:        p.rewrite,
+		Transport:      o.Transport,
+		ModifyResponse: p.watch,
+		ErrorHandler:   p.failed,
+		BufferPool:     &buffers{},
+		ErrorLog:       log.New(lines{o.Log}, "", 0),
+	}
+	return p
+}
+
+// ServeHTTP passes one request through.
+func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := proxy.ExchangeFrom(r.Context())
+	if x == nil { // a wiring mistake
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
+		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "this method is not passed on", x.RequestID)
+		return
+	}
+	// A push or a download takes as long as it takes. Without a deadline there is
+	// none to lift.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{})
+	_ = control.SetWriteDeadline(time.Time{})
+	p.proxy.ServeHTTP(w, r)
+}
+
+// rewrite turns the client's request into ours. The hop-by-hop headers, and those
+// that the client's Connection header names, are gone already, so that header
+// cannot remove what is set here.
+func (p *pass) rewrite(pr *httputil.ProxyRequest) {
+	out := pr.Out
+	out.URL.Scheme, out.URL.Host = p.o.Gitea.Scheme, p.o.Gitea.Host
+	out.URL.RawQuery = pr.In.URL.RawQuery // unparsable ones too: they are Gitea's to refuse
+	for name := range out.Header {
+		if c := canonical(name); p.strip[c] || forged(c) {
+			delete(out.Header, name)
+		}
+	}
+	host, scheme := pr.In.Host, "http"
+	if pr.In.TLS != nil {
+		scheme = "https"
+	}
+	if p.o.Public != nil {
+		host, scheme = p.o.Public.Host, p.o.Public.Scheme
+	}
+	out.Host = host
+	x := proxy.ExchangeFrom(pr.In.Context())
+	out.Header.Set("X-Forwarded-Host", host)
+	out.Header.Set("X-Forwarded-Proto", scheme)
+	out.Header.Set("X-Forwarded-For", x.Addr)
+	out.Header.Set("X-Real-Ip", x.Addr)
+	out.Header.Set("X-Request-Id", x.RequestID)
+}
+
+// canonical folds case and the two spellings of a word's end: servers behind CGI
+// or WSGI take _ for -.
+func canonical(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
+}
+
+// forged reports whether a header, in canonical form, is one that only a reverse
+// proxy may write.
+func forged(name string) bool {
+	for _, prefix := range []string{"x-forwarded-", "x-webauth-", "x-remote-", "remote-", "x-auth-request-", "x-original-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch name {
+	case "forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip",
+		"fastly-client-ip", "x-host", "x-rewrite-url", "x-scheme", "x-url-scheme", "front-end-https", "x-user", "x-auth-user",
+		"x-authenticated-user", "x-ssl-client-s-dn", "x-request-id":
+		return true
+	}
+	return false
+}
+
+// watch lets event streams end when the server stops.
+func (p *pass) watch(res *http.Response) error {
+	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	if p.o.Stopping == nil || !strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+		return nil
+	}
+	body := res.Body
+	stop := context.AfterFunc(p.o.Stopping, func() { _ = body.Close() }) // nothing is left to be told
+	res.Body = &watched{body, stop}
+	return nil
+}
+
+type watched struct {
+	io.ReadCloser
+	stop func() bool
+}
+
+// Close closes the stream and forgets it.
+func (w *watched) Close() error {
+	w.stop()
+	return w.ReadCloser.Close()
+}
+
+// failed answers a request that Gitea did not.
+func (p *pass) failed(w http.ResponseWriter, r *http.Request, err error) {
+	x := proxy.ExchangeFrom(r.Context())
+	if errors.Is(err, context.Canceled) {
+		p.o.Log.Debug().Str("request_id", x.RequestID).Msg("the client went away while its request was passed through")
+	} else {
+		p.o.Log.Warn().Str("request_id", x.RequestID).Err(err).Msg("a request could not be passed through")
+	}
+	fail(w, http.StatusBadGateway, "upstream_unavailable", "Gitea does not answer; try again in a moment", x.RequestID)
+}
+
+func fail(w http.ResponseWriter, status int, kind, message, requestID string) {
+	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": kind, "message": message, "request_id": requestID}})
+	if err != nil { // texts always marshal
+		body = []byte(`{"error":{"kind":"internal"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client has gone when this fails
+}
+
+// buffers recycles what bodies are copied through.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+// Get returns a buffer.
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put takes a buffer back.
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+
+// lines passes the standard library's messages on. They may name a path, so they
+// are for debugging.
+type lines struct{ log zerolog.Logger }
+
+// Write logs one message.
+func (l lines) Write(p []byte) (int, error) {
+	l.log.Debug().Str("message", strings.TrimSpace(string(p))).Msg("passthrough")
+	return len(p), nil
+}
