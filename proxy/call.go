@@ -72,6 +72,8 @@ type Facts struct {
 	BytesIn, BytesOut int64
 	// MaskHits counts masked secrets by rule name.
 	MaskHits map[string]int
+	// Limiter is the bucket that refused the call; "" when none did.
+	Limiter string
 }
 
 // Handler answers a call. A returned error is an [*Error] or is treated as

@@ -121,6 +121,27 @@ type Tool struct {
 	Example json.RawMessage
 }
 
+// Class is what a tool does to Gitea, in the words of limits and metrics.
+type Class string
+
+// The classes of tools.
+const (
+	ClassRead        Class = "read"        // changes nothing
+	ClassWrite       Class = "write"       // changes something and can be undone
+	ClassDestructive Class = "destructive" // deletes, is hard to undo or administers the instance
+)
+
+// Class returns the tool's class.
+func (t *Tool) Class() Class {
+	switch {
+	case t.ReadOnly:
+		return ClassRead
+	case t.Destructive || t.Risk >= R3:
+		return ClassDestructive
+	}
+	return ClassWrite
+}
+
 // Param is one argument of a tool and its place in the HTTP request.
 type Param struct {
 	// Name is the argument's name; Wire is its name in the request. They

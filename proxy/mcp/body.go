@@ -27,6 +27,9 @@ const (
 	// maxRest bounds what is left for the SDK in bytes, since decoding can
 	// need many times the memory of the text.
 	maxRest = 1 << 20
+	// maxAnnounced bounds the memory in bytes that a body gets for its length
+	// alone, before it has come.
+	maxAnnounced = 256 << 10
 	// maxMembers bounds the members of an object that lift looks into.
 	maxMembers = 32
 )
@@ -42,7 +45,8 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request
 	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
-		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+		// What is only announced takes no memory yet.
+		buf.Grow(int(min(r.ContentLength, maxAnnounced)) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
 		// The edge may have set a smaller bound of the same kind.

@@ -25,6 +25,9 @@ type Guard struct {
 	// point to.
 	MetadataURL string
 	Log         zerolog.Logger
+	// Refused is told of every refusal and why; nil: nobody is. The reason holds
+	// nothing that the client sent.
+	Refused func(x *proxy.Exchange, reason string)
 }
 
 // Wrap returns next behind the guard.
@@ -57,11 +60,13 @@ func (g *Guard) refuse(w http.ResponseWriter, x *proxy.Exchange, err error) {
 	var pe *proxy.Error
 	if errors.As(err, &pe) {
 		g.Log.Error().Str("request_id", x.RequestID).Str("addr", x.Addr).Err(err).Msg("identity not established")
+		g.refused(x, "the token is known, and Gitea could not confirm its identity: "+string(pe.Kind))
 		w.Header().Set("Retry-After", strconv.Itoa(int(resolveAgain.Seconds())))
 		writeError(w, http.StatusServiceUnavailable, string(pe.Kind), pe.Public, x.RequestID)
 		return
 	}
 	g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("bearer refused")
+	g.refused(x, err.Error())
 	challenge := `Bearer realm="aegis", resource_metadata="` + g.MetadataURL + `"`
 	if !errors.Is(err, errNoToken) {
 		challenge += `, error="invalid_token", error_description="the access token is malformed, unknown or no longer valid"`
@@ -69,6 +74,12 @@ func (g *Guard) refuse(w http.ResponseWriter, x *proxy.Exchange, err error) {
 	w.Header().Set("WWW-Authenticate", challenge)
 	writeError(w, http.StatusUnauthorized, "unauthorized",
 		"send a valid token as \"Authorization: Bearer …\"; whoever runs this server hands them out", x.RequestID)
+}
+
+func (g *Guard) refused(x *proxy.Exchange, reason string) {
+	if g.Refused != nil {
+		g.Refused(x, reason)
+	}
 }
 
 func writeError(w http.ResponseWriter, status int, kind, message, requestID string) {

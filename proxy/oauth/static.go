@@ -57,6 +57,26 @@ func NewStatic(tokens []config.Token, resolver Resolver) *Static {
 	return s
 }
 
+// Adopt takes over the identities that old has already made, for the entries
+// that are the same in both, so that a reload does not ask Gitea for what is
+// known. Call it before the first use of s, and only when both have the same
+// Gitea.
+func (s *Static) Adopt(old *Static) {
+	for _, e := range s.entries {
+		for _, o := range old.entries {
+			if e.sameAs(o) {
+				e.ready.Store(o.ready.Load())
+			}
+		}
+	}
+}
+
+// sameAs reports whether both entries make the same identity for the same token.
+func (e *entry) sameAs(o *entry) bool {
+	return e.digest == o.digest && e.token.Name == o.token.Name && e.token.AllowSudo == o.token.AllowSudo &&
+		e.token.GiteaToken.Equal(o.token.GiteaToken)
+}
+
 // find returns the entry of a bearer token, nil when there is none. Every
 // entry is compared, in constant time, over digests: the time taken tells
 // neither which entry matched nor how much of a token is right.

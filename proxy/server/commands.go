@@ -34,6 +34,14 @@ func newMask(cfg *config.Config) (*mask.Engine, error) {
 	if !cfg.Server.CursorKey.IsZero() {
 		known = append(known, cfg.Server.CursorKey.Reveal())
 	}
+	if !cfg.TLS.ACME.EABMACKey.IsZero() {
+		known = append(known, cfg.TLS.ACME.EABMACKey.Reveal())
+	}
+	for _, s := range cfg.Audit.Sinks {
+		if !s.Token.IsZero() {
+			known = append(known, s.Token.Reveal())
+		}
+	}
 	for _, s := range cfg.Masking.ExtraSecrets {
 		known = append(known, s.Reveal())
 	}

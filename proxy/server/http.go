@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/proxy"
-	"aegis/proxy/edge"
+	"aegis/proxy/catalog"
 	"aegis/proxy/mcp"
 	"aegis/proxy/oauth"
 )
@@ -25,28 +25,36 @@ type mcpEndpoint struct {
 	handler, metadata http.Handler
 }
 
-func (s *Server) newMCP() (*mcpEndpoint, error) {
-	h, err := mcp.New(mcp.Options{
+// mcpHandler returns the MCP side of a selection of tools.
+func (s *Server) mcpHandler(sel *catalog.Selection) (http.Handler, error) {
+	return mcp.New(mcp.Options{
 		Name: "aegis", Title: "Aegis for Gitea", Version: s.version,
 		Instructions:   instructions(),
-		Tools:          s.selection.Tools(),
-		SudoTools:      s.selection.SudoTools(),
+		Tools:          sel.Tools(),
+		SudoTools:      sel.SudoTools(),
 		OutputSchemas:  s.cfg.Results.Structured,
-		Handler:        s.chain,
+		Handler:        s.chain(sel),
 		PageSize:       s.cfg.Tools.PageSize,
 		ListTTL:        time.Duration(s.cfg.Tools.ListTTL),
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
 		CatalogVersion: s.catalog.Version,
 		Log:            s.log,
 	})
-	if err != nil {
-		return nil, err
+}
+
+func (s *Server) newMCP() (*mcpEndpoint, error) {
+	var h http.Handler
+	if h = s.missing; s.missing == nil {
+		var err error
+		if h, err = s.mcpHandler(s.selection); err != nil {
+			return nil, err
+		}
 	}
 	meta, err := oauth.Metadata(s.Endpoint())
 	if err != nil {
 		return nil, err
 	}
-	guard := &oauth.Guard{Verifier: s.tokens, MetadataURL: s.base.String() + metadataPath + MCPPath, Log: s.log}
+	guard := &oauth.Guard{Verifier: s.tokens, MetadataURL: s.base.String() + metadataPath + MCPPath, Log: s.log, Refused: s.bearerRefused}
 	return &mcpEndpoint{handler: guard.Wrap(h), metadata: meta}, nil
 }
 
@@ -57,16 +65,17 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 // Handler returns the whole HTTP handler, edge included.
 func (s *Server) Handler() http.Handler {
 	prefix := s.base.Path
-	mux := http.NewServeMux()
+	mux, probes := http.NewServeMux(), http.NewServeMux()
 	mux.Handle(prefix+MCPPath, s.mcp.handler)
 	mux.Handle(metadataPath+prefix+MCPPath, s.mcp.metadata)
 	mux.Handle(metadataPath, s.mcp.metadata)
-	mux.HandleFunc("GET "+prefix+"/{$}", s.root)
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
+	if s.pass == nil || prefix != "" { // Gitea's own first page
+		mux.HandleFunc("GET "+prefix+"/{$}", s.root)
+	}
 	mux.HandleFunc("/", notFound)
-	e := &edge.Edge{Hosts: edge.NewHosts(s.base, s.cfg.Server.AllowedHosts, s.cfg.Server.AllowedOrigins), Log: s.log}
-	return e.Wrap(s.logged(mux))
+	probes.HandleFunc("GET /healthz", s.healthz)
+	probes.HandleFunc("GET /readyz", s.readyz)
+	return s.wrap(probes, mux)
 }
 
 // root says what this is; it is the page that a person opens first.
@@ -85,6 +94,25 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := s.ready.do(r.Context()); err != nil {
 		checks["gitea"] = proxy.AsError(err).Public
 		status, word = http.StatusServiceUnavailable, "not ready"
+	}
+	if s.tls != nil {
+		var ok bool
+		if checks["certificate"], ok = s.certificateCheck(); !ok {
+			status, word = http.StatusServiceUnavailable, "not ready"
+		}
+	}
+	if checks["audit"] = s.auditCheck(); s.audit.log.Ready() != nil {
+		status, word = http.StatusServiceUnavailable, "not ready"
+	}
+	if s.missing != nil {
+		if checks["tools"] = s.missing.check(); checks["tools"] != "ok" {
+			status, word = http.StatusServiceUnavailable, "not ready"
+		}
+	}
+	// A configuration that could not be loaded anew stops no call.
+	checks["config"] = "ok"
+	if problem := s.reload.status().Problem; problem != "" {
+		checks["config"] = problem
 	}
 	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
 }
@@ -170,17 +198,37 @@ func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter 
 // Serve answers requests on ln until ctx ends. Then it takes no new ones, lets
 // those in flight finish within server.shutdown_timeout, and returns nil, or
 // [ErrStopped] when it had to cut some off. It closes ln.
+//
+// With TLS that has a plain listener too, use [Live.Serve].
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	return NewLive(s).Serve(ctx, ln, nil)
+}
+
+func (s *Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
+	if err := s.OpenAudit(); err != nil {
+		_ = ln.Close() // the error that counts is the other one
+		return err
+	}
 	srv := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           h,
 		ReadHeaderTimeout: min(readHeaderTimeout, time.Duration(s.cfg.Server.ReadTimeout)),
 		ReadTimeout:       time.Duration(s.cfg.Server.ReadTimeout),
 		IdleTimeout:       time.Duration(s.cfg.Server.IdleTimeout),
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          serverLog(s.log),
+		// What exceeds server.max_header_bytes by less gets an answer in JSON.
+		MaxHeaderBytes: 2 * int(s.cfg.Server.MaxHeaderBytes),
+		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:       serverLog(s.log),
 	}
+	guarded, connections := s.guard(ln)
+	stopMetrics, err := s.serveMetrics(ctx, connections)
+	if err != nil {
+		_ = ln.Close() // the error that counts is the other one
+		return err
+	}
+	defer stopMetrics()
+	srv.RegisterOnShutdown(s.stop)
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
+	go func() { done <- s.accept(srv, guarded) }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("serving ended: %w", err)
@@ -189,13 +237,16 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	s.log.Info().Msg("stopping: no new calls, waiting for those in flight")
 	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(s.cfg.Server.ShutdownTimeout))
 	defer cancel()
-	err := srv.Shutdown(timeout)
+	err = srv.Shutdown(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
 		_ = srv.Close() // nothing more can be done for the connections that are left
 		return ErrStopped
 	}
 	return err
 }
+
+// maxStreams bounds the requests at a time of one HTTP/2 connection.
+const maxStreams = 128
 
 func stackOf() []byte { return debug.Stack() }
 

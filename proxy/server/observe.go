@@ -26,7 +26,13 @@ func observe(log zerolog.Logger) proxy.Stage {
 				}
 				logCall(log, c, res, err, time.Since(began))
 			}()
-			return next.Handle(ctx, c)
+			res, err = next.Handle(ctx, c)
+			if err != nil {
+				e := proxy.AsError(err)
+				e.Shorten()
+				err = e
+			}
+			return res, err
 		})
 	}
 }

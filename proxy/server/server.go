@@ -3,9 +3,8 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,7 +14,10 @@ import (
 	"aegis/proxy/catalog"
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
+	"aegis/proxy/limit"
+	"aegis/proxy/metrics"
 	"aegis/proxy/oauth"
+	"aegis/proxy/tlsserve"
 	"aegis/spec"
 )
 
@@ -31,53 +33,97 @@ type Server struct {
 	base      *url.URL // public address, without a trailing slash
 	gitea     *gitea.Client
 	catalog   *spec.Catalog
+	set       *catalog.Set
 	selection *catalog.Selection
+	missing   *missing // nil: tools are served whatever the live server has
 	tokens    *oauth.Static
-	chain     proxy.Handler
+	chain     func(*catalog.Selection) proxy.Handler // the stages of a call
 	mcp       *mcpEndpoint
 	ready     *readiness
+	cursors   envelope.Cursors
+	tls       *tlsserve.TLS // nil: plain HTTP
+	reload    *reloadState
+	audit     *auditing
+	limits    *limit.Limiter
+	metrics   *metrics.Metrics // nil: none are served
+	pass      http.Handler     // nil: nothing is passed through to Gitea
+	passPool  *http.Transport  // pass's connections
+	stopping  context.Context  // done when the process takes no more requests
+	stop      context.CancelFunc
 }
 
 // New builds a server from a loaded configuration. It opens no port and asks
 // Gitea nothing. The error is [config.Problems] when the configuration names
 // something that does not exist.
 func New(cfg *config.Config, version string, log zerolog.Logger) (*Server, error) {
-	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg)}
+	return NewFrom(nil, cfg, version, log)
+}
+
+// NewFrom is [New] for a configuration that takes the place of old's: parts of
+// old whose settings did not change, and what they have learned, serve on in the
+// new server. Old stays usable; nil is no server. See [Live] for the swap.
+func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger) (*Server, error) {
+	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg), reload: newReloadState()}
+	if old != nil {
+		s.reload = old.reload
+	}
 	if err := s.buildTools(); err != nil {
 		return nil, err
 	}
 	var err error
-	s.gitea, err = gitea.New(cfg.Gitea, gitea.Limits{MaxBinaryBytes: int64(cfg.Results.MaxBinaryBytes), Version: version}, log)
-	if err != nil {
-		return nil, fmt.Errorf("gitea: %w", err)
-	}
-	cursors, err := envelope.NewCursors(cfg.Server.CursorKey.Reveal())
-	if err != nil {
+	if err = s.connect(old); err != nil {
 		return nil, err
 	}
-	s.tokens = oauth.NewStatic(cfg.Auth.Tokens, s.gitea)
-	s.ready = &readiness{check: s.gitea.Ready}
+	if err = s.secure(old); err != nil {
+		return nil, err
+	}
+	s.measure(old)
+	if err = s.connectPassthrough(); err != nil {
+		return nil, err
+	}
 	masks, err := newMask(cfg)
 	if err != nil {
 		return nil, s.maskProblem(err)
 	}
-	env := envelope.New(cfg.Results, cursors)
-	s.chain = proxy.Chain(s.gitea,
-		observe(log),
-		env.Own(),
-		s.selection.Stage(),
-		env.Stage(),
-		masks.Stage(),
-	)
-	s.mcp, err = s.newMCP()
-	return s, err
+	if s.audit = newAuditing(cfg, s); old != nil {
+		s.audit = old.audit
+	}
+	env := envelope.New(cfg.Results, s.cursors)
+	s.chain = func(sel *catalog.Selection) proxy.Handler {
+		return proxy.Chain(s.gitea,
+			s.metrics.Stage(),
+			observe(log),
+			s.audit.log.Stage(),
+			env.Own(),
+			sel.Stage(),
+			s.audit.log.Begin(),
+			s.limits.Stage(),
+			env.Stage(),
+			masks.Stage(),
+		)
+	}
+	if err = s.hideMissing(old); err != nil {
+		return nil, err
+	}
+	if s.mcp, err = s.newMCP(); err != nil {
+		return nil, err
+	}
+	s.audit.masks.Store(masks) // last: what is shared with old changes only when all is well
+	return s, nil
 }
 
 // Tools returns what clients of the default team see.
-func (s *Server) Tools() []*proxy.Tool { return s.selection.Tools() }
+func (s *Server) Tools() []*proxy.Tool { return s.Selection().Tools() }
 
 // Selection returns the tools of the default team and what they cost.
-func (s *Server) Selection() *catalog.Selection { return s.selection }
+func (s *Server) Selection() *catalog.Selection {
+	if s.missing != nil {
+		if served := s.missing.serving.Load(); served != nil {
+			return served.selection
+		}
+	}
+	return s.selection
+}
 
 // Endpoint returns the absolute URL of the default team's MCP endpoint.
 func (s *Server) Endpoint() string { return s.base.String() + MCPPath }
@@ -92,22 +138,23 @@ func (s *Server) Start(ctx context.Context) {
 	live, err := s.gitea.Version(ctx)
 	if err != nil {
 		s.log.Warn().Err(err).Msg("Gitea does not answer yet")
-		return
+	} else {
+		s.log.Info().Str("gitea", live).Str("catalog", s.catalog.GiteaVersion).Msg("connected to Gitea")
 	}
-	s.log.Info().Str("gitea", live).Str("catalog", s.catalog.GiteaVersion).Msg("connected to Gitea")
+	s.compareAPI(ctx, live)
 }
 
-// Close releases the connections to Gitea.
-func (s *Server) Close() { s.gitea.Close() }
+// Close ends the audit log and releases the connections to Gitea.
+func (s *Server) Close() {
+	s.audit.log.Close()
+	s.gitea.Close()
+	s.closePassthrough()
+}
 
-// publicURL is the configured public address, or the listener's.
-func publicURL(cfg *config.Config) *url.URL {
-	if cfg.PublicURL != nil {
-		u := cfg.PublicURL.URL
-		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-		return &u
+func (s *Server) closePassthrough() {
+	if s.passPool != nil {
+		s.passPool.CloseIdleConnections()
 	}
-	return &url.URL{Scheme: "http", Host: cfg.Listen}
 }
 
 // ErrStopped is returned by Serve when calls were still running at the end of

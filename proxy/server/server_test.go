@@ -134,6 +134,7 @@ type answer struct {
 	Error      struct {
 		Kind, Message string
 		RequestID     string `json:"request_id"`
+		RetryAfter    *int   `json:"retry_after"`
 	}
 }
 

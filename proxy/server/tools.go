@@ -28,7 +28,7 @@ func (s *Server) buildTools() error {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	sel, problems := set.Select(s.cfg.Tools)
-	fatal := s.unknownFieldTools(set)
+	fatal := append(s.unknownFieldTools(set), s.unknownLimitTools(set)...)
 	for _, p := range problems {
 		cp := s.cfg.Problem("tools."+p.Path, p.Message, "")
 		if p.Warning {
@@ -41,7 +41,7 @@ func (s *Server) buildTools() error {
 		fatal.Sort()
 		return fatal
 	}
-	s.catalog, s.selection = cat, sel
+	s.catalog, s.set, s.selection = cat, set, sel
 	s.warnOfCost()
 	return nil
 }
@@ -75,6 +75,9 @@ func (s *Server) warnOfCost() {
 			Msgf("the tool list is long: some clients stop at %d tools, and it fills a model's context; tools.mode: search or toolsets make it short", manyTools)
 	}
 }
+
+// PresetCosts returns what the list of each preset of toolsets costs.
+func (s *Server) PresetCosts() []catalog.PresetCost { return s.set.PresetCosts() }
 
 // instructions tell a model what all tools have in common.
 func instructions() string {

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy"
+	"aegis/proxy/audit"
+	"aegis/proxy/mask"
+)
+
+// auditing is the audit log, which all servers of a process share, and the
+// masking that was built last.
+type auditing struct {
+	log   *audit.Log // nil: switched off
+	masks atomic.Pointer[mask.Engine]
+}
+
+// newAuditing builds the log that a configuration describes and touches no file.
+func newAuditing(cfg *config.Config, s *Server) *auditing {
+	a := &auditing{}
+	if cfg.AuditOff() {
+		return a
+	}
+	path, key := auditFiles(cfg)
+	a.log = audit.New(audit.Options{
+		Path: path, KeyFile: key, Config: cfg.Audit, Version: s.version, Log: s.log, Stdout: os.Stdout,
+		Clean: func(text string) string {
+			out, _ := a.masks.Load().Bytes([]byte(text))
+			return string(out)
+		},
+	})
+	return a
+}
+
+// auditFiles returns where a configuration puts the log and its private key.
+func auditFiles(cfg *config.Config) (path, key string) {
+	path, key = cfg.Audit.Path, cfg.Audit.KeyFile
+	if path == "" {
+		path = filepath.Join(cfg.DataDir, "audit", "audit.jsonl")
+	}
+	if key == "" {
+		key = filepath.Join(cfg.DataDir, "audit.key")
+	}
+	return path, key
+}
+
+// OpenAudit opens the audit log, and makes its folder, file and key when they
+// are missing. Serving does so too; doing it before makes sure that nothing
+// listens while the log cannot be written. The error says what to do.
+func (s *Server) OpenAudit() error {
+	if s.audit.log == nil {
+		return nil
+	}
+	return s.audit.log.Open()
+}
+
+// bearerRefused records a request without a valid token.
+func (s *Server) bearerRefused(x *proxy.Exchange, reason string) {
+	s.audit.log.Event(audit.BearerRefused, x, audit.Detail{Reason: reason})
+}
+
+// reloaded records what became of a changed configuration.
+func (s *Server) reloaded(err error) {
+	if err != nil {
+		s.audit.log.Event(audit.ConfigRefused, nil, audit.Detail{Reason: "the changed configuration is not used; the operational log says why"})
+		return
+	}
+	s.audit.log.Event(audit.ConfigReloaded, nil, audit.Detail{Version: s.version})
+}
+
+// auditCheck returns why calls would be refused, "ok" when they would not.
+func (s *Server) auditCheck() string {
+	switch {
+	case s.audit.log == nil:
+		return "off"
+	case s.audit.log.Ready() != nil:
+		return "the audit log cannot be written, so calls are refused; the operational log says why"
+	}
+	return "ok"
+}
+
+// AuditLog names the files of an audit log: those of a configuration, or those
+// that are named, folders standing for all logs in them.
+type AuditLog struct {
+	Config *config.Config
+	Files  []string
+}
+
+func (a AuditLog) locate() (*audit.Located, error) {
+	if len(a.Files) > 0 {
+		return audit.Locate(a.Files, false)
+	}
+	path, _ := auditFiles(a.Config)
+	return audit.Locate([]string{path}, true)
+}
+
+// AuditVerification is how to verify a log.
+type AuditVerification struct {
+	// KeyFiles hold verifier keys; empty: the one beside the log.
+	KeyFiles []string
+	// NoteFiles hold signed checkpoints that were kept elsewhere.
+	NoteFiles []string
+	// Part accepts files that are not the beginning of the log.
+	Part bool
+}
+
+// VerifyAudit verifies a log. It also returns where the key came from, "" for
+// nowhere.
+func VerifyAudit(a AuditLog, v AuditVerification) (*audit.Report, string, error) {
+	var report *audit.Report
+	var keys string
+	// A last line without its end is what a reader sees while Aegis writes.
+	for range 3 {
+		at, err := a.locate()
+		if err != nil {
+			return nil, "", err
+		}
+		o := audit.VerifyOptions{Keys: at.Keys, Checkpoints: at.Checkpoints, Part: v.Part}
+		keys = at.KeyFile
+		if len(v.KeyFiles) > 0 {
+			o.Keys, keys = nil, fmt.Sprint(v.KeyFiles)
+		}
+		for _, f := range v.KeyFiles {
+			list, err := audit.ReadKeys(f)
+			if err != nil {
+				return nil, "", err
+			}
+			o.Keys = append(o.Keys, list...)
+		}
+		for _, f := range v.NoteFiles {
+			signed, err := audit.ReadNote(f)
+			if err != nil {
+				return nil, "", err
+			}
+			o.Checkpoints = append(o.Checkpoints, signed)
+		}
+		if report, err = audit.Verify(at.Sources, o); err != nil || !report.Torn {
+			return report, keys, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return report, keys, nil
+}
+
+// AuditView selects records and how to show them; see [audit.Filter].
+type AuditView struct {
+	Since, Until                   time.Time
+	Identity, Tool, Outcome, Event string
+	JSON, Follow                   bool
+}
+
+// ShowAudit writes the records of a log that view selects to w, and with Follow
+// those that are still to come until ctx ends. It returns how many lines were
+// no records.
+func ShowAudit(ctx context.Context, a AuditLog, view AuditView, w io.Writer) (skipped int, err error) {
+	at, err := a.locate()
+	if err != nil {
+		return 0, err
+	}
+	f := audit.Filter{Since: view.Since, Until: view.Until, Identity: view.Identity, Tool: view.Tool, Outcome: view.Outcome, Event: view.Event}
+	p := &audit.Printer{W: w, JSON: view.JSON}
+	if view.Follow {
+		if at.Live == "" {
+			return 0, fmt.Errorf("none of the files is written to any more; follow the log itself")
+		}
+		return 0, audit.Follow(ctx, at.Live, f, p)
+	}
+	return audit.Show(at.Sources, f, p)
+}

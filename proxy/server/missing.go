@@ -1,0 +1,225 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"aegis/proxy"
+	"aegis/proxy/catalog"
+)
+
+// missing hides the tools whose operation the live server lacks
+// (gitea.hide_missing). Until the server's description of its API has been read,
+// the MCP endpoint answers 503 and /readyz says why: a list that was once shown
+// never changes, so it is right from the start or not there.
+type missing struct {
+	serving  atomic.Pointer[servedTools] // nil: not known yet
+	problem  atomic.Pointer[string]      // why not
+	routes   atomic.Pointer[map[string]bool]
+	retired  atomic.Bool // another server has taken this one's place
+	interval time.Duration
+}
+
+// servedTools are the tools that are left, and the endpoint that serves them.
+type servedTools struct {
+	selection *catalog.Selection
+	handler   http.Handler
+}
+
+// missingRetry is the time between attempts to read the description.
+const missingRetry = 5 * time.Second
+
+// hideMissing sets up gitea.hide_missing. What old has learned of the same
+// server serves on, so that a reload makes no gap.
+func (s *Server) hideMissing(old *Server) error {
+	if !s.cfg.Gitea.HideMissing {
+		return nil
+	}
+	s.missing = &missing{interval: missingRetry}
+	why := "Gitea's API description has not been read yet (gitea.hide_missing)"
+	s.missing.problem.Store(&why)
+	if old == nil || old.missing == nil || !sameURL(old.cfg.Gitea.URL, s.cfg.Gitea.URL) {
+		return nil
+	}
+	if routes := old.missing.routes.Load(); routes != nil {
+		return s.serveOnly(*routes)
+	}
+	return nil
+}
+
+// serveOnly serves the tools whose operation is among routes.
+func (s *Server) serveOnly(routes map[string]bool) error {
+	set := s.set.Keep(func(t *proxy.Tool) bool { return routes[routeKey(t.Method, t.Path)] })
+	sel, problems := set.Select(s.cfg.Tools)
+	for _, p := range problems {
+		// The configuration was right for the catalog, so this is news, no error.
+		s.log.Warn().Str("key", "tools."+p.Path).Msg("the live server lacks what this names: " + p.Message)
+	}
+	h, err := s.mcpHandler(sel)
+	if err != nil {
+		return err
+	}
+	s.missing.routes.Store(&routes)
+	s.missing.serving.Store(&servedTools{selection: sel, handler: h})
+	s.missing.problem.Store(new(string))
+	return nil
+}
+
+// ServeHTTP serves the tools that are left.
+func (m *missing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if served := m.serving.Load(); served != nil {
+		served.handler.ServeHTTP(w, r)
+		return
+	}
+	id := ""
+	if x := proxy.ExchangeFrom(r.Context()); x != nil {
+		id = x.RequestID
+	}
+	w.Header().Set("Retry-After", "5")
+	writeJSON(w, http.StatusServiceUnavailable, map[string]any{"error": map[string]string{
+		"kind": string(proxy.KindUpstreamUnavailable), "message": *m.problem.Load(), "request_id": id}})
+}
+
+// check returns why the tools are not served; "ok" when they are.
+func (m *missing) check() string {
+	if p := *m.problem.Load(); p != "" && m.serving.Load() == nil {
+		return p
+	}
+	return "ok"
+}
+
+// compareAPI compares the live server with the catalog: it warns of another
+// version, with numbers, and hides what is missing when it is asked to. With
+// gitea.hide_missing it tries until it succeeds or ctx ends.
+func (s *Server) compareAPI(ctx context.Context, version string) {
+	differs := version != "" && baseVersion(version) != baseVersion(s.catalog.GiteaVersion)
+	if !differs && s.missing == nil {
+		return
+	}
+	for {
+		routes, err := s.liveRoutes(ctx)
+		if err == nil && s.missing != nil {
+			err = s.serveOnly(routes)
+		}
+		if err == nil {
+			s.reportAPI(version, differs, routes)
+			return
+		}
+		reason := proxy.AsError(err).Public
+		if s.missing == nil {
+			s.log.Warn().Str("gitea", version).Str("catalog", s.catalog.GiteaVersion).Str("reason", reason).
+				Msg(`the catalog is of another version; "aegis catalog build" makes one of this server`)
+			return
+		}
+		why := "gitea.hide_missing: " + reason
+		if s.missing.problem.Swap(&why); s.missing.serving.Load() == nil {
+			s.log.Error().Str("reason", reason).Msg("no tool is served before Gitea's API description could be read (gitea.hide_missing)")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(s.missing.interval):
+		}
+		if s.missing.retired.Load() {
+			return
+		}
+	}
+}
+
+// reportAPI logs how the live server differs from the catalog.
+func (s *Server) reportAPI(version string, differs bool, routes map[string]bool) {
+	known, lacking := map[string]bool{}, 0
+	for _, t := range s.set.Tools() {
+		key := routeKey(t.Method, t.Path)
+		if known[key] = true; !routes[key] {
+			lacking++
+		}
+	}
+	unknown := 0
+	for key := range routes {
+		if !known[key] {
+			unknown++
+		}
+	}
+	if !differs && lacking == 0 && unknown == 0 {
+		return
+	}
+	event := s.log.Warn().Str("gitea", version).Str("catalog", s.catalog.GiteaVersion).Int("missing", lacking).Int("without_tool", unknown)
+	if s.missing != nil {
+		event.Int("tools", len(s.Tools())).Msg("the live server differs from the catalog; tools whose operation it lacks are hidden")
+		return
+	}
+	event.Msg(`the live server differs from the catalog: "missing" tools will answer 404 or 405, "without_tool" operations have none; ` +
+		`gitea.hide_missing hides the former, "aegis catalog build" makes a catalog of this server`)
+}
+
+// errDescription says that what was fetched is not the description of the API
+// that the catalog is about.
+var errDescription = proxy.NewError(proxy.KindUpstreamError,
+	"what Gitea shows as /swagger.v1.json is not the description of its API; check that gitea.url is the address of a Gitea server", nil)
+
+// liveRoutes fetches the live server's description and returns its operations.
+func (s *Server) liveRoutes(ctx context.Context) (map[string]bool, error) {
+	var cred proxy.Credential
+	if len(s.cfg.Auth.Tokens) > 0 {
+		cred = proxy.NewCredential(proxy.ModeStatic, s.cfg.Auth.Tokens[0].GiteaToken.Reveal())
+	}
+	data, err := s.gitea.Description(ctx, cred)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := describedRoutes(data)
+	if err != nil {
+		return nil, errDescription
+	}
+	for _, t := range s.set.Tools() {
+		if routes[routeKey(t.Method, t.Path)] {
+			return routes, nil
+		}
+	}
+	return nil, errDescription // hiding everything is nobody's wish
+}
+
+// describedRoutes lists the operations of a Swagger 2.0 document.
+func describedRoutes(data []byte) (map[string]bool, error) {
+	var doc struct {
+		Swagger string                                `json:"swagger"`
+		Paths   map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	if doc.Swagger != "2.0" || len(doc.Paths) == 0 {
+		return nil, errors.New("not a Swagger 2.0 description")
+	}
+	routes := map[string]bool{}
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			switch m := strings.ToUpper(method); m {
+			case "GET", "POST", "PUT", "PATCH", "DELETE":
+				routes[routeKey(m, path)] = true
+			}
+		}
+	}
+	return routes, nil
+}
+
+var pathParameter = regexp.MustCompile(`\{[^{}/]*\}`)
+
+// routeKey names an operation whatever its path parameters are called.
+func routeKey(method, path string) string {
+	return method + " " + pathParameter.ReplaceAllString(path, "{}")
+}
+
+// baseVersion is a version without what builds append: "28.1.0+dev-12-gabc" and
+// "v28.1.0" are 28.1.0.
+func baseVersion(v string) string {
+	v, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(v), "v"), "+")
+	return v
+}

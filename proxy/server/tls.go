@@ -1,0 +1,146 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy/tlsserve"
+)
+
+// secure makes the certificates' keeper, or takes over old's: the settings of
+// tls take effect at the start.
+func (s *Server) secure(old *Server) error {
+	if old != nil {
+		s.tls = old.tls
+		return nil
+	}
+	if s.cfg.TLS.Mode == "off" {
+		return nil
+	}
+	t, err := tlsserve.New(tlsserve.Options{
+		TLS: s.cfg.TLS, Hosts: s.cfg.TLSHosts(), Base: s.base, Listen: s.cfg.Listen, DataDir: s.cfg.DataDir, Log: s.log,
+	})
+	if err != nil {
+		return s.tlsProblem(err)
+	}
+	s.tls = t
+	return nil
+}
+
+// tlsProblem turns complaints about files into problems with their place in the
+// configuration file.
+func (s *Server) tlsProblem(err error) error {
+	var problems config.Problems
+	for _, e := range leaves(err) {
+		var key *tlsserve.KeyError
+		if !errors.As(e, &key) {
+			return err
+		}
+		problems = append(problems, s.cfg.Problem(key.Key, key.What, key.Do))
+	}
+	problems.Sort()
+	return problems
+}
+
+// leaves returns the errors that were joined into err, at any depth.
+func leaves(err error) (list []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		list = append(list, leaves(e)...)
+	}
+	return list
+}
+
+// Certificates returns the state of each certificate; nil when TLS is off.
+func (s *Server) Certificates() []tlsserve.CertStatus {
+	if s.tls == nil {
+		return nil
+	}
+	return s.tls.Status()
+}
+
+// PlainListen returns the address of the plain listener beside the encrypted
+// one; "" when there is none.
+func (s *Server) PlainListen() string {
+	if s.tls == nil || s.cfg.TLS.HTTPListen == "off" {
+		return ""
+	}
+	return s.cfg.TLS.HTTPListen
+}
+
+// accept serves ln, encrypted when TLS is on.
+func (s *Server) accept(srv *http.Server, ln net.Listener) error {
+	if s.tls == nil {
+		return srv.Serve(ln)
+	}
+	srv.TLSConfig = s.tls.Config()
+	return srv.ServeTLS(ln, "", "")
+}
+
+// plainServer is the server of the plain listener. Nothing long is said there.
+func (s *Server) plainServer() *http.Server {
+	return &http.Server{
+		Handler:        s.tls.Plain(),
+		ReadTimeout:    plainTimeout,
+		WriteTimeout:   plainTimeout,
+		IdleTimeout:    plainTimeout,
+		MaxHeaderBytes: 8 << 10,
+		ErrorLog:       serverLog(s.log),
+	}
+}
+
+// plainTimeout bounds a request to the plain listener.
+const plainTimeout = 10 * time.Second
+
+// certificateCheck says how the certificates are, "ok" when all is well, and
+// whether clients can connect.
+func (s *Server) certificateCheck() (text string, ready bool) {
+	now := time.Now()
+	text = "ok"
+	for _, c := range s.Certificates() {
+		switch {
+		case c.NotAfter.IsZero():
+			return "there is no certificate for " + c.Host + " yet; the log says why", false
+		case !c.Valid(now):
+			return "the certificate for " + c.Host + " is not valid now; the log says why it was not renewed", false
+		case c.Problem != "":
+			text = "valid until " + c.NotAfter.UTC().Format(time.RFC3339) + ", but it was not renewed or read again; the log says why"
+		}
+	}
+	return text, true
+}
+
+// publicURL is the configured public address, or one that fits the listener.
+func publicURL(cfg *config.Config) *url.URL {
+	if cfg.PublicURL != nil {
+		u := cfg.PublicURL.URL
+		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
+		return &u
+	}
+	u := &url.URL{Scheme: "http", Host: reachable(cfg.Listen)}
+	if cfg.TLS.Mode != "off" {
+		u.Scheme = "https"
+	}
+	if hosts := cfg.TLSHosts(); cfg.TLS.Mode == "auto" && len(hosts) > 0 {
+		u.Host = hosts[0]
+	}
+	return u
+}
+
+// reachable turns the address of a listener on every interface into one that a
+// client on this machine can use: no Host check lets 0.0.0.0 pass.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("localhost", port)
+	}
+	return listen
+}
