@@ -47,6 +47,7 @@ standard error.`,
 		Example: "  aegis catalog build --from https://git.example.org/swagger.v1.json -o catalog.json",
 		Args:    cobra.NoArgs,
 	}
+	_ = configFlag(cmd) // accepted everywhere; this command needs none
 	from := cmd.Flags().String("from", "", "`FILE` or URL of the API description")
 	out := cmd.Flags().StringP("output", "o", "", "`FILE` to write; it is replaced when it exists")
 	for _, name := range []string{"from", "output"} {

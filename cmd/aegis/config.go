@@ -13,7 +13,7 @@ func newConfig() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(&cobra.Command{
+	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration file",
 		Long: `Prints the JSON Schema of aegis.yaml, for editors that check and complete YAML.
@@ -26,6 +26,8 @@ Save it and point to it in the first line of the file:
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return failed(err)
 		},
-	})
+	}
+	_ = configFlag(schema) // accepted everywhere; this command needs none
+	cmd.AddCommand(schema)
 	return cmd
 }

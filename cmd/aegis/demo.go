@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,7 @@ work and stay consistent until the program ends. It prints what an MCP client
 needs.
 
 A configuration file may set anything but the upstream (gitea.url), which is
-always the built-in one.`,
+always the built-in one, and tls.mode, which is off.`,
 		Example: "  aegis demo\n  aegis demo --listen 127.0.0.1:9000 --token a-token-of-my-own\n  aegis demo -c aegis.yaml",
 		Args:    cobra.NoArgs,
 	}
@@ -37,6 +39,11 @@ always the built-in one.`,
 		if err != nil {
 			return err
 		}
+		forget, err := demoData(cfg)
+		if err != nil {
+			return failed(err)
+		}
+		defer forget()
 		log, err := newLog(cfg.Log, cmd.ErrOrStderr())
 		if err != nil {
 			return err
@@ -56,7 +63,8 @@ always the built-in one.`,
 		if err := printDemo(cmd.OutOrStdout(), srv, cfg.Listen, bearer); err != nil {
 			return failed(err)
 		}
-		return failed(serve(cmd.Context(), srv, ln, log))
+		announce(log, srv, ln)
+		return failed(srv.Serve(cmd.Context(), ln))
 	}
 	return cmd
 }
@@ -84,10 +92,27 @@ func demoConfig(demo *server.Demo, file, addr, token string) (*config.Config, er
 	if addr != "" {
 		cfg.Listen = addr
 	}
+	cfg.TLS.Mode = "off"
 	if problems := cfg.Validate(); len(problems) > 0 {
 		return nil, problems
 	}
 	return cfg, nil
+}
+
+// demoData gives the demo a folder of its own for what it keeps, unless the file
+// names one, and returns what removes it.
+func demoData(cfg *config.Config) (forget func(), err error) {
+	if cfg.IsSet("data_dir") {
+		return func() {}, nil
+	}
+	cfg.DataDir, err = os.MkdirTemp("", "aegis-demo-")
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "windows" && !cfg.IsSet("audit.path") {
+		cfg.Audit.Path = "off" // the log needs locks that only Unix systems give
+	}
+	return func() { _ = os.RemoveAll(cfg.DataDir) }, nil // what is left in the temporary folder harms nobody
 }
 
 func printDemo(w io.Writer, srv *server.Server, addr, token string) error {
@@ -107,8 +132,25 @@ Or call a tool by hand:
     -H 'Authorization: Bearer %[2]s' \
     -H 'Content-Type: application/json' \
     -H 'Accept: application/json, text/event-stream' \
-    -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"gitea_issue_list","arguments":{"owner":"acme","repo":"garden","limit":3}}}'
+    -d '%[6]s'
 
-`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath)
+`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv))
 	return err
+}
+
+// demoRequest is a JSON-RPC request that works with the tools of srv.
+func demoRequest(srv *server.Server) string {
+	const tool, args = "gitea_issue_list", `{"owner":"acme","repo":"garden","limit":3}`
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	}
+	if _, err := srv.Selection().Lookup(tool); err != nil {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	}
+	for _, t := range srv.Tools() {
+		if t.Name == tool {
+			return call(`{"name":"` + tool + `","arguments":` + args + `}`)
+		}
+	}
+	return call(`{"name":"gitea_call_tool","arguments":{"name":"` + tool + `","arguments":` + args + `}}`)
 }

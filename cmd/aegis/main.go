@@ -94,7 +94,7 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newVersion())
+	root.AddCommand(newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(), newVersion())
 	return root
 }
 
@@ -111,7 +111,7 @@ exits with 0 when it did its work, 1 when it failed, and 2 when the command
 line or the configuration is wrong.`
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Long:  "Prints the version of this program, of Go, and of the Gitea API it was built for.",
@@ -120,6 +120,8 @@ func newVersion() *cobra.Command {
 			return failed(printVersion(cmd.OutOrStdout()))
 		},
 	}
+	_ = configFlag(cmd) // accepted everywhere; this command needs none
+	return cmd
 }
 
 // buildVersion is the release version, or what version control says.

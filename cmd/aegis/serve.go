@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,27 +26,57 @@ func newServe() *cobra.Command {
 may then finish within server.shutdown_timeout. A second signal ends at once.
 
 Nothing listens before the whole configuration has been found right. A Gitea
-that is not there yet is waited for: /readyz says so, and calls fail until it is.`,
+that is not there yet is waited for: /readyz says so, and calls fail until it is.
+
+When the configuration changes, or on SIGHUP, it is loaded anew; calls in flight
+finish as they began. A broken file changes nothing: the log says what is wrong.`,
 		Example: "  aegis serve\n  aegis serve -c /etc/aegis/aegis.yaml",
 		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, srv, log, err := build(*file, cmd.ErrOrStderr())
+		name, err := findConfig(*file)
 		if err != nil {
 			return err
 		}
-		defer srv.Close()
-		for _, w := range cfg.Warnings() {
-			log.Warn().Msg(w.String())
-		}
-		ln, err := listen(cmd.Context(), cfg.Listen)
-		if err != nil {
-			return err
-		}
-		return failed(serve(cmd.Context(), srv, ln, log))
+		return serveFile(cmd.Context(), name, cmd.ErrOrStderr())
 	}
 	return cmd
+}
+
+// serveFile serves what a configuration file describes, and follows its changes.
+func serveFile(ctx context.Context, name string, stderr io.Writer) error {
+	hangup, stop := onHangup()
+	defer stop()
+	since := time.Now()
+	r := &reloader{file: name, stderr: stderr}
+	cfg, err := r.loadFirst()
+	if err != nil {
+		return err
+	}
+	log, err := newLog(cfg.Log, stderr)
+	if err != nil {
+		return err
+	}
+	srv, err := newServer(cfg, log)
+	if err != nil {
+		return err
+	}
+	r.live = server.NewLive(srv)
+	defer r.live.Close()
+	for _, w := range cfg.Warnings() {
+		log.Warn().Msg(w.String())
+	}
+	if err := srv.OpenAudit(); err != nil {
+		return failed(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var reloading sync.WaitGroup
+	defer reloading.Wait()
+	defer cancel()
+	return serve(ctx, r.live, cfg.Listen, log, func() {
+		reloading.Go(func() { r.run(ctx, hangup, since) })
+	})
 }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {
@@ -53,11 +87,29 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// serve runs srv on ln until ctx ends.
-func serve(ctx context.Context, srv *server.Server, ln net.Listener, log zerolog.Logger) error {
+// serve listens on addr, and on the plain listener beside it if there is one,
+// and runs live until ctx ends. It calls listening once both are open.
+func serve(ctx context.Context, live *server.Live, addr string, log zerolog.Logger, listening func()) error {
+	ln, err := listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	srv := live.Server()
+	var plain net.Listener
+	if a := srv.PlainListen(); a != "" {
+		if plain, err = (&net.ListenConfig{}).Listen(ctx, "tcp", a); err != nil {
+			_ = ln.Close() // the error that counts is the other one
+			return failed(fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", a, err))
+		}
+	}
+	announce(log, srv, ln)
+	listening()
+	return failed(live.Serve(ctx, ln, plain))
+}
+
+// announce logs what is served where.
+func announce(log zerolog.Logger, srv *server.Server, ln net.Listener) {
 	log.Info().Str("listen", ln.Addr().String()).Str("endpoint", srv.Endpoint()).Int("tools", len(srv.Tools())).Str("version", buildVersion()).Msg("serving")
-	go srv.Start(ctx)
-	return srv.Serve(ctx, ln)
 }
 
 func newCheck() *cobra.Command {
@@ -110,49 +162,94 @@ func newHealth() *cobra.Command {
 		Short: "Ask a running server whether it is well",
 		Long: `Asks the server that this configuration describes, on this machine, for /healthz
 (or /readyz with --ready) and exits with 0 when it is well and 1 when it is not.
-Made for container health checks.`,
+Made for container health checks. Over TLS, the server's certificate is verified
+unless its address is a loopback address.`,
 		Example: "  aegis health -c /etc/aegis/aegis.yaml\n  aegis health --url http://127.0.0.1:8080 --ready",
 		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	base := cmd.Flags().String("url", "", "address of the server; instead of reading a configuration")
 	ready := cmd.Flags().Bool("ready", false, "also require that Gitea answers (/readyz)")
+	cert := cmd.Flags().String("cert", "", "PEM `FILE` with the certificate to show, where tls.client_ca asks for one")
+	key := cmd.Flags().String("key", "", "PEM `FILE` with its private key")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		path := "/healthz"
+		if *ready {
+			path = "/readyz"
+		}
+		secure, err := clientPair(*cert, *key)
+		if err != nil {
+			return err
+		}
 		if *base == "" {
 			cfg, err := loadConfig(*file)
 			if err != nil {
 				return err
 			}
 			*base = "http://" + localAddr(cfg.Listen)
+			if cfg.TLS.Mode != "off" {
+				*base = "https://" + localAddr(cfg.Listen)
+				secure.ServerName = publicName(cfg)
+			}
 		}
-		path := "/healthz"
-		if *ready {
-			path = "/readyz"
-		}
-		return checkHealth(cmd, *base+path)
+		return checkHealth(cmd, *base+path, secure)
 	}
 	return cmd
 }
 
-func checkHealth(cmd *cobra.Command, url string) error {
+// clientPair returns the TLS configuration of a client with a certificate to
+// show; both files may be "".
+func clientPair(cert, key string) (*tls.Config, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cert == "" && key == "" {
+		return secure, nil
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, misused(fmt.Errorf("--cert and --key: %w", err))
+	}
+	secure.Certificates = []tls.Certificate{pair}
+	return secure, nil
+}
+
+// publicName is the name that the server's certificate is for.
+func publicName(cfg *config.Config) string {
+	if hosts := cfg.TLSHosts(); len(hosts) > 0 {
+		return hosts[0]
+	}
+	return ""
+}
+
+func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return misused(err)
 	}
+	// On a loopback address nobody is in between, and nothing secret is sent: the
+	// certificate is another's matter, and /readyz tells of it.
+	secure.InsecureSkipVerify = loopback(req.URL)
 	// A proxy of the environment has no part in asking this machine.
-	client := &http.Client{Transport: &http.Transport{Proxy: nil}}
+	client := &http.Client{
+		Transport:     &http.Transport{Proxy: nil, TLSClientConfig: secure, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return failed(fmt.Errorf("the server does not answer: %w", err))
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return failed(fmt.Errorf("%s answers %s", url, res.Status))
+		return failed(fmt.Errorf("%s answers %s", address, res.Status))
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), "ok")
 	return failed(err)
+}
+
+func loopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return ip != nil && ip.IsLoopback()
 }
 
 // localAddr turns a listen address into one to connect to.

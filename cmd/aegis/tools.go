@@ -22,13 +22,14 @@ func newTools() *cobra.Command {
 asked. Without any configuration file the defaults apply: every tool.
 
 --json prints one JSON array with everything known of each tool. --cost prints
-how much of a model's context the list takes.`,
+how much of a model's context the list takes, by domain, in both modes and for
+each preset.`,
 		Example: "  aegis tools\n  aegis tools -c aegis.yaml --json\n  aegis tools --cost",
 		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
-	cost := cmd.Flags().Bool("cost", false, "print bytes and estimated tokens per domain and in all")
+	cost := cmd.Flags().Bool("cost", false, "print bytes and estimated tokens per domain, per preset and in all")
 	cmd.MarkFlagsMutuallyExclusive("json", "cost")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		srv, err := toolServer(*file, cmd.ErrOrStderr())
@@ -133,26 +134,42 @@ func printToolsJSON(w io.Writer, srv *server.Server) error {
 // What many clients bear; see the warning at the start of serve.
 const manyTools = 128
 
+// printCost prints what the list of this configuration costs in both modes, and
+// what the presets would.
 func printCost(w io.Writer, srv *server.Server) error {
-	costs := srv.Selection().Cost()
+	full, search := srv.Selection().InMode("full").Cost(), srv.Selection().InMode("search").Cost().Total
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "domain\ttools\tbytes\ttokens\ttokens/tool\t")
-	for _, d := range slices.Sorted(maps.Keys(costs.Domains)) {
-		c := costs.Domains[d]
+	for _, d := range slices.Sorted(maps.Keys(full.Domains)) {
+		c := full.Domains[d]
 		printCostLine(tw, d, c.Tools, c.Bytes, c.Tokens)
 	}
-	printCostLine(tw, "total", costs.Total.Tools, costs.Total.Bytes, costs.Total.Tokens)
+	printCostLine(tw, "total, mode full", full.Total.Tools, full.Total.Bytes, full.Total.Tokens)
+	printCostLine(tw, "total, mode search", search.Tools, search.Bytes, search.Tokens)
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	longest := ""
+	fmt.Fprintln(w)
+	fmt.Fprintln(tw, "preset, mode full\ttools\tbytes\ttokens\ttokens/tool\t")
+	for _, p := range srv.PresetCosts() {
+		printCostLine(tw, p.Name, p.Tools, p.Bytes, p.Tokens)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	return printCostNotes(w, srv)
+}
+
+func printCostNotes(w io.Writer, srv *server.Server) error {
+	longest, total := "", srv.Selection().Cost().Total
 	for _, t := range srv.Tools() {
 		if len(t.Name) > len(longest) {
 			longest = t.Name
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nTokens are estimated for current models. The longest name is %s (%d characters);\nclients that prefix names with the server's cut at 60 to 64.\n", longest, len(longest))
-	if costs.Total.Tools > manyTools {
+	_, err := fmt.Fprintf(w, "\nThis configuration lists %d tools, about %d tokens for current models. The longest name is\n%s (%d characters); clients that prefix names with the server's cut at 60 to 64.\n",
+		total.Tools, total.Tokens, longest, len(longest))
+	if total.Tools > manyTools {
 		fmt.Fprintf(w, "warning: some clients stop at %d tools; use tools.mode: search, or toolsets.\n", manyTools)
 	}
 	return err

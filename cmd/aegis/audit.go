@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aegis/proxy/server"
+)
+
+func newAudit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Verify and read the audit log",
+		Long: `Works on the audit log, compressed files too. Without FILE it takes the log of
+the configuration with all of its rotated files; a folder stands for the log in it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAuditVerify(), newAuditShow())
+	return cmd
+}
+
+// auditLog returns the log that the command line means.
+func auditLog(files []string, named string) (server.AuditLog, error) {
+	if len(files) > 0 {
+		return server.AuditLog{Files: files}, nil
+	}
+	cfg, err := loadConfig(named)
+	if err == nil && cfg.AuditOff() {
+		err = misused(errors.New("the configuration switches the audit log off (audit.path); name the files"))
+	}
+	return server.AuditLog{Config: cfg}, err
+}
+
+func newAuditVerify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify [FILE...]",
+		Short: "Check that nothing in the log was changed or removed",
+		Long: `Reads the whole log once and checks each record's hash, the chain through all
+files, and the signatures of the checkpoints. It names the first record that is
+wrong and exits with 1.
+
+The key that signatures are checked with is the .pub file beside the log unless
+--key names another; only a key that was kept elsewhere protects against somebody
+who can write the log's folder. The same holds for the newest checkpoint, the
+.checkpoint file beside the log: without it, or one given with --checkpoint, a cut
+tail does not show.`,
+		Example: "  aegis audit verify\n  aegis audit verify --key audit.pub data/audit\n  aegis audit verify --part audit-000000100001.jsonl.gz",
+	}
+	file := configFlag(cmd)
+	var v server.AuditVerification
+	cmd.Flags().StringArrayVar(&v.KeyFiles, "key", nil, "`FILE` with the public key of the checkpoints; may be repeated")
+	cmd.Flags().StringArrayVar(&v.NoteFiles, "checkpoint", nil, "`FILE` with a checkpoint that was kept elsewhere; may be repeated")
+	cmd.Flags().BoolVar(&v.Part, "part", false, "accept files that are not the beginning of the log")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		log, err := auditLog(args, *file)
+		if err != nil {
+			return err
+		}
+		return failed(verifyAudit(cmd.OutOrStdout(), log, v))
+	}
+	return cmd
+}
+
+func verifyAudit(w io.Writer, log server.AuditLog, v server.AuditVerification) error {
+	r, keys, err := server.VerifyAudit(log, v)
+	if err != nil {
+		return err
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, "note:", n)
+	}
+	if r.More > 0 {
+		fmt.Fprintf(w, "note: and %d more\n", r.More)
+	}
+	if r.Problem != nil {
+		return errors.New(r.Problem.String())
+	}
+	_, err = fmt.Fprintf(w, "ok: %d records (%d to %d), %s to %s\n", r.Records, r.First, r.Last, r.Begin.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	if keys != "" && err == nil {
+		_, err = fmt.Fprintf(w, "%d checkpoints signed with the key in %s vouch for the records up to %d\n", r.Checkpoints, keys, r.Covered)
+	}
+	return err
+}
+
+func newAuditShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show [FILE...]",
+		Short: "Show records of the log",
+		Long: `Shows the records that all given filters select, as a table, or with --json as
+the lines of the log. It does not verify them.
+
+Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).`,
+		Example: "  aegis audit show --since 24h --outcome forbidden\n  aegis audit show --identity alice --tool 'gitea_repo_*' --json\n  aegis audit show --follow --event tool_invocation",
+	}
+	file := configFlag(cmd)
+	var view server.AuditView
+	since := cmd.Flags().String("since", "", "not before this `TIME`")
+	until := cmd.Flags().String("until", "", "before this `TIME`")
+	cmd.Flags().StringVar(&view.Identity, "identity", "", "login, or name of a static token")
+	cmd.Flags().StringVar(&view.Tool, "tool", "", "name of a tool; * and ? match")
+	cmd.Flags().StringVar(&view.Outcome, "outcome", "", "ok, or the kind of an error")
+	cmd.Flags().StringVar(&view.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
+	cmd.Flags().BoolVar(&view.JSON, "json", false, "print the lines as they are in the log")
+	cmd.Flags().BoolVarP(&view.Follow, "follow", "f", false, "print what is written from now on, until interrupted")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		now := time.Now()
+		var err error
+		if view.Since, err = parseTime(*since, now); err != nil {
+			return misused(fmt.Errorf("--since: %w", err))
+		}
+		if view.Until, err = parseTime(*until, now); err != nil {
+			return misused(fmt.Errorf("--until: %w", err))
+		}
+		if _, err := path.Match(view.Tool, ""); err != nil {
+			return misused(errors.New("--tool: is no glob; * stands for any characters, ? for one"))
+		}
+		log, err := auditLog(args, *file)
+		if err != nil {
+			return err
+		}
+		skipped, err := server.ShowAudit(cmd.Context(), log, view, cmd.OutOrStdout())
+		if skipped > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
+		}
+		return failed(err)
+	}
+	return cmd
+}
+
+// parseTime reads a time, or a duration back from now; "" is no time.
+func parseTime(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return t, errors.New("is neither a time like 2030-01-31T12:00:00Z nor a duration like 24h")
+	}
+	return t, nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"aegis/config"
+	"aegis/internal/watch"
+	"aegis/proxy/server"
+)
+
+// reloader loads the configuration anew when a signal or a change of its files
+// asks for it.
+type reloader struct {
+	file   string
+	live   *server.Live
+	stderr io.Writer
+
+	mu    sync.Mutex
+	files []string // what the last loading read, the configuration first
+}
+
+// run reloads until ctx ends. The hangup signal also makes certificates be read
+// again; since is when the configuration was first loaded.
+func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.Time) {
+	changed := make(chan struct{}, 1)
+	w := &watch.Watcher{
+		Files: r.watched,
+		Changed: func() {
+			select {
+			case changed <- struct{}{}:
+			default: // one is waiting already, and will see this change too
+			}
+		},
+		Since: since,
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { w.Run(ctx) })
+	defer watching.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			r.live.ReloadCertificates()
+		case <-changed:
+		}
+		r.reload()
+	}
+}
+
+func (r *reloader) watched() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.files)
+}
+
+func (r *reloader) reload() {
+	cfg, err := r.load()
+	if err != nil {
+		r.live.Failed(err)
+		return
+	}
+	log, err := newLog(cfg.Log, r.stderr)
+	if err != nil {
+		r.live.Failed(err)
+		return
+	}
+	_ = r.live.Reload(cfg, log) // it logs its error, and goes on with the old
+}
+
+// load loads the configuration and remembers which files it read, found or not,
+// so that mending one of them is noticed too.
+func (r *reloader) load() (*config.Config, error) {
+	dir, err := filepath.Abs(filepath.Dir(r.file))
+	if err != nil {
+		return nil, err
+	}
+	files := []string{r.file}
+	env := config.OSEnv(dir)
+	read := env.ReadFile
+	env.ReadFile = func(path string, limit int64) ([]byte, fs.FileMode, error) {
+		files = append(files, path)
+		return read(path, limit)
+	}
+	cfg, err := config.LoadEnv(r.file, env)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.files = slices.DeleteFunc(append(files, cfg.Gitea.CAFile, cfg.Gitea.Catalog), func(f string) bool { return f == "" })
+		return cfg, nil
+	}
+	for _, f := range files {
+		if !slices.Contains(r.files, f) {
+			r.files = append(r.files, f)
+		}
+	}
+	return nil, err
+}
+
+// loadFirst is load for the start, with the errors of commands.
+func (r *reloader) loadFirst() (*config.Config, error) {
+	cfg, err := r.load()
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return nil, misused(err)
+	}
+	return cfg, err
+}
+
+// onHangup returns the hangup signals until stop is called. From then on the
+// signal ends the process again.
+func onHangup() (signals <-chan os.Signal, stop func()) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGHUP)
+	return ch, func() { signal.Stop(ch) }
+}
