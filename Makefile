@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VERSION ?=
 
-.PHONY: build test race bench lint vuln generate drift conformance fuzz
+.PHONY: build test race bench lint vuln generate drift conformance fuzz torture
 
 build:
 	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/aegis ./cmd/aegis
@@ -20,6 +20,11 @@ race:
 # Benchmarks side by side: Gitea alone, a plain reverse proxy, and Aegis.
 bench:
 	$(GO) run ./bench
+	$(GO) test -run '^$$' -bench Calls ./proxy/audit
+
+# Kills the real program 200 times under load and verifies its audit log.
+torture:
+	AEGIS_TEST_KILLS=200 $(GO) test -count=1 -run KilledUnderLoad -v -timeout 20m ./cmd/aegis
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
