@@ -44,7 +44,7 @@ always the built-in one, and tls.mode, which is off.`,
 			return failed(err)
 		}
 		defer forget()
-		log, err := newLog(cfg.Log, cmd.ErrOrStderr())
+		log, err := newLog(cfg, cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}

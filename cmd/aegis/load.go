@@ -51,9 +51,15 @@ func loadConfig(named string) (*config.Config, error) {
 }
 
 // newLog returns the log that cfg asks for. Coloured text goes to terminals.
-func newLog(cfg config.Log, w io.Writer) (zerolog.Logger, error) {
-	console := cfg.Format == "console" || cfg.Format == "auto" && isTerminal(w)
-	log, err := server.NewLog(cfg, w, console)
+func newLog(cfg *config.Config, w io.Writer) (zerolog.Logger, error) {
+	style := server.LogJSON
+	switch {
+	case isTerminal(w) && cfg.Log.Format != "json":
+		style = server.LogColoured
+	case cfg.Log.Format == "console":
+		style = server.LogPlain
+	}
+	log, err := server.NewLog(cfg, w, style)
 	if err != nil {
 		return log, misused(fmt.Errorf("log.level: %w", err))
 	}
@@ -75,7 +81,9 @@ func build(named string, stderr io.Writer) (*config.Config, *server.Server, zero
 	if err != nil {
 		return nil, nil, zerolog.Nop(), err
 	}
-	log, err := newLog(cfg.Log, stderr)
+	forPeople := *cfg // the configuration may want JSON, but who calls this reads
+	forPeople.Log.Format = "console"
+	log, err := newLog(&forPeople, stderr)
 	if err != nil {
 		return nil, nil, log, err
 	}

@@ -70,7 +70,7 @@ func (r *reloader) reload() {
 		r.live.Failed(err)
 		return
 	}
-	log, err := newLog(cfg.Log, r.stderr)
+	log, err := newLog(cfg, r.stderr)
 	if err != nil {
 		r.live.Failed(err)
 		return

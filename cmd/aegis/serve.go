@@ -54,7 +54,7 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log, err := newLog(cfg.Log, stderr)
+	log, err := newLog(cfg, stderr)
 	if err != nil {
 		return err
 	}

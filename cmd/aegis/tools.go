@@ -66,8 +66,8 @@ func toolServer(named string, stderr io.Writer) (*server.Server, error) {
 			return nil, err
 		}
 	}
-	cfg.Log.Level = "warn"
-	log, err := newLog(cfg.Log, stderr)
+	cfg.Log.Level, cfg.Log.Format = "warn", "console"
+	log, err := newLog(cfg, stderr)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -122,6 +124,9 @@ func (l *Log) Open() error {
 	w, err := openWriter(&l.o, l.offer)
 	if err != nil {
 		l.stopSinks()
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
+			return fmt.Errorf("audit log: %w; make that place writable for Aegis, or choose another with data_dir or audit.path", err)
+		}
 		return fmt.Errorf("audit log: %w", err)
 	}
 	l.writer, l.state = w, stateOpen

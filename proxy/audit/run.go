@@ -75,6 +75,13 @@ func (l *Log) take() []*entry {
 // outage ends with the first write that succeeds.
 func (l *Log) writeBatch(batch []*entry) bool {
 	o := l.outage.Load()
+	if o != nil {
+		// A disk that takes writes and does not keep them has not recovered.
+		if err := l.writer.sync(); err != nil {
+			l.fail(batch, err)
+			return false
+		}
+	}
 	all, refused := batch, l.refused.Load()
 	if o != nil {
 		all = append(all[:len(all):len(all)], l.about(o, refused)...)

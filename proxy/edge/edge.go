@@ -25,6 +25,9 @@ type Edge struct {
 	Foreign http.Handler
 	// Own reports whether a request is the server's own; needed with Foreign.
 	Own func(*http.Request) bool
+	// Limit holds refused requests to a limit, so that a stranger cannot fill the
+	// log with them; nil: there is none. Requests that pass are not its matter.
+	Limit func(http.Handler) http.Handler
 	// Log receives refusals.
 	Log zerolog.Logger
 }
@@ -37,11 +40,11 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", x.RequestID)
 		r = r.WithContext(proxy.WithExchange(r.Context(), x))
 		if why := e.Heads.check(r); why != "" {
-			e.refuse(w, x, refusal{http.StatusRequestHeaderFieldsTooLarge, "head_too_large", why})
+			e.refuse(w, r, refusal{http.StatusRequestHeaderFieldsTooLarge, "head_too_large", why})
 			return
 		}
 		if !e.Hosts.AllowsHost(r.Host) {
-			e.refuse(w, x, forbidden("this server does not answer to that Host; if it should, set public_url or add the name to server.allowed_hosts"))
+			e.refuse(w, r, forbidden("this server does not answer to that Host; if it should, set public_url or add the name to server.allowed_hosts"))
 			return
 		}
 		if e.Foreign != nil && !e.Own(r) {
@@ -55,7 +58,7 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 // own answers a request for the server itself.
 func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if why := e.check(r); why != "" {
-		e.refuse(w, proxy.ExchangeFrom(r.Context()), forbidden(why))
+		e.refuse(w, r, forbidden(why))
 		return
 	}
 	secure(w.Header())
@@ -114,15 +117,25 @@ type refusal struct {
 func forbidden(why string) refusal { return refusal{http.StatusForbidden, "forbidden", why} }
 
 // refuse answers a request without reading its body.
-func (e *Edge) refuse(w http.ResponseWriter, x *proxy.Exchange, f refusal) {
+func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
+	secure(w.Header())
+	w.Header().Set("Connection", "close") // the body stays unread
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.explain(w, proxy.ExchangeFrom(r.Context()), f)
+	})
+	if e.Limit != nil {
+		h = e.Limit(h)
+	}
+	h.ServeHTTP(w, r)
+}
+
+func (e *Edge) explain(w http.ResponseWriter, x *proxy.Exchange, f refusal) {
 	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).Msg("request refused at the edge")
 	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": f.kind, "message": f.why, "request_id": x.RequestID}})
 	if err != nil { // strings always marshal
 		body = []byte(`{"error":{"kind":"internal"}}`)
 	}
-	secure(w.Header())
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Connection", "close") // the body stays unread
 	w.WriteHeader(f.status)
 	_, _ = w.Write(body) // the client has gone when this fails
 }

@@ -75,6 +75,7 @@ func (s *Server) wrap(probes, own *http.ServeMux) http.Handler {
 		Hosts:   edge.NewHosts(s.base, cfg.AllowedHosts, cfg.AllowedOrigins),
 		Clients: s.clients(),
 		Heads:   edge.HeadLimits{Bytes: int(cfg.MaxHeaderBytes), Lines: cfg.MaxHeaders},
+		Limit:   s.limits.Address,
 		Log:     s.log,
 	}
 	if s.pass != nil {

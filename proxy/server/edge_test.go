@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,6 +264,19 @@ func TestAddressLimitInPlace(t *testing.T) {
 			t.Errorf("probe: %s", res.Status)
 		}
 	}
+	// Requests that the edge refuses count as well, and no line of log follows then.
+	for i := range 4 {
+		want := http.StatusForbidden
+		if i >= 2 {
+			want = http.StatusTooManyRequests
+		}
+		if res, _ := r.send("GET / HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-For: 198.51.100.77\r\n\r\n"); res.StatusCode != want {
+			t.Errorf("foreign host %d: %s", i, res.Status)
+		}
+	}
+	if n := strings.Count(r.log.String(), "request refused at the edge"); n != 2 {
+		t.Errorf("%d lines of log for 2 refusals", n)
+	}
 	res := get("/", "198.51.100.1")
 	if res.Header.Get("Retry-After") == "" || !strings.HasPrefix(res.Header.Get("RateLimit"), `"address";r=0;t=`) || res.Header.Get("RateLimit-Policy") != `"address";q=2;w=3600` {
 		t.Errorf("%v", res.Header)
@@ -331,72 +343,6 @@ func TestReadinessFollowsGitea(t *testing.T) {
 	until(http.StatusServiceUnavailable)
 	down.Store(false)
 	until(http.StatusOK)
-}
-
-var metricLine = regexp.MustCompile(`(?m)^([a-z_]+)(\{[^}]*\})? ([0-9.e+-]+)$`)
-
-// TestMetrics: what happens is counted, by names that nobody outside chooses.
-func TestMetrics(t *testing.T) {
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := probe.Addr().String()
-	_ = probe.Close() // the server listens there next
-	r := newRig(t, "metrics: {listen: "+at+"}\nlimits: {destructive: {rate: 1/h}}\n")
-	alice := r.connect(aliceToken, "2025-11-25")
-	r.call(alice, "gitea_user_get_me", nil)
-	r.call(alice, "gitea_repository_get", map[string]any{"owner": "nobody-here", "repo": "nothing-here"})
-	for range 2 {
-		r.call(alice, "gitea_repository_delete", map[string]any{"owner": "nobody-here", "repo": "nothing-here"})
-	}
-	get := func(host string) (int, string) {
-		req, _ := http.NewRequest(http.MethodGet, "http://"+at+"/metrics", nil)
-		req.Host = host
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		body, _ := io.ReadAll(res.Body)
-		return res.StatusCode, string(body)
-	}
-	status, text := get(at)
-	values := map[string]string{}
-	for _, m := range metricLine.FindAllStringSubmatch(text, -1) {
-		values[m[1]+m[2]] = m[3]
-	}
-	for name, want := range map[string]string{
-		`aegis_calls_total{class="read",kind="ok",team="default"}`:                  "1",
-		`aegis_calls_total{class="read",kind="not_found",team="default"}`:           "1",
-		`aegis_calls_total{class="destructive",kind="not_found",team="default"}`:    "1",
-		`aegis_calls_total{class="destructive",kind="rate_limited",team="default"}`: "1",
-		`aegis_limit_refusals_total{bucket="destructive"}`:                          "1",
-		`aegis_call_duration_seconds_count{class="destructive"}`:                    "2",
-		`aegis_upstream_duration_seconds_count{class="destructive"}`:                "1",
-		`aegis_overhead_duration_seconds_count{class="read"}`:                       "2",
-		`aegis_upstream_requests_total`:                                             "3",
-		`aegis_calls_in_flight`:                                                     "0",
-		`aegis_config_last_reload_successful`:                                       "1",
-	} {
-		if values[name] != want {
-			t.Errorf("%s is %q, want %s", name, values[name], want)
-		}
-	}
-	if status != 200 || values["aegis_connections_open"] == "" || values[`aegis_bytes_total{direction="from_gitea"}`] == "0" || !strings.Contains(text, `aegis_build_info{`) || !strings.Contains(text, "go_goroutines") {
-		t.Errorf("%d %s", status, text)
-	}
-	for _, s := range []string{"nobody-here", "gitea_repository", "alice", "probe", "127.0.0.1"} {
-		if strings.Contains(text, s) {
-			t.Errorf("metrics hold %q", s)
-		}
-	}
-	if status, _ := get("evil.example"); status != http.StatusForbidden {
-		t.Errorf("a rebound name reads metrics: %d", status)
-	}
-	if res, err := http.Get(r.base + "/metrics"); err != nil || res.StatusCode != http.StatusNotFound {
-		t.Errorf("metrics on the main listener: %v, %v", res, err)
-	}
 }
 
 // TestLimitsOutliveAReload: a changed file is no way to full buckets, nor a way to

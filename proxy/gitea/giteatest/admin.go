@@ -61,8 +61,8 @@ func listAllUsers(c *call) error {
 // createUser creates a user.
 func createUser(c *call) error {
 	var in struct {
-		Username   string `json:"username" binding:"Required;Username"`
-		Email      string `json:"email" binding:"Required"`
+		Username   string `json:"username" binding:"Required;Username;MaxSize(40)"`
+		Email      string `json:"email" binding:"Required;Email;MaxSize(254)"`
 		FullName   string `json:"full_name"`
 		Password   string `json:"password"`
 		Visibility string `json:"visibility" binding:"In(public,limited,private)"`

@@ -127,12 +127,30 @@ func parseHunk(rows []string) (patchHunk, int, error) {
 			h.old = append(h.old, text)
 		case '+':
 			h.new = append(h.new, text)
+		case '\\':
+			h.unend(rows[n-1])
 		}
 	}
-	for n < len(rows) && strings.HasPrefix(rows[n], "\\") { // "no newline at end of file"
+	for n < len(rows) && strings.HasPrefix(rows[n], "\\") {
+		h.unend(rows[n-1])
 		n++
 	}
 	return h, n, nil
+}
+
+// unend takes the newline from the row before, which is the last of its file.
+func (h *patchHunk) unend(row string) {
+	mark := func(side []string) {
+		if len(side) > 0 {
+			side[len(side)-1] += noNewline
+		}
+	}
+	if row[0] != '+' {
+		mark(h.old)
+	}
+	if row[0] != '-' {
+		mark(h.new)
+	}
 }
 
 // parseSpan reads "-1,3" or "+1" of a hunk's header.
@@ -145,6 +163,10 @@ func parseSpan(s, sign string) (line, count int, ok bool) {
 	count, err = strconv.Atoi(rest)
 	return line, count, err == nil
 }
+
+// fits says whether a line of a file is the one of a hunk; a hunk may pass over
+// a missing last newline.
+func fits(have, want string) bool { return have == want || have == want+noNewline }
 
 // patchFile applies the hunks to a file of the snapshot; they have to fit
 // exactly.
@@ -159,15 +181,19 @@ func (c *call) patchFile(files map[string]string, p filePatch) error {
 	shift := 0
 	for _, h := range p.hunks {
 		at := h.at + shift
-		if at+len(h.old) > len(have) || !slices.Equal(have[at:at+len(h.old)], h.old) {
+		if at+len(h.old) > len(have) || !slices.EqualFunc(have[at:at+len(h.old)], h.old, fits) {
 			return errPatch("patch does not apply")
 		}
 		have = slices.Concat(have[:at], h.new, have[at+len(h.old):])
 		shift += len(h.new) - len(h.old)
 	}
+	text, ok := unlines(have)
+	if !ok {
+		return errPatch("patch does not apply")
+	}
 	delete(files, p.from)
 	if p.to != "" {
-		files[p.to] = c.repo.git.addBlob([]byte(strings.Join(have, "\n") + "\n"))
+		files[p.to] = c.repo.git.addBlob([]byte(text))
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func handleArchives(t table) {
 				return c.archiveOf(ref, ext)
 			}
 		}
-		return fail(http.StatusBadRequest, "unknown archive format: %s", c.params["archive"])
+		return fail(http.StatusBadRequest, "unknown format: %s", c.params["archive"])
 	})
 	t.on("GET "+p+"/zipball/{ref}", func(c *call) error { return c.archiveOf(c.params["ref"], ".zip") })
 	t.on("GET "+p+"/tarball/{ref}", func(c *call) error { return c.archiveOf(c.params["ref"], ".tar.gz") })

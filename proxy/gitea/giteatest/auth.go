@@ -38,6 +38,7 @@ const (
 	needWrite                      // write access to the repository
 	needAdmin                      // administration of the repository
 	needOwner                      // ownership of the repository
+	needBranch                     // write access to a branch
 	needActive                     // a repository that is not archived
 	needMember                     // membership of the organisation
 	needOrgOwner                   // ownership of the organisation
@@ -206,6 +207,8 @@ func (c *call) checkRepo(n need) error {
 		return fail(http.StatusForbidden, "user should be an owner or a collaborator with admin write of a repository")
 	case n&needWrite != 0 && c.perm < accessWrite:
 		return fail(http.StatusForbidden, "user should have a permission to write to a repo")
+	case n&needBranch != 0 && c.perm < accessWrite:
+		return fail(http.StatusForbidden, "user should have a permission to write to the target branch")
 	case n&needActive != 0 && c.repo.Archived:
 		return fail(http.StatusLocked, "repo is archived")
 	}
@@ -246,7 +249,7 @@ func (c *call) loadOwner(n need) error {
 	if name, ok := c.params["org"]; ok && !strings.HasPrefix(c.path, "/teams/") {
 		org := c.w.userByLogin(name)
 		if org == nil || !org.Org {
-			return fail(http.StatusNotFound, "GetOrgByName: org does not exist [id: 0, name: %s]", name)
+			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", name)
 		}
 		c.owner = org
 		return c.checkOrg(n, org)

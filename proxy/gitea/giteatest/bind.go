@@ -12,10 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // bind decodes the body into v and validates it by the binding tags: Required,
-// AlphaDashDot, Username, In(a,b). Only the first problem is reported, as on the real
+// AlphaDashDot, Username, Email, GitRefName, MaxSize(n), In(a,b). Only the first problem is reported, as on the real
 // server.
 func (c *call) bind(v any) error {
 	if err := c.decode(v); err != nil {
@@ -103,12 +104,21 @@ func setField(f reflect.Value, values []string) error {
 	return nil
 }
 
-var alphaDashDot = regexp.MustCompile(`[^\d\w\-_.]`)
+var (
+	alphaDashDot = regexp.MustCompile(`[^\d\w\-_.]`)
+	emailPattern = regexp.MustCompile(`^[^@\s]+@[^@\s]+$`)
+)
 
-// validate checks the binding tags of a struct.
+// validate checks the binding tags of a struct, of what it embeds and of the
+// elements of its lists.
 func validate(v reflect.Value) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
+		if field.Anonymous && field.Type.Kind() == reflect.Struct {
+			if err := validate(v.Field(i)); err != nil {
+				return err
+			}
+		}
 		for rule := range strings.SplitSeq(field.Tag.Get("binding"), ";") {
 			if rule == "" || obeys(v.Field(i), rule) {
 				continue
@@ -119,6 +129,13 @@ func validate(v reflect.Value) error {
 			}
 			return fail(http.StatusUnprocessableEntity, "[%s]: %s", field.Name, name)
 		}
+		if field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Struct {
+			for k := range v.Field(i).Len() {
+				if err := validate(v.Field(i).Index(k)); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -126,17 +143,30 @@ func validate(v reflect.Value) error {
 // obeys applies one rule. Rules other than Required pass on an empty value.
 func obeys(f reflect.Value, rule string) bool {
 	if rule == "Required" {
-		return !f.IsZero() && (f.Kind() != reflect.Slice || f.Len() > 0)
+		return !f.IsZero() // an empty list is a value
 	}
-	s := f.String()
-	if s == "" {
+	if f.Kind() == reflect.Pointer {
+		f = f.Elem()
+	}
+	if !f.IsValid() || f.String() == "" {
 		return true
 	}
-	if rule == "AlphaDashDot" || rule == "Username" {
+	s := f.String()
+	name, args, _ := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
+	switch name {
+	case "AlphaDashDot":
 		return !alphaDashDot.MatchString(s)
+	case "Username":
+		return !alphaDashDot.MatchString(s) && !strings.ContainsAny(s[:1]+s[len(s)-1:], "-_.")
+	case "Email":
+		return emailPattern.MatchString(s)
+	case "GitRefName":
+		return goodRef(s)
+	case "MaxSize":
+		n, err := strconv.Atoi(args)
+		return err == nil && utf8.RuneCountInString(s) <= n
 	}
-	list := strings.TrimSuffix(strings.TrimPrefix(rule, "In("), ")")
-	return slices.Contains(strings.Split(list, ","), s)
+	return slices.Contains(strings.Split(args, ","), s)
 }
 
 // upload reads the file of a multipart form, or the whole body when it is

@@ -64,9 +64,9 @@ func goodRef(name string) bool {
 // createBranch makes a branch from another, or from any reference.
 func createBranch(c *call) error {
 	var in struct {
-		BranchName string `json:"new_branch_name" binding:"Required"`
-		OldName    string `json:"old_branch_name"`
-		OldRef     string `json:"old_ref_name"`
+		BranchName    string `json:"new_branch_name" binding:"Required;GitRefName;MaxSize(100)"`
+		OldBranchName string `json:"old_branch_name" binding:"GitRefName;MaxSize(100)"`
+		OldRefName    string `json:"old_ref_name" binding:"GitRefName;MaxSize(100)"`
 	}
 	if err := c.bind(&in); err != nil {
 		return err
@@ -76,18 +76,16 @@ func createBranch(c *call) error {
 	}
 	from := c.repo.git.branch(c.repo.DefaultBranch)
 	switch {
-	case in.OldRef != "":
-		from = c.repo.git.resolve(in.OldRef)
-	case in.OldName != "":
-		from = c.repo.git.branch(in.OldName)
+	case in.OldRefName != "":
+		from = c.repo.git.resolve(in.OldRefName)
+	case in.OldBranchName != "":
+		from = c.repo.git.branch(in.OldBranchName)
 	}
 	switch {
-	case from == nil && in.OldRef != "":
-		return fail(http.StatusInternalServerError, "object does not exist [id: %s, rel_path: ]", in.OldRef)
+	case from == nil && in.OldRefName != "":
+		return fail(http.StatusInternalServerError, "object does not exist [id: %s, rel_path: ]", in.OldRefName)
 	case from == nil:
 		return fail(http.StatusNotFound, "The old branch does not exist")
-	case !goodRef(in.BranchName):
-		return fail(http.StatusUnprocessableEntity, "[BranchName]: GitRefName")
 	case c.repo.git.branch(in.BranchName) != nil:
 		return fail(http.StatusConflict, "The branch already exists.")
 	case c.repo.git.tag(in.BranchName) != nil:
@@ -113,25 +111,27 @@ func (c *call) clashes(name string) bool {
 // updateBranch moves a branch to another commit.
 func updateBranch(c *call) error {
 	var in struct {
-		New   string `json:"new_commit_id" binding:"Required"`
-		Old   string `json:"old_commit_id"`
-		Force bool   `json:"force"`
+		NewCommitID string `json:"new_commit_id" binding:"Required"`
+		OldCommitID string `json:"old_commit_id"`
+		Force       bool   `json:"force"`
 	}
 	if err := c.bind(&in); err != nil {
 		return err
 	}
 	name := c.params["branch"]
-	head, to := c.repo.git.branch(name), c.repo.git.resolve(in.New)
+	head, to := c.repo.git.branch(name), c.repo.git.resolve(in.NewCommitID)
 	switch {
-	case head == nil || to == nil:
+	case head == nil:
+		return fail(http.StatusNotFound, "branch does not exist [repo_id: %d name: %s]", c.repo.ID, name)
+	case to == nil:
 		return errNotFound
-	case in.Old != "" && in.Old != head.id:
-		return fail(http.StatusConflict, "branch is at another commit: %s", head.id)
+	case in.OldCommitID != "" && in.OldCommitID != head.id:
+		return fail(http.StatusUnprocessableEntity, "branch commit does not match [expected: %s, given: %s]", in.OldCommitID, head.id)
 	case !in.Force && c.repo.git.ancestors(to)[head.id] == nil:
-		return fail(http.StatusUnprocessableEntity, "update is not a fast-forward")
+		return fail(http.StatusUnprocessableEntity, "Force push %s need a confirm force parameter", name)
 	}
 	if rule := c.repo.ruleFor(name); rule != nil && !rule.mayPush(c.doer) {
-		return fail(http.StatusForbidden, "branch is protected")
+		return fail(http.StatusForbidden, "Not allowed to push to protected branch %s", name)
 	}
 	c.moveBranch(name, to)
 	return c.done()
@@ -140,7 +140,7 @@ func updateBranch(c *call) error {
 // renameBranch renames a branch; protections and pull requests follow.
 func renameBranch(c *call) error {
 	var in struct {
-		Name string `json:"name" binding:"Required"`
+		Name string `json:"name" binding:"Required;GitRefName;MaxSize(100)"`
 	}
 	if err := c.bind(&in); err != nil {
 		return err
@@ -150,8 +150,6 @@ func renameBranch(c *call) error {
 	switch {
 	case g.branch(old) == nil:
 		return fail(http.StatusNotFound, "Branch doesn't exist.")
-	case !goodRef(in.Name):
-		return fail(http.StatusUnprocessableEntity, "[Name]: GitRefName")
 	case g.branch(in.Name) != nil:
 		return fail(http.StatusUnprocessableEntity, "Cannot rename a branch using the same name or rename to a branch that already exists.")
 	case old == c.repo.DefaultBranch && c.perm < accessAdmin:
@@ -161,6 +159,11 @@ func renameBranch(c *call) error {
 	delete(g.refs, "refs/heads/"+old)
 	if c.repo.DefaultBranch == old {
 		c.repo.DefaultBranch = in.Name
+	}
+	for _, rule := range c.repo.protected {
+		if rule.RuleName == old {
+			rule.RuleName, rule.BranchName = in.Name, in.Name
+		}
 	}
 	for _, r := range c.w.repos {
 		for _, is := range r.issues {
@@ -178,10 +181,10 @@ func renameBranch(c *call) error {
 func deleteBranch(c *call) error {
 	name := c.params["branch"]
 	switch {
-	case c.repo.ruleFor(name) != nil:
+	case c.repo.ruleFor(name) != nil && name != c.repo.DefaultBranch:
 		return fail(http.StatusForbidden, "branch protected")
 	case c.repo.git.branch(name) == nil:
-		return errNotFound
+		return fail(http.StatusNotFound, "branch does not exist [name: %s]", name)
 	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool { return !is.Closed && is.pull.Base == name }):
 		return fail(http.StatusForbidden, "can not delete default or pull request target branch")
 	}
@@ -308,6 +311,13 @@ func createProtection(c *call) error {
 	}
 	if _, ok := find(c.repo.protected, func(o *protection) bool { return o.RuleName == p.RuleName }); ok {
 		return fail(http.StatusForbidden, "Branch protection already exist")
+	}
+	for _, list := range [][]string{p.PushUsers, p.ForceUsers, p.MergeUsers, p.BypassUsers, p.ApprovalUsers} {
+		for _, name := range list {
+			if c.w.userByLogin(name) == nil {
+				return errNoUser(http.StatusUnprocessableEntity, name)
+			}
+		}
 	}
 	if p.BranchName != "" && c.repo.git.branch(p.BranchName) == nil {
 		p.BranchName = ""

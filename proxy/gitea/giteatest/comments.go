@@ -57,7 +57,7 @@ func onComment(f func(*call, *issue, *comment) error) handler {
 	return func(c *call) error {
 		is, m := c.repo.commentByID(c.id("id"))
 		if m == nil {
-			return errNotFound
+			return errNoComment(c.id("id"))
 		}
 		return f(c, is, m)
 	}
@@ -111,7 +111,8 @@ func listRepoComments(c *call) error {
 	return c.ok(mapped(counted(c, all), func(p placed) *commentJSON { return c.commentView(p.is, p.m) }))
 }
 
-// listTimeline pages the timeline; its X-Total-Count is the size of the page.
+// listTimeline pages the timeline; its X-Total-Count is the size of the page, and
+// an empty page is null.
 func listTimeline(c *call, is *issue) error {
 	items, err := c.commentsBetween(is.comments)
 	if err != nil {
@@ -119,6 +120,9 @@ func listTimeline(c *call, is *issue) error {
 	}
 	page := cut(c.window(), items)
 	c.setTotal(len(page))
+	if len(page) == 0 {
+		return c.ok(nil)
+	}
 	return c.ok(mapped(page, func(m *comment) *timelineJSON { return c.timelineView(is, m) }))
 }
 

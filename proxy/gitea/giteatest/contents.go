@@ -242,7 +242,11 @@ func (c *call) rawTarget() (treeAt, string, bool) {
 		}
 	}
 	at, err := c.queryRef()
-	return at, p, err == nil
+	if err != nil { // an unknown reference is passed over
+		head := c.repo.git.branch(c.repo.DefaultBranch)
+		return treeAt{c.repo.DefaultBranch, "branch", head}, p, head != nil
+	}
+	return at, p, true
 }
 
 // getEditorConfig answers the rules of .editorconfig that apply to a file name.

@@ -12,11 +12,11 @@ import (
 // handleWrites registers writing files.
 func handleWrites(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("POST "+p+"/contents", changeFiles, needToken, needWrite, needActive)
-	t.on("POST "+p+"/contents/{filepath}", createFile, needToken, needWrite, needActive)
-	t.on("PUT "+p+"/contents/{filepath}", updateFile, needToken, needWrite, needActive)
-	t.on("POST "+p+"/diffpatch", applyDiffPatch, needToken, needWrite, needActive)
-	t.on("DELETE "+p+"/contents/{filepath}", deleteFile, needToken, needWrite, needActive)
+	t.on("POST "+p+"/contents", changeFiles, needToken, needBranch, needActive)
+	t.on("POST "+p+"/contents/{filepath}", createFile, needToken, needBranch, needActive)
+	t.on("PUT "+p+"/contents/{filepath}", updateFile, needToken, needBranch, needActive)
+	t.on("POST "+p+"/diffpatch", applyDiffPatch, needToken, needBranch, needActive)
+	t.on("DELETE "+p+"/contents/{filepath}", deleteFile, needToken, needBranch, needActive)
 }
 
 // identityInput is an author or committer of a body.
@@ -33,23 +33,23 @@ type datesInput struct {
 
 // commitInput is what every write of files takes.
 type commitInput struct {
-	Message   string        `json:"message"`
-	Branch    string        `json:"branch"`
-	NewBranch string        `json:"new_branch"`
-	ForcePush bool          `json:"force_push"`
-	Author    identityInput `json:"author"`
-	Committer identityInput `json:"committer"`
-	Dates     datesInput    `json:"dates"`
-	Signoff   bool          `json:"signoff"`
+	Message       string        `json:"message"`
+	BranchName    string        `json:"branch" binding:"GitRefName;MaxSize(100)"`
+	NewBranchName string        `json:"new_branch" binding:"GitRefName;MaxSize(100)"`
+	ForcePush     bool          `json:"force_push"`
+	Author        identityInput `json:"author"`
+	Committer     identityInput `json:"committer"`
+	Dates         datesInput    `json:"dates"`
+	Signoff       bool          `json:"signoff"`
 }
 
 // fileOp is one change of a file.
 type fileOp struct {
-	Op      string  `json:"operation"`
-	Path    string  `json:"path"`
-	From    string  `json:"from_path"`
-	Content *string `json:"content"`
-	SHA     string  `json:"sha"`
+	Operation string  `json:"operation" binding:"Required"`
+	Path      string  `json:"path" binding:"Required;MaxSize(500)"`
+	From      string  `json:"from_path"`
+	Content   *string `json:"content"`
+	SHA       string  `json:"sha"`
 }
 
 // createFile creates a file that must not exist.
@@ -61,7 +61,7 @@ func createFile(c *call) error {
 	if err := c.bind(&in); err != nil {
 		return err
 	}
-	return c.writeOne(in.commitInput, fileOp{Op: "create", Path: c.params["filepath"], Content: &in.Content}, http.StatusCreated)
+	return c.writeOne(in.commitInput, fileOp{Operation: "create", Path: c.params["filepath"], Content: &in.Content}, http.StatusCreated)
 }
 
 // updateFile replaces a file, or creates it when no sha is given.
@@ -75,10 +75,10 @@ func updateFile(c *call) error {
 	if err := c.bind(&in); err != nil {
 		return err
 	}
-	op := fileOp{Op: "update", Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
+	op := fileOp{Operation: "update", Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
 	status := http.StatusOK
 	if in.SHA == "" {
-		op.Op, status = "create", http.StatusCreated
+		op.Operation, status = "create", http.StatusCreated
 	}
 	return c.writeOne(in.commitInput, op, status)
 }
@@ -92,14 +92,14 @@ func deleteFile(c *call) error {
 	if err := c.bind(&in); err != nil {
 		return err
 	}
-	return c.writeOne(in.commitInput, fileOp{Op: "delete", Path: c.params["filepath"], SHA: in.SHA}, http.StatusOK)
+	return c.writeOne(in.commitInput, fileOp{Operation: "delete", Path: c.params["filepath"], SHA: in.SHA}, http.StatusOK)
 }
 
 // changeFiles applies several changes in one commit.
 func changeFiles(c *call) error {
 	var in struct {
 		commitInput
-		Files []fileOp `json:"files"`
+		Files []fileOp `json:"files" binding:"Required"`
 	}
 	if err := c.bind(&in); err != nil {
 		return err
@@ -186,14 +186,14 @@ func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []*contentJSO
 // branches picks the branch that a write starts from and the one it goes to,
 // and refuses what a protection forbids.
 func (c *call) branches(in commitInput) (from, to string, err error) {
-	from = in.Branch
+	from = in.BranchName
 	if from == "" {
 		from = c.repo.DefaultBranch
 	}
 	to = from
 	g := c.repo.git
-	if in.NewBranch != "" && in.NewBranch != from {
-		to = in.NewBranch
+	if in.NewBranchName != "" && in.NewBranchName != from {
+		to = in.NewBranchName
 		if g.branch(to) != nil && !in.ForcePush {
 			return "", "", fail(http.StatusUnprocessableEntity, "branch already exists [name: %s]", to)
 		}
@@ -202,7 +202,7 @@ func (c *call) branches(in commitInput) (from, to string, err error) {
 		return "", "", fail(http.StatusNotFound, "branch does not exist [repo_id: %d name: %s]", c.repo.ID, from)
 	}
 	if rule := c.repo.ruleFor(to); rule != nil && !rule.mayPush(c.doer) {
-		return "", "", fail(http.StatusForbidden, "user does not have push access to branch %s", to)
+		return "", "", fail(http.StatusForbidden, "user cannot commit to repo [user: %s]", c.doer.Login)
 	}
 	return from, to, nil
 }
@@ -224,7 +224,7 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 		return fail(http.StatusUnprocessableEntity, "path contains a malformed path component [path: %s]", op.Path)
 	}
 	op.Path = strings.TrimPrefix(clean, "/")
-	switch op.Op {
+	switch op.Operation {
 	case "delete":
 		if err := checkSHA(files, op.Path, op.SHA); err != nil {
 			return err
@@ -251,7 +251,7 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 		}
 	case "upload":
 	default:
-		return fail(http.StatusInternalServerError, "invalid file operation: %s", op.Op)
+		return fail(http.StatusInternalServerError, "invalid file operation: %s", op.Operation)
 	}
 	return c.putFile(files, op)
 }
@@ -262,9 +262,7 @@ func checkSHA(files map[string]string, p, sha string) error {
 	switch {
 	case have == "":
 		return errNoObject("", p)
-	case sha == "":
-		return fail(http.StatusUnprocessableEntity, "a commit ID or SHA must be provided when updating a file")
-	case sha != have:
+	case sha != "" && sha != have: // none means the file as it is
 		return fail(http.StatusUnprocessableEntity, "sha does not match [given: %s, expected: %s]", sha, have)
 	}
 	return nil
@@ -323,7 +321,7 @@ func (c *call) messageOf(in commitInput, ops []fileOp) string {
 	msg := in.Message
 	if msg == "" {
 		verbs := map[string]string{"create": "Add", "update": "Update", "upload": "Upload", "rename": "Rename", "delete": "Delete"}
-		msg = strings.Join(mapped(ops, func(op fileOp) string { return verbs[op.Op] + " " + op.Path }), "\n")
+		msg = strings.Join(mapped(ops, func(op fileOp) string { return verbs[op.Operation] + " " + op.Path }), "\n")
 	}
 	if in.Signoff {
 		me := c.signature()

@@ -86,12 +86,33 @@ func (c *change) compare() {
 	c.hunks = hunks(ops)
 }
 
-// lines splits text, without the newlines.
+// noNewline follows the last line of a file that does not end in a newline, so
+// that it differs from the same line with one, and prints as git prints it.
+const noNewline = "\n\\ No newline at end of file"
+
+// lines splits text, without the newlines; a last line that has none is marked.
 func lines(b []byte) []string {
 	if len(b) == 0 {
 		return nil
 	}
-	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	text, whole := strings.CutSuffix(string(b), "\n")
+	out := strings.Split(text, "\n")
+	if !whole {
+		out[len(out)-1] += noNewline
+	}
+	return out
+}
+
+// unlines is the text of lines; ok is false for a mark anywhere but at the end.
+func unlines(rows []string) (text string, ok bool) {
+	if len(rows) == 0 {
+		return "", true
+	}
+	text, cut := strings.CutSuffix(strings.Join(rows, "\n"), noNewline)
+	if !cut {
+		text += "\n"
+	}
+	return text, !slices.ContainsFunc(rows[:len(rows)-1], func(s string) bool { return strings.HasSuffix(s, noNewline) })
 }
 
 // edit is one line of a diff: kept, added or removed.

@@ -199,6 +199,17 @@ func (c *call) wantedThreads(r *repo) []*thread {
 // listThreads lists notifications, the latest first.
 func (c *call) listThreads(r *repo) error {
 	items := c.wantedThreads(r)
+	since, err := c.queryTime("since")
+	if err != nil {
+		return err
+	}
+	before, err := c.queryTime("before")
+	if err != nil {
+		return err
+	}
+	items = filter(items, func(t *thread) bool {
+		return (since.IsZero() || !t.Updated.Before(since)) && (before.IsZero() || !t.Updated.After(before))
+	})
 	slices.SortStableFunc(items, func(a, b *thread) int {
 		if d := b.Updated.Compare(a.Updated); d != 0 {
 			return d
@@ -214,7 +225,11 @@ func (c *call) readThreads(r *repo) error {
 	if to == "" {
 		to = "read"
 	}
-	items := c.wantedThreads(r)
+	last, err := c.queryTime("last_read_at")
+	if err != nil {
+		return fail(http.StatusBadRequest, "%v", err)
+	}
+	items := filter(c.wantedThreads(r), func(t *thread) bool { return last.IsZero() || !t.Updated.After(last) })
 	for _, t := range items {
 		t.mark(to)
 	}
@@ -236,7 +251,7 @@ func (c *call) threadOf() (*thread, error) {
 	t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })
 	switch {
 	case !ok:
-		return nil, errNotFound
+		return nil, fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
 	case t.user != c.doer:
 		return nil, fail(http.StatusForbidden, "only user itself and admin are allowed to read/change this thread %d", t.ID)
 	}

@@ -43,7 +43,7 @@ func listCommits(c *call) error {
 	if file := c.query.Get("path"); file != "" {
 		list = filter(list, func(cm *commit) bool { return g.touched(cm, file) })
 		if len(list) == 0 {
-			return errNotFound
+			return fail(http.StatusNotFound, "FileCommitsCount") // so the real server words it
 		}
 	}
 	list, err := c.between(list)

@@ -2,6 +2,7 @@ package giteatest
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -124,6 +125,8 @@ func createHook(c *call) error {
 		return fail(http.StatusUnprocessableEntity, "Missing config option: url")
 	case in.Config["content_type"] == "":
 		return fail(http.StatusUnprocessableEntity, "Missing config option: content_type")
+	case !webAddress(in.Config["url"]):
+		return fail(http.StatusUnprocessableEntity, "Invalid url")
 	case in.Config["content_type"] != "json" && in.Config["content_type"] != "form":
 		return fail(http.StatusUnprocessableEntity, "Invalid content type")
 	}
@@ -134,6 +137,12 @@ func createHook(c *call) error {
 	c.w.hooks = append(c.w.hooks, h)
 	in.apply(h)
 	return c.created(hookView(h))
+}
+
+// webAddress says whether a hook can be sent to the address.
+func webAddress(s string) bool {
+	u, err := url.ParseRequestURI(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // apply changes a hook by what the body names.

@@ -39,6 +39,9 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 	if in.State != nil && *in.State != "open" && *in.State != "closed" {
 		return fail(http.StatusPreconditionFailed, "unknown state: %s", *in.State)
 	}
+	if in.State != nil && is.pull != nil && is.pull.Merged {
+		return fail(http.StatusPreconditionFailed, "cannot change state of this pull request, it was already merged")
+	}
 	if in.Title != "" && in.Title != is.Title {
 		c.w.addEvent(is, c.doer, comment{Kind: "change_title", oldTitle: is.Title, newTitle: in.Title})
 		is.Title = in.Title
@@ -74,13 +77,19 @@ func (c *call) applyTriage(is *issue, in issueEdit) error {
 			one = *in.Assignee
 		}
 		people, err := c.assigneesOf(one, in.Assignees)
-		if err != nil { // unlike creating, editing does not say why
+		if err != nil && is.pull != nil {
+			return err
+		}
+		if err != nil { // unlike creating, editing an issue does not say why
 			return fail(http.StatusInternalServerError, "%v", err)
 		}
 		c.assign(is, people)
 	}
 	if in.Milestone != nil {
 		m := c.repo.milestoneByID(*in.Milestone)
+		if m == nil && *in.Milestone != 0 {
+			return fail(http.StatusInternalServerError, "milestone does not exist [id: %d, repo_id: %d]", *in.Milestone, c.repo.ID)
+		}
 		if m != is.Milestone {
 			c.w.addEvent(is, c.doer, comment{Kind: "milestone", milestone: m, oldMilestone: is.Milestone})
 		}
@@ -124,10 +133,11 @@ func pinIssue(c *call, is *issue) error {
 	if is.PinOrder == 0 && len(pins) >= maxPins {
 		return fail(http.StatusBadRequest, "You have reached the max number of pinned issues")
 	}
-	if is.PinOrder == 0 {
-		is.PinOrder = len(pins) + 1
-		c.w.addEvent(is, c.doer, comment{Kind: "pin"})
+	if is.PinOrder > 0 {
+		return fail(http.StatusInternalServerError, "UNIQUE constraint failed: issue_pin.repo_id, issue_pin.issue_id")
 	}
+	is.PinOrder = len(pins) + 1
+	c.w.addEvent(is, c.doer, comment{Kind: "pin"})
 	return c.done()
 }
 
@@ -148,14 +158,14 @@ func (c *call) renumber(pins []*issue) {
 	}
 }
 
-// movePin moves a pin to another place.
+// movePin moves a pin to another place; one beyond the last is the last.
 func movePin(c *call, is *issue) error {
 	pins := without(c.pinned(is.pull != nil), is)
 	at := int(c.id("position"))
-	if is.PinOrder == 0 || at < 1 || at > len(pins)+1 {
-		return errNotFound
+	if is.PinOrder == 0 {
+		return fail(http.StatusInternalServerError, "IssuePin does not exist [id: %d]", is.ID)
 	}
-	c.renumber(slices.Insert(pins, at-1, is))
+	c.renumber(slices.Insert(pins, min(max(at, 1), len(pins)+1)-1, is))
 	return c.done()
 }
 

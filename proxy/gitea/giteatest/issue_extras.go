@@ -18,9 +18,9 @@ func handleIssueExtras(t table) {
 	t.on("PUT "+p+"/issues/{index}/subscriptions/{user}", onIssue(subscribeIssue(true)), needToken)
 	t.on("DELETE "+p+"/issues/{index}/subscriptions/{user}", onIssue(subscribeIssue(false)), needToken)
 	for _, kind := range []string{"dependencies", "blocks"} {
-		t.on("GET "+p+"/issues/{index}/"+kind, onIssue(listLinks(kind == "blocks")))
-		t.on("POST "+p+"/issues/{index}/"+kind, onIssue(changeLink(kind == "blocks", true)), needToken, needActive)
-		t.on("DELETE "+p+"/issues/{index}/"+kind, onIssue(changeLink(kind == "blocks", false)), needToken, needActive)
+		t.on("GET "+p+"/issues/{index}/"+kind, onNamedIssue(listLinks(kind == "blocks")))
+		t.on("POST "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", true)), needToken, needActive)
+		t.on("DELETE "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", false)), needToken, needActive)
 	}
 	t.on("POST "+p+"/issues/{index}/assignees", onIssue(changeAssignees(true)), needToken, needWrite)
 	t.on("DELETE "+p+"/issues/{index}/assignees", onIssue(changeAssignees(false)), needToken, needWrite)
@@ -67,9 +67,9 @@ func (c *call) subscribers(is *issue) []*user {
 // administrator. 201 and 200 tell a change from none.
 func subscribeIssue(on bool) func(*call, *issue) error {
 	return func(c *call, is *issue) error {
-		u, err := c.named("user")
-		if err != nil {
-			return err
+		u := c.w.userByLogin(c.params["user"])
+		if u == nil {
+			return errNotFound
 		}
 		if c.doer != u && !c.doer.Admin {
 			return fail(http.StatusForbidden, "%s is not permitted to change subscriptions for %s", c.doer.Login, u.Login)
@@ -116,8 +116,11 @@ func changeLink(blocks, on bool) func(*call, *issue) error {
 			return err
 		}
 		r := c.w.repoByName(in.Owner, in.Repo)
-		if r == nil || c.w.access(c.doer, r) < accessRead || r.issueByIndex(in.Index) == nil {
-			return errNotFound
+		if r == nil || c.w.access(c.doer, r) < accessRead {
+			return fail(http.StatusNotFound, "repository does not exist [id: 0, uid: 0, owner_name: %s, name: %s]", in.Owner, in.Repo)
+		}
+		if r.issueByIndex(in.Index) == nil {
+			return c.errNoIssue(r, in.Index)
 		}
 		other := r.issueByIndex(in.Index)
 		from, to := is, other
@@ -153,6 +156,11 @@ func changeAssignees(on bool) func(*call, *issue) error {
 		}
 		if err := c.bind(&in); err != nil {
 			return err
+		}
+		for _, name := range in.Assignees {
+			if name != "" && c.w.userByLogin(name) == nil {
+				return errNoUser(http.StatusUnprocessableEntity, name)
+			}
 		}
 		people, err := c.assigneesOf("", in.Assignees)
 		if err != nil {

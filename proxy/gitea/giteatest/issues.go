@@ -16,7 +16,7 @@ func handleIssues(t table) {
 	t.on("POST "+p, createIssue, needToken, needActive)
 	t.on("GET "+p+"/{index}", onIssue(func(c *call, is *issue) error { return c.ok(c.issueView(is)) }))
 	t.on("PATCH "+p+"/{index}", onIssue(editIssue), needToken)
-	t.on("DELETE "+p+"/{index}", onIssue(deleteIssue), needToken, needAdmin)
+	t.on("DELETE "+p+"/{index}", onNamedIssue(deleteIssue), needToken, needAdmin)
 	t.on("GET "+p+"/pinned", listPinned)
 	t.on("GET /repos/{owner}/{repo}/pulls/pinned", listPinnedPulls)
 	t.on("GET /repos/{owner}/{repo}/new_pin_allowed", func(c *call) error {
@@ -25,8 +25,8 @@ func handleIssues(t table) {
 	t.on("POST "+p+"/{index}/pin", onIssue(pinIssue), needToken, needAdmin)
 	t.on("DELETE "+p+"/{index}/pin", onIssue(unpinIssue), needToken, needAdmin)
 	t.on("PATCH "+p+"/{index}/pin/{position}", onIssue(movePin), needToken, needAdmin)
-	t.on("PUT "+p+"/{index}/lock", onIssue(lockIssue(true)), needToken, needAdmin)
-	t.on("DELETE "+p+"/{index}/lock", onIssue(lockIssue(false)), needToken, needAdmin)
+	t.on("PUT "+p+"/{index}/lock", onNamedIssue(lockIssue(true)), needToken, needAdmin)
+	t.on("DELETE "+p+"/{index}/lock", onNamedIssue(lockIssue(false)), needToken, needAdmin)
 	t.on("POST "+p+"/{index}/deadline", onIssue(setDeadline), needToken, needWrite)
 	t.on("GET /repos/issues/search", searchIssues)
 }
@@ -218,44 +218,16 @@ func (c *call) byPeople() ([]func(*issue) bool, error) {
 	var out []func(*issue) bool
 	for param, test := range tests {
 		name := c.query.Get(param)
-		if name == "" {
+		if name == "" || c.repo == nil && param != "created_by" { // the search over all passes over the others
 			continue
 		}
 		u := c.w.userByLogin(name)
 		if u == nil {
-			return nil, fail(http.StatusNotFound, "user does not exist [uid: 0, name: %s]", name)
+			return nil, errNoUser(http.StatusNotFound, name)
 		}
 		out = append(out, func(is *issue) bool { return test(is, u) })
 	}
 	return out, nil
-}
-
-// searchIssues searches over all visible repositories.
-func searchIssues(c *call) error {
-	var items []*issue
-	for _, r := range c.w.readable(c.doer) {
-		if c.cred.scopes.publicOnly && r.Private {
-			continue
-		}
-		if o := c.query.Get("owner"); o == "" || strings.EqualFold(o, r.Owner.Login) {
-			items = append(items, r.issues...)
-		}
-	}
-	if c.doer != nil {
-		items = filter(items, func(is *issue) bool {
-			p := is.pull
-			return (!c.queryBool("assigned") || slices.Contains(is.Assignees, c.doer)) &&
-				(!c.queryBool("created") || is.Poster == c.doer) &&
-				(!c.queryBool("mentioned") || strings.Contains(is.Body, "@"+c.doer.Login)) &&
-				(!c.queryBool("review_requested") || p != nil && slices.Contains(p.Reviewers, c.doer)) &&
-				(!c.queryBool("reviewed") || p != nil && slices.ContainsFunc(p.Reviews, func(v *review) bool { return v.User == c.doer }))
-		})
-	}
-	items, err := c.filterIssues(items)
-	if err != nil {
-		return err
-	}
-	return c.ok(mapped(linked(c, items), c.issueView))
 }
 
 // issueInput is the body of a new issue.
@@ -310,7 +282,7 @@ func (c *call) assigneesOf(one string, many []string) ([]*user, error) {
 		}
 		u := c.w.userByLogin(name)
 		if u == nil || u.Org {
-			return nil, fail(http.StatusUnprocessableEntity, "Assignee does not exist: [name: %s]", name)
+			return nil, errNoAssignee(name)
 		}
 		if c.w.access(u, c.repo) < accessRead {
 			return nil, fail(http.StatusUnprocessableEntity, "user does not have access to repo [repo_id: %d, user_id: %d]", c.repo.ID, u.ID)

@@ -93,6 +93,11 @@ func (c *call) readKey() (keyInput, error) {
 		return in, err
 	}
 	fields := strings.Fields(in.Key)
+	if len(fields) == 1 { // the bare base64 of a key
+		if _, err := base64.StdEncoding.DecodeString(fields[0]); err != nil {
+			return in, fail(http.StatusUnprocessableEntity, "Invalid key content: extractTypeFromBase64Key: invalid key format: %v", err)
+		}
+	}
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "ssh-") && !strings.HasPrefix(fields[0], "ecdsa-") && !strings.HasPrefix(fields[0], "sk-") {
 		return in, fail(http.StatusUnprocessableEntity, "Invalid key content: unsupported key")
 	}

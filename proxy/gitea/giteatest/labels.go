@@ -67,13 +67,16 @@ type labelInput struct {
 	Archived    bool   `json:"is_archived"`
 }
 
-var colorPattern = regexp.MustCompile(`^#?(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
+var colorPattern = regexp.MustCompile(`^#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
 
 // color checks a colour and spells it as stored: six digits without "#".
 func color(s string) (string, error) {
 	s = strings.TrimSpace(s)
+	if len(s) == 3 || len(s) == 6 {
+		s = "#" + s
+	}
 	if !colorPattern.MatchString(s) {
-		return "", fail(http.StatusUnprocessableEntity, "invalid color: #%s", s)
+		return "", fail(http.StatusUnprocessableEntity, "invalid color: %s", s)
 	}
 	s = strings.ToLower(strings.TrimPrefix(s, "#"))
 	if len(s) == 3 {
@@ -190,6 +193,13 @@ func (c *call) readLabels() ([]*label, error) {
 	}
 	if c.perm < accessWrite {
 		return nil, fail(http.StatusForbidden, "write permission is required")
+	}
+	for _, v := range in.Labels {
+		switch v.(type) {
+		case string, float64:
+		default:
+			return nil, fail(http.StatusBadRequest, "a label must be an integer or a string")
+		}
 	}
 	return filter(c.repo.allLabels(), func(l *label) bool {
 		return slices.ContainsFunc(in.Labels, func(v any) bool { return v == l.Name || v == float64(l.ID) })

@@ -10,7 +10,7 @@ import (
 func handleMerge(t table) {
 	const p = "/repos/{owner}/{repo}/pulls/{index}"
 	t.on("GET "+p+"/merge", onPull(isMerged))
-	t.on("POST "+p+"/merge", onPull(mergePull), needToken, needActive)
+	t.on("POST "+p+"/merge", onNamedPull(mergePull), needToken, needActive)
 	t.on("DELETE "+p+"/merge", onPull(cancelAutoMerge), needToken, needActive)
 	t.on("POST "+p+"/update", onPull(updatePull), needToken)
 }

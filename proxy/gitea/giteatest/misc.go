@@ -90,7 +90,8 @@ func (c *call) render() error {
 		return err
 	}
 	if !slices.Contains([]string{"", "comment", "gfm", "markdown", "wiki", "file"}, in.Mode) {
-		return fail(http.StatusUnprocessableEntity, "Unknown mode: %s", in.Mode)
+		c.out.status = http.StatusUnprocessableEntity
+		return c.text("unsupported render mode: " + in.Mode + "\n") // the one refusal that is not JSON
 	}
 	return c.html(renderMarkdown(in.Text))
 }

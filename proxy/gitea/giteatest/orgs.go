@@ -44,12 +44,12 @@ func handleOrgs(t table) {
 
 // orgInput is the body of an organisation.
 type orgInput struct {
-	UserName    string `json:"username" binding:"Required;Username"`
-	FullName    string `json:"full_name"`
-	Email       string `json:"email"`
-	Description string `json:"description"`
-	Website     string `json:"website"`
-	Location    string `json:"location"`
+	UserName    string `json:"username" binding:"Required;Username;MaxSize(40)"`
+	FullName    string `json:"full_name" binding:"MaxSize(100)"`
+	Email       string `json:"email" binding:"MaxSize(255)"`
+	Description string `json:"description" binding:"MaxSize(255)"`
+	Website     string `json:"website" binding:"MaxSize(255)"`
+	Location    string `json:"location" binding:"MaxSize(50)"`
 	Visibility  string `json:"visibility" binding:"In(public,limited,private)"`
 	TeamAccess  *bool  `json:"repo_admin_change_team_access"`
 }
@@ -59,6 +59,9 @@ func (c *call) createOrg(owner *user) error {
 	var in orgInput
 	if err := c.bind(&in); err != nil {
 		return err
+	}
+	if reservedUser(in.UserName) {
+		return fail(http.StatusUnprocessableEntity, "name is reserved [name: %s]", in.UserName)
 	}
 	if c.w.userByLogin(in.UserName) != nil {
 		return fail(http.StatusUnprocessableEntity, "user already exists [name: %s]", in.UserName)
@@ -70,6 +73,16 @@ func (c *call) createOrg(owner *user) error {
 	}
 	set(&o.TeamAccess, in.TeamAccess)
 	return c.created(c.org(o))
+}
+
+// reservedUser says whether a name of a user or organisation would hide pages of
+// the server.
+func reservedUser(name string) bool {
+	return slices.Contains([]string{
+		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico", "ghost", "gitea-actions", "issues",
+		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo", "repo-avatars", "robots.txt",
+		"sitemap.xml", "ssh_info", "swagger.v1.json", "user", "v2",
+	}, strings.ToLower(name))
 }
 
 // editOrg changes what the body names.
@@ -238,7 +251,7 @@ func createTeam(c *call) error {
 		return fail(http.StatusUnprocessableEntity, "[Name]: Required")
 	}
 	if slices.ContainsFunc(c.owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, in.Name) }) {
-		return fail(http.StatusUnprocessableEntity, "team already exists [org_id: %d, name: %s]", c.owner.ID, in.Name)
+		return fail(http.StatusUnprocessableEntity, "team already exists [org_id: %d, name: %s]", c.owner.ID, strings.ToLower(in.Name))
 	}
 	if in.Permission != "admin" && len(in.Units) == 0 && len(in.UnitsMap) == 0 {
 		return fail(http.StatusInternalServerError, "units permission should not be empty")

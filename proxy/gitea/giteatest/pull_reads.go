@@ -95,5 +95,5 @@ func getPullOfCommit(c *call) error {
 			return c.ok(c.pullView(is))
 		}
 	}
-	return errNotFound
+	return c.errNoPull()
 }

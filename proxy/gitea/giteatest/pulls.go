@@ -322,16 +322,16 @@ func createPull(c *call) error {
 	if err != nil {
 		return err
 	}
+	reviewers, err := c.usersNamed(in.Reviewers)
+	if err != nil {
+		return err
+	}
 	is := c.newPull(headRepo, head, in.Base, in.Title, in.Body)
 	is.Due, is.Milestone, is.pull.Maintainer = in.Due, c.repo.milestoneByID(in.Milestone), true
 	set(&is.pull.Maintainer, in.Maintainer)
 	is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(in.Labels, l.ID) })
 	c.assign(is, people)
-	for _, name := range in.Reviewers {
-		if u := c.w.userByLogin(name); u != nil {
-			is.pull.Reviewers = with(is.pull.Reviewers, u)
-		}
-	}
+	is.pull.Reviewers = reviewers
 	c.record("create_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
 	c.notify(is, nil)
 	return c.created(c.pullView(is))
@@ -372,9 +372,6 @@ func editPull(c *call, is *issue) error {
 	}
 	if err := c.bind(&in); err != nil {
 		return err
-	}
-	if is.pull.Merged && in.State != nil && *in.State == "open" {
-		return fail(http.StatusPreconditionFailed, "cannot change state of this pull request, it was already merged")
 	}
 	if err := c.applyEdit(is, in.issueEdit); err != nil {
 		return err

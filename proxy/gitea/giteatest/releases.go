@@ -170,9 +170,9 @@ func (c *call) tagRelease(r *release, message string) error {
 	case cm == nil:
 		return fail(http.StatusNotFound, "target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
 	case !goodRef(r.Tag):
-		return fail(http.StatusUnprocessableEntity, "tag name is not valid [tag_name: %s]", r.Tag)
+		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", r.Tag)
 	case !c.mayTag(r.Tag):
-		return fail(http.StatusUnprocessableEntity, "user not allowed to create tag")
+		return fail(http.StatusUnprocessableEntity, "release tag name is protected [tag_name: %s]", r.Tag)
 	}
 	c.newTag(r.Tag, cm, message)
 	return nil
@@ -244,9 +244,9 @@ func createTag(c *call) error {
 	case c.repo.git.tag(in.TagName) != nil:
 		return fail(http.StatusConflict, "tag already exists [name: %s]", in.TagName)
 	case !goodRef(in.TagName):
-		return fail(http.StatusInternalServerError, "tag name is not valid [tag_name: %s]", in.TagName)
+		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", in.TagName)
 	case !c.mayTag(in.TagName):
-		return fail(http.StatusMethodNotAllowed, "user is not allowed to create a protected tag")
+		return fail(http.StatusUnprocessableEntity, "user not allowed to create protected tag")
 	}
 	c.newTag(in.TagName, cm, in.Message)
 	return c.created(c.tagView(in.TagName))
@@ -270,7 +270,7 @@ func deleteTag(c *call) error {
 		return fail(http.StatusConflict, "a tag attached to a release cannot be deleted directly")
 	}
 	if !c.mayTag(name) {
-		return fail(http.StatusMethodNotAllowed, "user is not allowed to delete a protected tag")
+		return fail(http.StatusUnprocessableEntity, "user not allowed to delete protected tag")
 	}
 	delete(c.repo.git.refs, "refs/tags/"+name)
 	c.record("delete_tag", "", "refs/tags/"+name)

@@ -59,7 +59,7 @@ func handleRepoPeople(t table) {
 func (c *call) collaborator() (*user, error) {
 	u := c.w.userByLogin(c.params["collaborator"])
 	if u == nil {
-		return nil, fail(http.StatusUnprocessableEntity, "user does not exist [uid: 0, name: %s]", c.params["collaborator"])
+		return nil, errNoUser(http.StatusUnprocessableEntity, c.params["collaborator"])
 	}
 	return u, nil
 }
@@ -91,9 +91,6 @@ func addCollaborator(c *call) error {
 	if err != nil {
 		return err
 	}
-	if u == c.repo.Owner {
-		return fail(http.StatusUnprocessableEntity, "the owner cannot be a collaborator")
-	}
 	level := accessWrite
 	if in.Permission != "" {
 		level = accessOf(in.Permission)
@@ -105,9 +102,9 @@ func addCollaborator(c *call) error {
 // getPermission answers the permission of a user; one's own, or anyone's to
 // administrators.
 func getPermission(c *call) error {
-	u, err := c.named("collaborator")
-	if err != nil {
-		return err
+	u := c.w.userByLogin(c.params["collaborator"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["collaborator"])
 	}
 	if u != c.doer && c.perm < accessAdmin {
 		return fail(http.StatusForbidden, "Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own")

@@ -40,8 +40,8 @@ func handleRepos(t table) {
 
 // repoInput is the body of a new repository.
 type repoInput struct {
-	Name          string `json:"name" binding:"Required;AlphaDashDot"`
-	Description   string `json:"description"`
+	Name          string `json:"name" binding:"Required;AlphaDashDot;MaxSize(100)"`
+	Description   string `json:"description" binding:"MaxSize(2048)"`
 	Private       bool   `json:"private"`
 	AutoInit      bool   `json:"auto_init"`
 	Template      bool   `json:"template"`
@@ -49,7 +49,7 @@ type repoInput struct {
 	License       string `json:"license"`
 	Readme        string `json:"readme"`
 	IssueLabels   string `json:"issue_labels"`
-	DefaultBranch string `json:"default_branch"`
+	DefaultBranch string `json:"default_branch" binding:"GitRefName;MaxSize(100)"`
 	TrustModel    string `json:"trust_model" binding:"In(default,collaborator,committer,collaboratorcommitter)"`
 	ObjectFormat  string `json:"object_format_name" binding:"In(sha1,sha256)"`
 }
@@ -69,6 +69,9 @@ func (c *call) makeRepo(owner *user) error {
 	if err := c.freeName(owner, in.Name); err != nil {
 		return err
 	}
+	if err := in.checkTemplates(); err != nil {
+		return err
+	}
 	r := c.w.addRepo(owner, in.Name)
 	r.Description, r.Private, r.Template = in.Description, in.Private, in.Template
 	if in.DefaultBranch != "" {
@@ -83,6 +86,18 @@ func (c *call) makeRepo(owner *user) error {
 	return c.created(c.repoView(r))
 }
 
+// checkTemplates refuses templates that do not exist. Licenses and .gitignore
+// files are not checked: the real server has many more than the double.
+func (in *repoInput) checkTemplates() error {
+	if in.AutoInit && in.Readme != "" && in.Readme != "Default" {
+		return fail(http.StatusBadRequest, "readme template does not exist, available templates: [Default]")
+	}
+	if name := in.IssueLabels; name != "" && labelTemplates[name] == nil {
+		return fail(http.StatusUnprocessableEntity, "failed to load label template file %q: label template %q not found", name, name)
+	}
+	return nil
+}
+
 // mayCreateRepo says whether u may create repositories in the organisation.
 func (w *world) mayCreateRepo(org, u *user) bool {
 	return u.Admin || slices.ContainsFunc(org.Teams, func(t *team) bool { return t.CanCreateRepo && slices.Contains(t.Members, u) })
@@ -90,6 +105,9 @@ func (w *world) mayCreateRepo(org, u *user) bool {
 
 // freeName refuses a name that is taken or reserved.
 func (c *call) freeName(owner *user, name string) error {
+	if strings.Contains(name, "..") {
+		return fail(http.StatusInternalServerError, "name is invalid [%s]: must be valid alpha or numeric or dash(-_) or dot characters", name)
+	}
 	if reservedName.MatchString(name) {
 		if i := strings.LastIndexByte(name, '.'); i > 0 {
 			return fail(http.StatusUnprocessableEntity, "name pattern is not allowed [pattern: *%s]", name[i:])
@@ -130,9 +148,9 @@ func (c *call) initRepo(r *repo, in repoInput) {
 
 // repoEdit is the body of an edit of a repository.
 type repoEdit struct {
-	Name          *string `json:"name"`
-	Description   *string `json:"description"`
-	Website       *string `json:"website"`
+	Name          *string `json:"name" binding:"AlphaDashDot;MaxSize(100)"`
+	Description   *string `json:"description" binding:"MaxSize(2048)"`
+	Website       *string `json:"website" binding:"MaxSize(1024)"`
 	Private       *bool   `json:"private"`
 	Template      *bool   `json:"template"`
 	DefaultBranch *string `json:"default_branch"`
@@ -152,9 +170,6 @@ func editRepo(c *call) error {
 	}
 	r := c.repo
 	if in.Name != nil && *in.Name != "" && *in.Name != r.Name {
-		if alphaDashDot.MatchString(*in.Name) {
-			return fail(http.StatusUnprocessableEntity, "[Name]: AlphaDashDot")
-		}
 		if !strings.EqualFold(*in.Name, r.Name) {
 			if err := c.freeName(r.Owner, *in.Name); err != nil {
 				return err
@@ -251,7 +266,7 @@ func forkRepo(c *call) error {
 	if in.Organization != "" {
 		owner = c.w.userByLogin(in.Organization)
 		if owner == nil || !owner.Org {
-			return fail(http.StatusUnprocessableEntity, "org does not exist [id: 0, name: %s]", in.Organization)
+			return errNotFound
 		}
 		if !c.w.mayCreateRepo(owner, c.doer) {
 			return fail(http.StatusForbidden, "User is not allowed to create repository in organization %s", owner.Login)
@@ -259,6 +274,9 @@ func forkRepo(c *call) error {
 	}
 	if in.Name == "" {
 		in.Name = c.repo.Name
+	}
+	if owner == c.repo.Owner && strings.EqualFold(in.Name, c.repo.Name) {
+		return fail(http.StatusConflict, "repository already exists [uname: %s, name: %s]", owner.Login, c.repo.Name)
 	}
 	if f, ok := find(c.w.forks(c.repo), func(f *repo) bool { return f.Owner == owner }); ok {
 		return fail(http.StatusConflict, "repository is already forked by user [uname: %s, repo path: %s, fork path: %s]", owner.Login, c.repo.fullName(), f.fullName())

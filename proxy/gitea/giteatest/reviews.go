@@ -45,8 +45,8 @@ func (p *pull) remarks() int {
 // handleReviews registers reviews and review requests.
 func handleReviews(t table) {
 	const p = "/repos/{owner}/{repo}/pulls"
-	t.on("GET "+p+"/{index}/reviews", onPull(listReviews))
-	t.on("POST "+p+"/{index}/reviews", onPull(createReview), needToken)
+	t.on("GET "+p+"/{index}/reviews", onNamedPull(listReviews))
+	t.on("POST "+p+"/{index}/reviews", onNamedPull(createReview), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error { return c.ok(c.reviewView(is, v)) }))
 	t.on("POST "+p+"/{index}/reviews/{id}", onReview(submitReview), needToken)
 	t.on("DELETE "+p+"/{index}/reviews/{id}", onReview(deleteReview), needToken)
@@ -56,8 +56,8 @@ func handleReviews(t table) {
 	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(replyRemark), needToken)
 	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark(true), needToken, needWrite, needActive)
 	t.on("POST "+p+"/comments/{id}/unresolve", resolveRemark(false), needToken, needWrite, needActive)
-	t.on("POST "+p+"/{index}/requested_reviewers", onPull(requestReview), needToken)
-	t.on("DELETE "+p+"/{index}/requested_reviewers", onPull(unrequestReview), needToken)
+	t.on("POST "+p+"/{index}/requested_reviewers", onNamedPull(requestReview), needToken)
+	t.on("DELETE "+p+"/{index}/requested_reviewers", onNamedPull(unrequestReview), needToken)
 }
 
 // reviewJSON is a review.
@@ -94,10 +94,10 @@ func (c *call) reviewView(is *issue, v *review) *reviewJSON {
 
 // onReview finds the review of the path. A pending one shows to its author only.
 func onReview(f func(*call, *issue, *review) error) handler {
-	return onPull(func(c *call, is *issue) error {
+	return onNamedPull(func(c *call, is *issue) error {
 		v, ok := find(is.pull.Reviews, func(v *review) bool { return v.ID == c.id("id") })
 		if !ok || v.State == "PENDING" && v.User != c.doer {
-			return errNotFound
+			return fail(http.StatusNotFound, "review does not exist [id: %d]", c.id("id"))
 		}
 		return f(c, is, v)
 	})
@@ -111,7 +111,7 @@ func listReviews(c *call, is *issue) error {
 
 // reviewEvents maps the events of a body to the states of a review.
 var reviewEvents = map[string]string{
-	"": "PENDING", "PENDING": "PENDING", "COMMENT": "COMMENT", "APPROVED": "APPROVED", "APPROVE": "APPROVED",
+	"": "PENDING", "PENDING": "PENDING", "COMMENT": "COMMENT", "APPROVED": "APPROVED",
 	"REQUEST_CHANGES": "REQUEST_CHANGES",
 }
 
@@ -127,7 +127,10 @@ func (c *call) reviewState(is *issue, event, body string, remarks int) (string, 
 		return "", fail(http.StatusUnprocessableEntity, "approve your own pull is not allowed")
 	case is.Poster == c.doer && st == "REQUEST_CHANGES":
 		return "", fail(http.StatusUnprocessableEntity, "reject your own pull is not allowed")
-	case strings.TrimSpace(body) == "" && remarks == 0 && (st == "COMMENT" || st == "REQUEST_CHANGES"):
+	case strings.TrimSpace(body) != "" || st == "APPROVED":
+	case st != "COMMENT": // remarks do not stand in for the body
+		return "", fail(http.StatusUnprocessableEntity, "review event %s requires a body", event)
+	case remarks == 0:
 		return "", fail(http.StatusUnprocessableEntity, "review event %s requires a body or a comment", event)
 	}
 	return st, nil
@@ -217,10 +220,10 @@ func submitReview(c *call, is *issue, v *review) error {
 	return c.ok(c.reviewView(is, v))
 }
 
-// deleteReview deletes a review; its author and administrators may.
+// deleteReview deletes a review; its author and site administrators may.
 func deleteReview(c *call, is *issue, v *review) error {
-	if v.User != c.doer && c.perm < accessAdmin {
-		return errForbidden
+	if v.User != c.doer && !c.doer.Admin {
+		return fail(http.StatusForbidden, "%%!s(<nil>)") // so the real server words it
 	}
 	is.pull.Reviews = without(is.pull.Reviews, v)
 	return c.done()
@@ -328,15 +331,14 @@ func (c *call) readReviewers() ([]*user, []*team, error) {
 	if err := c.bind(&in); err != nil {
 		return nil, nil, err
 	}
-	var us []*user
-	for _, name := range in.Reviewers {
-		u := c.w.userByLogin(name)
-		if u == nil {
-			return nil, nil, fail(http.StatusNotFound, "User '%s' not exist", name)
-		}
-		us = append(us, u)
+	us, err := c.usersNamed(in.Reviewers)
+	if err != nil {
+		return nil, nil, err
 	}
 	var ts []*team
+	if !c.repo.Owner.Org { // a user has no teams to look up
+		return us, nil, nil
+	}
 	for _, name := range in.Teams {
 		t, ok := find(c.repo.Owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, name) })
 		if !ok {
@@ -345,6 +347,19 @@ func (c *call) readReviewers() ([]*user, []*team, error) {
 		ts = append(ts, t)
 	}
 	return us, ts, nil
+}
+
+// usersNamed looks reviewers up.
+func (c *call) usersNamed(names []string) ([]*user, error) {
+	var out []*user
+	for _, name := range names {
+		u := c.w.userByLogin(name)
+		if u == nil {
+			return nil, fail(http.StatusNotFound, "User '%s' not exist", name)
+		}
+		out = with(out, u)
+	}
+	return out, nil
 }
 
 // requestReview asks for reviews and answers the requests.

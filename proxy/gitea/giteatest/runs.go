@@ -106,7 +106,7 @@ func onRun(f func(*call, *run) error) handler {
 	return func(c *call) error {
 		r, ok := find(c.repo.actions.runs, func(r *run) bool { return r.ID == c.id("run") })
 		if !ok {
-			return errNotFound
+			return fail(http.StatusNotFound, "run with id %d: resource does not exist", c.id("run"))
 		}
 		return f(c, r)
 	}

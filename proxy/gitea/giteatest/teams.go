@@ -129,9 +129,9 @@ func deleteTeam(c *call, t *team) error {
 
 // getTeamMember answers a member.
 func getTeamMember(c *call, t *team) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["username"])
 	}
 	if !slices.Contains(t.Members, u) {
 		return errNotFound
@@ -141,9 +141,9 @@ func getTeamMember(c *call, t *team) error {
 
 // addTeamMember adds a member.
 func addTeamMember(c *call, t *team) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["username"])
 	}
 	t.Members = with(t.Members, u)
 	return c.done()
@@ -151,9 +151,9 @@ func addTeamMember(c *call, t *team) error {
 
 // dropTeamMember removes a member, but not the last owner.
 func dropTeamMember(c *call, t *team) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["username"])
 	}
 	if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
 		return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)

@@ -47,9 +47,9 @@ func handleTimes(t table) {
 		}
 		return c.listTimes(all, c.doer)
 	}, needToken)
-	t.on("GET "+p+"/issues/{index}/times", onIssue(func(c *call, is *issue) error { return c.listTimes([]*issue{is}, nil) }))
-	t.on("POST "+p+"/issues/{index}/times", onIssue(addTime), needToken)
-	t.on("DELETE "+p+"/issues/{index}/times", onIssue(func(c *call, is *issue) error {
+	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error { return c.listTimes([]*issue{is}, nil) }))
+	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(addTime), needToken)
+	t.on("DELETE "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
 		return c.dropTimes(is, func(tt *trackedTime) bool { return tt.User == c.doer })
 	}), needToken)
 	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(func(c *call, is *issue) error {
@@ -94,7 +94,7 @@ func (c *call) timesOf(items []*issue, of *user) ([]*timeJSON, error) {
 	if name := c.query.Get("user"); name != "" && of == nil {
 		of = c.w.userByLogin(name)
 		if of == nil {
-			return nil, fail(http.StatusNotFound, "user does not exist [uid: 0, name: %s]", name)
+			return nil, errNoUser(http.StatusNotFound, name)
 		}
 	}
 	since, err := c.queryTime("since")
@@ -151,10 +151,13 @@ func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *tracked
 func (c *call) dropTimes(is *issue, f func(*trackedTime) bool) error {
 	n := len(is.Times)
 	is.Times = slices.DeleteFunc(is.Times, f)
-	if len(is.Times) == n {
-		return errNotFound
+	if len(is.Times) < n {
+		return c.done()
 	}
-	return c.done()
+	if id, ok := c.params["id"]; ok {
+		return fail(http.StatusNotFound, "tracked_time does not exist [id: %s]", id)
+	}
+	return fail(http.StatusNotFound, "tracked_time does not exist")
 }
 
 // watchOn finds the caller's stopwatch on an issue.

@@ -15,7 +15,7 @@ func handleWiki(t table) {
 	t.on("GET "+p+"/pages", listWiki)
 	t.on("POST "+p+"/new", createPage, needToken, needWrite, needActive)
 	t.on("GET "+p+"/page/{pageName}", onPage(func(c *call, file string) error { return c.ok(c.pageView(file)) }))
-	t.on("PATCH "+p+"/page/{pageName}", onPage(editPage), needToken, needWrite, needActive)
+	t.on("PATCH "+p+"/page/{pageName}", editPage, needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/page/{pageName}", onPage(deletePage), needToken, needWrite, needActive)
 	t.on("GET "+p+"/revisions/{pageName}", onPage(listRevisions))
 }
@@ -51,17 +51,21 @@ func (r *repo) wikiHead() *commit { return r.wiki.branch(wikiBranch) }
 // with spaces.
 func onPage(f func(*call, string) error) handler {
 	return func(c *call) error {
-		head := c.repo.wikiHead()
-		if head == nil {
-			return errNotFound
-		}
-		file := strings.ReplaceAll(c.params["pageName"], " ", "-") + ".md"
-		if head.files[file] == "" {
+		head, file := c.repo.wikiHead(), c.pageFile()
+		switch {
+		case head == nil:
+			return fail(http.StatusNotFound, "no such file or directory")
+		case head.files[file] == "" && c.r.Method == http.MethodDelete:
+			return fail(http.StatusNotFound, "file does not exist")
+		case head.files[file] == "":
 			return errNotFound
 		}
 		return f(c, file)
 	}
 }
+
+// pageFile is the stored name of the page of the path.
+func (c *call) pageFile() string { return strings.ReplaceAll(c.params["pageName"], " ", "-") + ".md" }
 
 // wikiCommitJSON is a commit of the wiki; the spelling of the third field is
 // the server's.
@@ -175,17 +179,20 @@ func createPage(c *call) error {
 	return c.created(c.pageView(file))
 }
 
-// editPage edits or renames a page; without a title it keeps its own.
-func editPage(c *call, file string) error {
+// editPage edits or renames a page; without a title it keeps its own. A page
+// that does not exist is created.
+func editPage(c *call) error {
 	var in pageInput
 	if err := c.bind(&in); err != nil {
 		return err
 	}
+	file := c.pageFile()
 	next := file
 	if strings.TrimSpace(in.Title) != "" {
 		next = wikiFile(in.Title)
 	}
-	if next != file && c.repo.wikiHead().files[next] != "" {
+	head := c.repo.wikiHead()
+	if next != file && head != nil && head.files[file] != "" && head.files[next] != "" {
 		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", next)
 	}
 	if in.Message == "" {

@@ -131,7 +131,7 @@ func onWorkflow(f func(*call, string) error) handler {
 	return func(c *call) error {
 		file, ok := find(c.workflows(), func(p string) bool { return path.Base(p) == c.params["workflow_id"] })
 		if !ok {
-			return fail(http.StatusNotFound, "workflow %q not found", c.params["workflow_id"])
+			return fail(http.StatusNotFound, "workflow %q doesn't exist", c.params["workflow_id"])
 		}
 		return f(c, file)
 	}
