@@ -94,7 +94,7 @@ listen: %s
 data_dir: data
 gitea: {url: "http://127.0.0.1:1"}
 auth: {tokens: [{name: victim, token: %s, gitea_token: 0123456789abcdef0123456789abcdef01234567}]}
-audit: {rotate_size: 256KiB, checkpoint_records: 50, checkpoint_interval: 1s}
+audit: {rotate_size: 64KiB, checkpoint_records: 50, checkpoint_interval: 1s}
 limits: {address: {rate: off}, identity: {rate: off}}
 `, v.addr, victimToken)
 	if err := os.WriteFile(v.file(), []byte(text), 0o600); err != nil {

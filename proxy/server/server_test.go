@@ -52,6 +52,9 @@ type syncBuffer struct {
 func (s *syncBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.b.Len() > 1<<20 { // a flood's log must not count as the server's memory
+		s.b = bytes.Buffer{}
+	}
 	return s.b.Write(p)
 }
 

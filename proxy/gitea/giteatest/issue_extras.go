@@ -120,7 +120,7 @@ func changeLink(blocks, on bool) func(*call, *issue) error {
 			return fail(http.StatusNotFound, "repository does not exist [id: 0, uid: 0, owner_name: %s, name: %s]", in.Owner, in.Repo)
 		}
 		if r.issueByIndex(in.Index) == nil {
-			return c.errNoIssue(r, in.Index)
+			return errNoIssue(r, in.Index)
 		}
 		other := r.issueByIndex(in.Index)
 		from, to := is, other

@@ -15,7 +15,7 @@ func errNoAssignee(name string) error {
 }
 
 // errNoIssue is the complaint about an issue by its number.
-func (c *call) errNoIssue(r *repo, index int64) error {
+func errNoIssue(r *repo, index int64) error {
 	return fail(http.StatusNotFound, "issue does not exist [id: 0, repo_id: %d, index: %d]", r.ID, index)
 }
 
@@ -34,7 +34,7 @@ func errNoComment(id int64) error {
 func onNamedIssue(f func(*call, *issue) error) handler {
 	return func(c *call) error {
 		if c.repo.issueByIndex(c.id("index")) == nil {
-			return c.errNoIssue(c.repo, c.id("index"))
+			return errNoIssue(c.repo, c.id("index"))
 		}
 		return onIssue(f)(c)
 	}
