@@ -56,6 +56,8 @@ type Config struct {
 	Server Server `yaml:"server"`
 	// Metrics offers numbers to Prometheus.
 	Metrics Metrics `yaml:"metrics"`
+	// Tracing sends spans to an OpenTelemetry collector.
+	Tracing Tracing `yaml:"tracing"`
 	// Log shapes the operational log on standard error.
 	Log Log `yaml:"log"`
 

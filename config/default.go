@@ -66,7 +66,8 @@ func Default() *Config {
 			IdleTimeout:              Duration(2 * time.Minute),
 			ShutdownTimeout:          Duration(30 * time.Second),
 		},
-		Log: Log{Level: "info", Format: "auto"},
+		Tracing: Tracing{Sample: 1},
+		Log:     Log{Level: "info", Format: "auto"},
 	}
 }
 

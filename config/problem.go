@@ -114,6 +114,7 @@ const (
 	ruleHTTPListen
 	ruleACME
 	ruleAuditSink
+	ruleTracing
 	ruleMore
 	rules // how many there are
 )
@@ -124,7 +125,7 @@ var ruleNames = [rules]string{
 	"duplicate-key", "type", "null", "control", "dollar", "secret", "header", "value", "required", "range", "length",
 	"pattern", "enum", "listen", "anonymous", "api-path", "public-url", "token-twice", "mask-twice", "mask-empty",
 	"mask-replacement", "fields-default", "host", "origin", "limit-tool", "limit-burst", "proxy-protocol", "metrics-remote",
-	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "more",
+	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "tracing", "more",
 }
 
 // maxQuoted is how many characters of a value a message repeats.

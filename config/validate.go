@@ -31,6 +31,7 @@ func (c *Config) Validate() Problems {
 	v.edge()
 	v.tls()
 	v.audit()
+	v.tracing()
 	v.problems.Sort()
 	return v.problems
 }

@@ -65,6 +65,9 @@ func (w *warner) edge() {
 	if c.Metrics.AllowRemote && c.Metrics.Listen == "" {
 		w.add("metrics.allow_remote", "has no effect while metrics.listen is empty", "remove it, or set metrics.listen")
 	}
+	if c.Tracing.Endpoint == nil && (len(c.Tracing.Headers) > 0 || c.Tracing.Logins || c.IsSet("tracing.sample") && c.Tracing.Sample != 1) {
+		w.add("tracing", "has no effect while tracing.endpoint is empty", "set it, or remove the rest")
+	}
 	if l := c.Limits.Concurrency; l.Total > 0 && l.Identity > l.Total {
 		w.add("limits.concurrency.identity", "is more than limits.concurrency.total, so that one identity may use up all", "lower it")
 	}

@@ -24,6 +24,10 @@ type Call struct {
 	Client Client
 	// Received is when the HTTP request's head had been read.
 	Received time.Time
+	// Trace is the trace context of the call's own _meta, as the client wrote it.
+	Trace TraceContext
+	// TraceID names the call's trace; set by tracing, "" without it.
+	TraceID string
 
 	// Tool is the operation that Name means; set by the catalog stage.
 	Tool *Tool
@@ -60,6 +64,13 @@ type Client struct {
 	Addr string
 	// Protocol is the MCP protocol version that the request speaks.
 	Protocol string
+}
+
+// TraceContext is W3C trace context, unparsed; the zero value is none.
+type TraceContext struct {
+	// Parent and State are the values of traceparent and tracestate, at most 128
+	// and 512 bytes long.
+	Parent, State string
 }
 
 // Facts are what is known of a call once it has been answered.

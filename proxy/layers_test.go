@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"proxy/limit":             {"config", "proxy"},
 	"proxy/metrics":           {"proxy"},
 	"proxy/passthrough":       {"proxy"},
+	"proxy/tracing":           {"config", "proxy"},
 	"proxy/audit":             {"config", "proxy"},
 	"proxy/mcp":               {"config", "proxy", "internal/jsonscan"},
 	"proxy/server":            {"*"},

@@ -108,6 +108,8 @@ type toolJSON struct {
 	Deprecated    bool            `json:"deprecated"`
 	ReplacedBy    string          `json:"replaced_by"`
 	InputSchema   json.RawMessage `json:"input_schema"`
+	OutputSchema  json.RawMessage `json:"output_schema"`
+	Example       json.RawMessage `json:"example,omitempty"`
 }
 
 func printToolsJSON(w io.Writer, srv *server.Server) error {
@@ -123,6 +125,7 @@ func printToolsJSON(w io.Writer, srv *server.Server) error {
 			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 			Paginated: t.Paging == "page" || t.Paging == "per_page", Paging: string(t.Paging), Credentials: t.CredentialIssuing,
 			BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy, InputSchema: t.InputSchema,
+			OutputSchema: t.OutputSchema, Example: t.Example,
 		})
 	}
 	enc := json.NewEncoder(w)

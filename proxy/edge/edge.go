@@ -87,6 +87,10 @@ func (e *Edge) check(r *http.Request) string {
 	return ""
 }
 
+// hsts keeps browsers on https for half a year (RFC 6797 section 6.1), on this
+// host alone.
+const hsts = "max-age=15552000"
+
 // secure sets the headers of every answer. Nothing that Aegis serves is a page
 // to be framed, sniffed or kept.
 func secure(h http.Header) {
@@ -103,7 +107,7 @@ func cors(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Traceparent, Tracestate")
 	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Mcp-Session-Id, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")
 }

@@ -125,6 +125,7 @@ func (l *Listener) counted(from netip.Addr) bool {
 type countedConn struct {
 	net.Conn
 	leave func()
+	reads reads
 }
 
 // Close closes the connection and makes room for another.

@@ -200,11 +200,15 @@ func appendEnvelope(b []byte, c *proxy.Call, res *proxy.Result, data []byte) []b
 	} else {
 		b = jsonscan.AppendQuote(b, c.Options.Sudo)
 	}
-	b = append(b, `},"request":{"method":`...)
-	b = jsonscan.AppendQuote(b, res.Method)
-	b = append(b, `,"path":`...)
-	b = jsonscan.AppendQuote(b, res.Path)
-	b = append(b, `},"status":`...)
+	b = append(b, '}')
+	if res.Method != "" { // Aegis's own answers ask nothing of Gitea
+		b = append(b, `,"request":{"method":`...)
+		b = jsonscan.AppendQuote(b, res.Method)
+		b = append(b, `,"path":`...)
+		b = jsonscan.AppendQuote(b, res.Path)
+		b = append(b, '}')
+	}
+	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(res.Status), 10)
 	if res.Page != nil {
 		b = appendPagination(append(b, `,"pagination":`...), res.Page)
@@ -215,7 +219,10 @@ func appendEnvelope(b []byte, c *proxy.Call, res *proxy.Result, data []byte) []b
 	if len(res.Warnings) > 0 {
 		b = appendStrings(append(b, `,"warnings":`...), res.Warnings)
 	}
-	b = append(b, `,"untrusted_content":"`+Untrusted+`","data":`...)
+	if res.Method != "" {
+		b = append(b, `,"untrusted_content":"`+Untrusted+`"`...)
+	}
+	b = append(b, `,"data":`...)
 	b = append(b, data...)
 	return append(b, '}')
 }

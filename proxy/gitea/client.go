@@ -44,6 +44,8 @@ type Limits struct {
 	// Version goes out as User-Agent "aegis/<Version>"; "" means the version of
 	// the running build.
 	Version string
+	// Around wraps what sends the requests of calls; nil leaves it.
+	Around func(http.RoundTripper) http.RoundTripper
 }
 
 // Client talks to one Gitea. It is safe for concurrent use.
@@ -58,6 +60,7 @@ type Client struct {
 
 	pooled *http.Transport // reuses connections
 	single *http.Transport // one connection per request, see send
+	around func(http.RoundTripper) http.RoundTripper
 	log    zerolog.Logger
 
 	version atomic.Pointer[string]
@@ -76,6 +79,10 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 	}
 	single := transport.Clone()
 	single.DisableKeepAlives = true
+	around := limits.Around
+	if around == nil {
+		around = func(next http.RoundTripper) http.RoundTripper { return next }
+	}
 	return &Client{
 		scheme:      cfg.URL.Scheme,
 		host:        cfg.URL.Host,
@@ -87,6 +94,7 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 		maxBinary:   or(limits.MaxBinaryBytes, defaultBinary),
 		pooled:      transport,
 		single:      single,
+		around:      around,
 		log:         log,
 	}, nil
 }

@@ -140,9 +140,19 @@ func TestScrub(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
-	long := gitea.Scrub(strings.Repeat("ü", 9000), "h", "")
+	long := gitea.Scrub(strings.Repeat("ü ", 9000), "h", "")
 	if n := utf8.RuneCountInString(long); n != 4000 || !strings.HasSuffix(long, "…") {
 		t.Errorf("%d characters", n)
+	}
+}
+
+// TestScrubKeepsNoHalfWord: what the bound cuts may be a secret.
+func TestScrubKeepsNoHalfWord(t *testing.T) {
+	for before := 8150; before < 8192; before++ {
+		got := gitea.Scrub("<p>"+strings.Repeat("<br>x ", before/6)+strings.Repeat("y", before%6)+" zq-half-a-secret-0123456789-abcdefghij", "h", "")
+		if i := strings.Index(got, "zq-"); i >= 0 && !strings.Contains(got, "abcdefghij") {
+			t.Fatalf("%d: half a word is left: %q", before, got[i:])
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (s scrubber) scrub(text string) string {
 	if s.secret != "" {
 		text = strings.ReplaceAll(text, s.secret, goneSecret)
 	}
-	text = clean(prefix(text, maxScrub))
+	text = clean(wholeWords(text))
 	if strings.ContainsRune(text, '<') {
 		text = clean(stripMarkup(text))
 	}
@@ -78,6 +78,21 @@ func (s scrubber) scrub(text string) string {
 	text = sourceLine.ReplaceAllString(text, gonePath)
 	text = unixPath.ReplaceAllString(text, "${1}"+gonePath)
 	return cut(s.scrubHosts(text), maxMessage)
+}
+
+// wholeWords bounds text to maxScrub bytes. The word that the bound cuts goes
+// with it, or its last part when it is longer than any secret: masking would not
+// know half of one.
+func wholeWords(text string) string {
+	const longest = 1 << 10
+	if len(text) <= maxScrub {
+		return text
+	}
+	kept := text[:maxScrub-longest]
+	if i := strings.LastIndexAny(text[len(kept):maxScrub], " \t\r\n"); i >= 0 {
+		kept = text[:len(kept)+i]
+	}
+	return kept
 }
 
 // scrubHosts removes addresses: every private one, every name with a port, and

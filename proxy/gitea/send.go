@@ -134,7 +134,7 @@ func (c *Client) sendOnce(ctx context.Context, req *request) (*answer, error) {
 	if !req.repeatable && req.body == nil && (req.method == http.MethodGet || req.method == http.MethodHead) {
 		transport = c.single
 	}
-	resp, err := transport.RoundTrip(out)
+	resp, err := c.around(transport).RoundTrip(out)
 	if err != nil {
 		return nil, transportError(ctx, req, err)
 	}

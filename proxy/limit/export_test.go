@@ -37,7 +37,10 @@ func Same(a, b string) bool { return addressKey(a) == addressKey(b) }
 func (l *Limiter) Addresses() int { return l.address.len() }
 
 // Admit is the decision by address alone.
-func (l *Limiter) Admit(addr string) time.Duration { return l.admit(addr) }
+func (l *Limiter) Admit(addr string) time.Duration {
+	_, wait := l.admit(addr)
+	return wait
+}
 
 // InFlight returns the calls that are being answered, and the identities that
 // are remembered for them.

@@ -14,8 +14,9 @@ import (
 
 // Address returns next behind the limit by client address. Requests must carry a
 // [proxy.Exchange]; one without is answered with 500, as it means that the edge
-// was left out. A refusal is a 429 (RFC 6585 section 4) with Retry-After and the
-// fields of draft-ietf-httpapi-ratelimit-headers-10.
+// was left out. A refusal is a 429 (RFC 6585 section 4) with Retry-After. While
+// the limit is on, every answer has the fields of
+// draft-ietf-httpapi-ratelimit-headers-10.
 func (l *Limiter) Address(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := proxy.ExchangeFrom(r.Context())
@@ -23,33 +24,69 @@ func (l *Limiter) Address(next http.Handler) http.Handler {
 			http.Error(w, "internal error", http.StatusInternalServerError)
 			return
 		}
-		if wait := l.admit(x.Addr); wait > 0 {
+		left, wait := l.admit(x.Addr)
+		if wait > 0 {
 			l.refused(BucketAddress)
-			tooMany(w, x.RequestID, wait, config.Limit(l.cfg.Address))
+			l.tooMany(w, x.RequestID, wait)
 			return
+		}
+		if l.address != nil {
+			l.tell(w.Header(), left)
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// admit takes a token of the address and returns 0, or how long it must wait.
-func (l *Limiter) admit(addr string) time.Duration {
+// admit takes a token of the address and returns how many are left, or how long
+// it must wait.
+func (l *Limiter) admit(addr string) (left float64, wait time.Duration) {
 	if l.address == nil {
-		return 0
+		return 0, 0
 	}
+	now := l.now()
 	one := [1]*bucket{l.address.bucket(addressKey(addr))}
-	_, wait := take(l.now(), one[:])
-	return wait
+	if _, wait = take(now, one[:]); wait > 0 {
+		return 0, wait
+	}
+	return max(0, one[0].tokens.TokensAt(now)), 0
 }
 
-func tooMany(w http.ResponseWriter, requestID string, wait time.Duration, l config.Limit) {
+// policy is the RateLimit-Policy of a limit: the quota is what the bucket holds,
+// its window the time to fill it.
+func policy(l config.Limit) []string {
+	if l.Rate.Off() {
+		return nil
+	}
+	window := seconds(time.Duration(float64(l.Size()) / l.Rate.PerSecond() * float64(time.Second)))
+	return []string{fmt.Sprintf(`"address";q=%d;w=%d`, l.Size(), window)}
+}
+
+// The fields as http.Header keys them.
+const (
+	headerPolicy = "Ratelimit-Policy"
+	headerLimit  = "Ratelimit"
+)
+
+// tell says how many requests are left, and when the bucket will be full again.
+// It runs for every request, so it takes two allocations and no more.
+func (l *Limiter) tell(h http.Header, left float64) {
+	missing := float64(config.Limit(l.cfg.Address).Size()) - left
+	full := seconds(time.Duration(missing / l.cfg.Address.Rate.PerSecond() * float64(time.Second)))
+	var room [64]byte
+	text := append(room[:0], `"address";r=`...)
+	text = strconv.AppendInt(text, int64(left), 10)
+	text = append(text, ";t="...)
+	text = strconv.AppendInt(text, full, 10)
+	h[headerPolicy] = l.policy // shared: whoever adds to it gets a copy, as it has no room
+	h[headerLimit] = []string{string(text)}
+}
+
+func (l *Limiter) tooMany(w http.ResponseWriter, requestID string, wait time.Duration) {
 	after := seconds(wait)
 	h := w.Header()
 	h.Set("Retry-After", strconv.FormatInt(after, 10))
-	// The quota is what the bucket holds, its window the time to fill it.
-	window := seconds(time.Duration(float64(l.Size()) / l.Rate.PerSecond() * float64(time.Second)))
-	h.Set("RateLimit-Policy", fmt.Sprintf(`"address";q=%d;w=%d`, l.Size(), window))
-	h.Set("RateLimit", fmt.Sprintf(`"address";r=0;t=%d`, after))
+	h[headerPolicy] = l.policy
+	h.Set(headerLimit, fmt.Sprintf(`"address";r=0;t=%d`, after))
 	h.Set("Content-Type", "application/json")
 	body, err := json.Marshal(map[string]any{"error": map[string]any{
 		"kind": proxy.KindRateLimited, "message": "too many requests from your address; come back after retry_after seconds",

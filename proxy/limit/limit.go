@@ -52,6 +52,7 @@ type Limiter struct {
 	tools                   map[string]*store
 	operations              map[string]string
 	flight                  *flight
+	policy                  []string // the RateLimit-Policy header; nil without a limit by address
 }
 
 // New returns the limiter of a configuration that [config.Config.Validate] has
@@ -70,6 +71,7 @@ func New(cfg config.Limits, o Options) *Limiter {
 	} else {
 		l.flight = from.flight
 	}
+	l.policy = policy(config.Limit(cfg.Address))
 	l.address = l.keep(from, from.address, config.Limit(cfg.Address))
 	l.identity = l.keep(from, from.identity, config.Limit(cfg.Identity))
 	l.team = l.keep(from, from.team, cfg.Team)

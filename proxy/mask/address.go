@@ -38,7 +38,7 @@ func (address) find(s *scan, _, pos int) match {
 	end := lastAt(t, pos)
 	if colon < 0 {
 		// No password; a long random name is a token.
-		ok := end-secret >= 20 && looksRandom(t.b[secret:end], true)
+		ok := end-secret >= 20 && looksRandom(t.b[secret:end], true) || isForgeToken(t.b[secret:end])
 		return match{start: secret, end: end, skip: end, ok: ok}
 	}
 	ok := colon+1 < pos && !templated(t.b[colon+1:end]) && !isDocumentation(t.b[secret:colon], t.b[colon+1:end])

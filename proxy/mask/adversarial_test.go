@@ -31,6 +31,8 @@ var hostile = map[string]string{
 	"spaces":          "secret                        ",
 	"quotes":          `"`,
 	"bearer":          "bearer bearer",
+	"base64":          "Z2hwX2docF9naHBf",
+	"no-base64":       "Z2hwX1!",
 	"minified":        `function(e,t){return e.token||t.secret["a"]};`,
 }
 
@@ -56,7 +58,12 @@ func BenchmarkAdversarial(b *testing.B) {
 		"surrogates":     func(n int) []byte { return []byte(`"` + strings.Repeat(`\ud800`, n/6) + `"`) },
 		"hidden-letters": func(n int) []byte { return []byte(`"` + strings.Repeat(`\u0074oken\u003d`, n/16) + `"`) },
 		"hidden-strings": func(n int) []byte { return []byte(`[` + strings.Repeat(`"\u0074","\/",`, n/14) + `""]`) },
-		"slashes":        func(n int) []byte { return []byte(`"` + strings.Repeat(`\/`, n/2) + `"`) },
+		"contents":       func(n int) []byte { return manyContents(n / 63) },
+		"footers":        func(n int) []byte { return []byte(`[` + strings.Repeat(`{"footer":"AKIAIOSFODNN"},`, n/26) + `1]`) },
+		"base64-strings": func(n int) []byte {
+			return []byte(`[` + strings.Repeat(`"IGdocF9hYmNkZWZnaGlqa2xtbm9w",`, n/31) + `1]`)
+		},
+		"slashes": func(n int) []byte { return []byte(`"` + strings.Repeat(`\/`, n/2) + `"`) },
 	}
 	for name, unit := range hostile {
 		docs[name] = func(n int) []byte { return adversary(unit, n) }
@@ -117,4 +124,28 @@ func BenchmarkSmall(b *testing.B) {
 			e.Call("d9aabbccdd6f1ed002ab5595859014ebf0951522")
 		}
 	})
+}
+
+// BenchmarkContents measures files in base64: text without a secret, and images.
+func BenchmarkContents(b *testing.B) {
+	corpora, err := maskbench.Corpora(4 << 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := mask.New(config.Masking{Builtin: true, Mode: "mask"}, []string{"a-configured-secret-value"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, file := range map[string][]byte{"code": corpora[1].JSON, "logs": corpora[2].JSON, "images": junk(1, 4<<20)} {
+		d := []byte(`{"encoding":"base64","content":"` + encode(string(file)) + `"}`)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(d)))
+			for b.Loop() {
+				if _, hits, err := e.JSON(context.Background(), nil, d, nil, mask.Options{}); err != nil || hits != nil {
+					b.Fatal(err, hits)
+				}
+			}
+		})
+	}
 }

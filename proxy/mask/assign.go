@@ -89,6 +89,9 @@ func equalFold(b []byte, k string) bool {
 // operator reads the quotes that may close the name, the operator, and the
 // quotes that may open the value.
 func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
+	if j, ok := memberValue(t, i); ok {
+		return a.word(t, j), true, true
+	}
 	i, _ = skipQuotes(t, i)
 	i, blank := skipBlanks(t, i)
 	c, n := t.next(i)
@@ -110,6 +113,25 @@ func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
 	i, _ = skipBlanks(t, i)
 	i, quoted = skipQuotes(t, i)
 	return a.word(t, i), quoted, true
+}
+
+// memberValue returns where the string begins that is the value of a member whose
+// name ends at i.
+func memberValue(t *text, i int) (after int, ok bool) {
+	if !t.json || i >= len(t.b) || t.b[i] != '"' {
+		return 0, false
+	}
+	i = skipWhite(t.b, i+1)
+	if i >= len(t.b) || t.b[i] != ':' {
+		return 0, false
+	}
+	i = skipWhite(t.b, i+1)
+	return i + 1, i < len(t.b) && t.b[i] == '"'
+}
+
+// skipWhite skips some white space of JSON; nobody writes more.
+func skipWhite(b []byte, i int) int {
+	return i + run(b[i:min(i+64, len(b))], isSpace, unbounded)
 }
 
 // word skips one of the words that may precede the value, with its blanks.

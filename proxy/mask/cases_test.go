@@ -141,26 +141,21 @@ func TestEncodedContent(t *testing.T) {
 	gh := github(1)
 	file := "TOKEN=" + gh + "\n# known-secret-value\n"
 	want := "TOKEN=ghp_***\n# [REDACTED]\n"
-	binary := "\x00\x01known-secret-value\x00" + gh
+	noise := string(junk(3, 400))
+	binary := noise + "known-secret-value\x00" + gh
 	for in, out := range map[string]string{
 		`{"encoding":"base64","content":"` + enc([]byte(file)) + `","size":9}`:                                   `{"encoding":"base64","content":"` + enc([]byte(want)) + `","size":9}`,
 		`{"content":"` + enc([]byte(file)) + `","x":{"y":[1]},"encoding":"base64"}`:                              `{"content":"` + enc([]byte(want)) + `","x":{"y":[1]},"encoding":"base64"}`,
 		`[{"encoding":"base64","content":"` + enc([]byte(file)) + `"},{"encoding":null,"content":null}]`:         `[{"encoding":"base64","content":"` + enc([]byte(want)) + `"},{"encoding":null,"content":null}]`,
 		`{"encoding":"base64","content":"` + enc([]byte(file))[:20] + `\n` + enc([]byte(file))[20:] + `\n"}`:     `{"encoding":"base64","content":"` + enc([]byte(want)) + `"}`,
-		`{"encoding":"base64","content":"` + enc([]byte(binary)) + `"}`:                                          `{"encoding":"base64","content":"` + enc([]byte("\x00\x01[REDACTED]\x00"+gh)) + `"}`,
+		`{"encoding":"base64","content":"` + enc([]byte(binary)) + `"}`:                                          `{"encoding":"base64","content":"` + enc([]byte(noise+"[REDACTED]\x00"+gh)) + `"}`,
 		`{"encoding":"base64","content":"` + enc([]byte("clean")) + `","note":"` + gh + `"}`:                     `{"encoding":"base64","content":"` + enc([]byte("clean")) + `","note":"ghp_***"}`,
 		`{"encoding":"base64","content":"not base64! ` + gh + `"}`:                                               `{"encoding":"base64","content":"not base64! ghp_***"}`,
-		`{"encoding":"base64","other":"` + enc([]byte(file)) + `"}`:                                              "",
+		`{"encoding":"base64","other":"` + enc([]byte(file)) + `"}`:                                              `{"encoding":"base64","other":"` + enc([]byte(want)) + `"}`,
 		`{"encoding" : "base64", "content" :"` + strings.ReplaceAll(enc([]byte(file)), "/", `\/`) + `"}`:         `{"encoding" : "base64", "content" :"` + enc([]byte(want)) + `"}`,
 		`{"a":{"encoding":"base64","content":"` + enc([]byte(file)) + `"},"content":"` + enc([]byte("x")) + `"}`: `{"a":{"encoding":"base64","content":"` + enc([]byte(want)) + `"},"content":"` + enc([]byte("x")) + `"}`,
 	} {
-		got, hits := doc(t, e, in)
-		if out == "" { // only the exact layer sees through base64 elsewhere
-			if hits[mask.ExactRule] == 0 || hits["github-token"] != 0 {
-				t.Errorf("%s: hits %v", in, hits)
-			}
-			continue
-		}
+		got, _ := doc(t, e, in)
 		if got != out {
 			t.Errorf("%s\nbecame %s\nwant   %s", in, got, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // deepest is the nesting that content and paths are followed into. Deeper
@@ -59,52 +60,131 @@ func (t *text) walk(value func(open []member, start, end int), close func(m *mem
 	return nil
 }
 
-// contents scans the file contents of a document: the string "content" of an
-// object whose "encoding" is "base64". They are decoded, masked and encoded
-// again.
+// contentNames are the members that hold base64 wherever they stand: wiki
+// pages have them without an "encoding".
+var contentNames = []string{"content_base64", "sidebar", "footer"}
+
+// contents scans what a document holds in base64: the string "content" of an
+// object whose "encoding" is "base64", and the members of contentNames. Each is
+// decoded, masked and encoded again. The spans of the document are sorted once
+// and gone through once.
 func (s *scan) contents() error {
-	t := &s.t
-	var files [][2]int
+	files, err := s.files()
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	s.sort()
+	i, kept := 0, s.spans[:0]
+	var fresh []span
+	for _, f := range files {
+		if s.stopped() {
+			return nil // the caller says so
+		}
+		for i < len(s.spans) && s.spans[i].start < f[0] {
+			kept = append(kept, s.spans[i])
+			i++
+		}
+		from := i
+		for i < len(s.spans) && s.spans[i].start < f[1] {
+			i++
+		}
+		p, keep := s.content(f[0], f[1], s.spans[from:i])
+		switch {
+		case p.end > 0:
+			fresh = append(fresh, p)
+		case keep == keepAll:
+			kept = append(kept, s.spans[from:i]...)
+		default:
+			for _, q := range s.spans[from:i] {
+				if q.rule == exactRule {
+					kept = append(kept, q)
+				}
+			}
+		}
+	}
+	s.spans = append(append(kept, s.spans[i:]...), fresh...)
+	return nil
+}
+
+// files returns where the base64 of a document stands, in ascending order.
+func (s *scan) files() ([][2]int, error) {
+	if !s.encoded {
+		return s.peeks, nil
+	}
+	t, files := &s.t, slices.Clone(s.peeks)
 	err := t.walk(func(open []member, start, end int) {
-		if len(open) == 0 {
+		if len(open) == 0 || open[len(open)-1].array {
 			return
 		}
 		m := &open[len(open)-1]
-		switch string(t.b[m.key[0]:m.key[1]]) {
-		case "encoding":
-			m.base64 = !m.array && string(t.b[start:end]) == "base64"
-		case "content":
-			m.content, m.isFile = [2]int{start, end}, !m.array
+		switch key := t.b[m.key[0]:m.key[1]]; {
+		case string(key) == "encoding":
+			m.base64 = string(t.b[start:end]) == "base64"
+		case string(key) == "content":
+			m.content, m.isFile = [2]int{start, end}, true
+		case slices.Contains(contentNames, string(key)):
+			files = append(files, [2]int{start, end})
 		}
 	}, func(m *member) {
 		if m.base64 && m.isFile {
 			files = append(files, m.content)
 		}
 	})
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		s.content(f[0], f[1])
-	}
-	return nil
+	slices.SortFunc(files, func(a, b [2]int) int { return a[0] - b[0] })
+	return slices.CompactFunc(files, func(a, b [2]int) bool { return a[0] == b[0] }), err
 }
 
-// content scans the base64 string at start. What was found in its encoded
-// form is dropped: the decoded form tells better.
-func (s *scan) content(start, end int) {
-	plain, ok := decodeContent(s.t.b[start:end])
-	if !ok {
-		return
+// What stays of the spans that were found in the encoded form of a content.
+const (
+	keepAll   = iota
+	keepExact // the decoded form tells better than a pattern in the encoded one
+)
+
+// content scans the base64 string at start, in which the spans inner were found
+// as it stands. It returns the span that replaces the whole, which has an end,
+// or what to keep of inner.
+func (s *scan) content(start, end int, inner []span) (p span, keep int) {
+	var ok bool
+	if s.plain, ok = decodeContent(s.plain[:0], s.t.b[start:end]); !ok {
+		return span{}, keepAll
 	}
-	s.spans = slices.DeleteFunc(s.spans, func(p span) bool { return p.start >= start && p.start < end })
-	sub := s.e.get(plain, false, s.r)
+	readable := utf8.Valid(s.plain) && mostlyText(s.plain)
+	masked, changed := s.within(s.plain, s.patterns && (readable || mostlyText(s.plain)))
+	if !changed {
+		if readable {
+			return span{}, keepExact
+		}
+		return span{}, keepAll
+	}
+	encoded := base64.StdEncoding.AppendEncode(nil, masked)
+	if len(inner) > 0 && s.matches(encoded, s.patterns && !readable) {
+		// The encoded form is a secret itself: nothing of it stays.
+		return span{start: start, end: end, rule: exactRule}, keepAll
+	}
+	s.encodings = append(s.encodings, encoded)
+	return span{start: start, end: end, keep: int32(len(s.encodings) - 1), rule: contentRule}, keepAll
+}
+
+// within masks a text that stands inside the scanned one, in UTF-16 too, and
+// adds what was found to the outcome of s.
+func (s *scan) within(b []byte, patterns bool) (out []byte, changed bool) {
+	out, changed = s.inner(b, nil, patterns)
+	if hasBOM(out) {
+		if wide, more := s.inner(narrowed(out), out, patterns); more {
+			return wide, true
+		}
+	}
+	return out, changed
+}
+
+// inner masks b, which stands for wide when that is not nil.
+func (s *scan) inner(b, wide []byte, patterns bool) (out []byte, changed bool) {
+	sub := s.e.get(b, false, s.r)
 	defer s.e.put(sub)
-	sub.purpose, sub.done = s.purpose, s.done
-	sub.patterns = s.patterns && isText(plain)
+	sub.purpose, sub.done, sub.patterns, sub.wide = s.purpose, s.done, patterns, wide
 	sub.all()
 	if len(sub.spans) == 0 {
-		return
+		return b, false
 	}
 	sub.settle()
 	s.hits = s.hits.Add(sub.hits)
@@ -112,38 +192,41 @@ func (s *scan) content(start, end int) {
 		s.blocked = sub.blocked
 	}
 	if len(sub.spans) == 0 {
-		return
+		return b, false
 	}
-	masked, err := sub.splice(nil)
+	out, err := sub.splice(nil)
 	if err != nil {
-		masked = nil // fail closed: no content rather than a secret
+		return nil, true // fail closed: no content rather than a secret
 	}
-	s.spans = append(s.spans, span{start: start, end: end, keep: int32(len(s.encodings)), rule: contentRule})
-	s.encodings = append(s.encodings, base64.StdEncoding.AppendEncode(nil, masked))
+	return out, true
+}
+
+// matches reports whether something is found in b as it stands.
+func (s *scan) matches(b []byte, patterns bool) bool {
+	sub := s.e.get(b, false, s.r)
+	defer s.e.put(sub)
+	sub.purpose, sub.done, sub.patterns = s.purpose, s.done, patterns
+	sub.all()
+	return len(sub.spans) > 0
 }
 
 // decodeContent decodes the inside of a JSON string that holds base64, with or
-// without line ends and padding.
-func decodeContent(raw []byte) ([]byte, bool) {
+// without line ends and padding, and appends it to dst.
+func decodeContent(dst, raw []byte) ([]byte, bool) {
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		raw = appendDecoded(nil, raw)
 	}
-	if bytes.ContainsAny(raw, "\r\n") {
-		raw = bytes.Map(func(r rune) rune {
-			if r == '\r' || r == '\n' {
-				return -1
-			}
-			return r
-		}, raw)
-	}
-	raw = bytes.TrimRight(raw, "=")
-	plain, err := base64.RawStdEncoding.AppendDecode(nil, raw)
-	return plain, err == nil && len(plain) > 0
+	raw = bytes.TrimRight(raw, "=\r\n \t")
+	// The decoder skips line ends; other blanks are no base64.
+	plain, err := base64.RawStdEncoding.AppendDecode(dst, raw)
+	return plain, err == nil && len(plain) > len(dst)
 }
 
-// isText reports whether b is text by the rule that git has: no NUL among its
-// first 8000 bytes.
-func isText(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 }
+// mentionsContent reports whether a document may hold base64; the pattern
+// layer notices that on its way, see marker.
+func mentionsContent(b []byte) bool {
+	return slices.ContainsFunc(markers, func(m string) bool { return bytes.Contains(b, []byte(m)) })
+}
 
 // looksJSON reports whether b is a JSON document with strings in it, or lines
 // of such documents.

@@ -99,6 +99,9 @@ func ownExample(r *rand.Rand, name string) (in, secret string) {
 	case "authorization-header":
 		secret = random(r, 32, alnum) + "7x9"
 		return "Authorization: " + []string{"Bearer ", "token ", "ApiKey ", ""}[r.IntN(4)] + secret, secret
+	case "gitea-token":
+		secret = random(r, 40, hexChars)
+		return []string{"Authorization: token ", "token ", "GITEA_TOKEN=", "access_token: ", "forgejo: ", "gitea-pat=", "the token is "}[r.IntN(7)] + secret, secret
 	case "bearer-token":
 		secret = random(r, 32, alnum) + "7x9"
 		return "with a bearer " + secret, secret

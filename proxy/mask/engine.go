@@ -282,10 +282,11 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 		s.skip = make([]int, len(e.rules))
 	}
 	clear(s.skip)
-	s.spans, s.marks, s.decodedFrom, s.probes = s.spans[:0], s.marks[:0], s.decodedFrom[:0], s.probes[:0]
-	s.encoded, s.leafEnd, s.leafKey, s.decoded, s.pos, s.lastEnd = false, 0, false, 0, 0, 0
+	s.spans, s.marks, s.decodedFrom, s.probes, s.peeks = s.spans[:0], s.marks[:0], s.decodedFrom[:0], s.probes[:0], s.peeks[:0]
+	s.peeked = 0
+	s.encoded, s.leafFrom, s.leafEnd, s.leafKey, s.decoded, s.pos, s.lastEnd = false, 0, 0, false, 0, 0, 0
 	s.bareRun, s.quotedRun = [2]int{}, [2]int{}
-	s.hits, s.blocked = nil, ""
+	s.hits, s.blocked, s.wide = nil, "", nil
 	return s
 }
 
@@ -308,6 +309,9 @@ func (e *Engine) put(s *scan) {
 	if cap(s.buf) > keepBuffers {
 		s.buf = nil
 	}
-	s.t, s.r, s.hits, s.done, s.encodings = text{}, nil, nil, nil, nil
+	if cap(s.plain) > keepBuffers {
+		s.plain = nil
+	}
+	s.t, s.r, s.hits, s.done, s.encodings, s.wide = text{}, nil, nil, nil, nil, nil
 	e.pool.Put(s)
 }

@@ -38,7 +38,8 @@ func (g *generic) find(s *scan, variant, pos int) match {
 	if g.keywords[variant][0] == 'p' {
 		least = leastPassword
 	}
-	if len(value) < least || len(value) == longest || !t.closedAfter(end) {
+	// Behind punctuation at the end may be what an earlier pass left.
+	if len(value) < least || len(value) == longest || !t.closedAfter(end) || !t.closedAfter(s.runEnd(i, quoted)) {
 		return match{}
 	}
 	if c, n := t.next(end); n > 0 && (c == '(' || c == '[' || c == '{' || c == '<' || c == '$' || c == '%') {

@@ -1,11 +1,11 @@
 package mask
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -23,7 +23,7 @@ func (e *Engine) Arguments(ctx context.Context, tool *proxy.Tool, args proxy.Arg
 	if e.mode[forInput] == actOff || tool == nil || tool.ReadOnly {
 		return args, nil, nil
 	}
-	in := inputPass{e: e, ctx: ctx, tool: tool, r: r, secretData: secretData(tool, args) != ""}
+	in := inputPass{e: e, ctx: ctx, tool: tool, r: r, writesSecret: writesSecret(tool, args)}
 	v, err := in.object(map[string]any(args), "", 0)
 	if err != nil {
 		return nil, in.hits, err
@@ -37,8 +37,8 @@ type inputPass struct {
 	tool *proxy.Tool
 	r    *Redactor
 	hits Hits
-	// secretData says that the argument data is the value of a secret.
-	secretData bool
+	// writesSecret says that the data of the call is the value of a secret.
+	writesSecret bool
 }
 
 // inputError says in which argument the trouble is.
@@ -60,7 +60,7 @@ func (p *inputPass) object(m map[string]any, path string, depth int) (map[string
 	}
 	out, copied := m, false
 	for k, v := range m {
-		if secretFields[strings.ToLower(k)] || k == "data" && p.secretData {
+		if p.exempt(k, path) {
 			continue
 		}
 		at := k
@@ -82,6 +82,13 @@ func (p *inputPass) object(m map[string]any, path string, depth int) (map[string
 		}
 	}
 	return out, nil
+}
+
+// exempt reports whether the member k of the object at path is meant for a
+// secret.
+func (p *inputPass) exempt(k, path string) bool {
+	k = foldKey(k)
+	return secretFields[k] || k == "data" && p.writesSecret && (path == "" || foldKey(path) == "body")
 }
 
 func (p *inputPass) value(name string, v any, path string, depth int) (any, bool, error) {
@@ -150,23 +157,39 @@ func (p *inputPass) list(name string, l []any, path string, depth int) (any, boo
 	return out, copied, nil
 }
 
-// text masks one string; file contents may be base64 of the text that counts.
+// fileFields are the arguments that hold files in base64.
+var fileFields = map[string]bool{"content": true, "content_base64": true, "attachment": true, "image": true, "sidebar": true, "footer": true}
+
+// leastEncoded is how long a string must be to be tried as base64 whatever its
+// name is.
+const leastEncoded = 16
+
+// text masks one string. It may be base64 of the text that counts; whether that
+// is UTF-8 does not matter.
 func (p *inputPass) text(name, v, path string) (string, error) {
-	if name == "content" || name == "content_base64" || name == "attachment" {
-		if plain, ok := decodeContent([]byte(v)); ok && utf8.Valid(plain) {
-			masked, err := p.run(plain, path)
-			if err != nil || string(masked) == string(plain) {
-				return v, err
+	if file := fileFields[foldKey(name)]; file || len(v) >= leastEncoded {
+		if plain, ok := decodeContent(nil, []byte(v)); ok {
+			masked, err := p.run(plain, path, file || mostlyText(plain))
+			if err != nil {
+				return "", err
 			}
-			return base64.StdEncoding.EncodeToString(masked), nil
+			if !bytes.Equal(masked, plain) {
+				return base64.StdEncoding.EncodeToString(masked), nil
+			}
+			if file && utf8.Valid(plain) && mostlyText(plain) {
+				// A file that can be read. Of its encoded form only known
+				// secrets could be more than chance.
+				masked, err := p.run([]byte(v), path, false)
+				return string(masked), err
+			}
 		}
 	}
-	masked, err := p.run([]byte(v), path)
+	masked, err := p.run([]byte(v), path, true)
 	return string(masked), err
 }
 
-func (p *inputPass) run(b []byte, path string) ([]byte, error) {
-	out, hits, err := p.e.Text(p.ctx, nil, b, p.r, Options{Input: true})
+func (p *inputPass) run(b []byte, path string, patterns bool) ([]byte, error) {
+	out, hits, err := p.e.Text(p.ctx, nil, b, p.r, Options{Input: true, ExactOnly: !patterns})
 	p.hits = p.hits.Add(hits)
 	if err == nil && p.e.mode[forInput] == actBlock && hits[ExactRule] > 0 {
 		err = &BlockedError{Rule: ExactRule}

@@ -149,7 +149,7 @@ func nextPercent(b []byte, i int) int {
 }
 
 func percentByte(b []byte) (byte, bool) {
-	if len(b) < 3 || unhex[b[1]] < 0 || unhex[b[2]] < 0 {
+	if len(b) < 3 || b[0] != '%' || unhex[b[1]] < 0 || unhex[b[2]] < 0 {
 		return 0, false
 	}
 	return byte(unhex[b[1]])<<4 | byte(unhex[b[2]]), true

@@ -116,7 +116,7 @@ func (s *scan) decodeLeaf(i int) {
 		n--
 	}
 	s.spans = s.spans[:n]
-	s.leafEnd, s.leafKey = end, s.t.isKey(end)
+	s.leafFrom, s.leafEnd, s.leafKey = start, end, s.t.isKey(end)
 
 	s.buf = appendDecoded(s.buf[:0], s.t.b[start:end])
 	sub := s.e.get(s.buf, false, s.r)

@@ -102,6 +102,9 @@ func breakOwn(r *rand.Rand, name, in, secret string, k int) string {
 		return pick("Authorization: Bearer", "Authorization: Bearer <token>", "Authorization: "+word(30), "authorization of "+word(9),
 			"Authorization header is missing for "+word(8), "Authorization: Bearer $TOKEN", "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(word(9))),
 			"authorizations: 12", "Authorization: token "+word(20), "Authorization: Bearer ${{ secrets.X"+word(5)+" }}") + strings.Repeat(".", k/10)
+	case "gitea-token":
+		return pick("commit "+secret, "index "+secret, "gitea "+secret, "GITEA_SHA="+secret, "token "+secret+"0", "token "+secret[:39], "Authorization: token "+strings.Repeat("0", 40),
+			"tokens "+secret, "token sha1:"+secret, "gitea@"+secret, "forgejo/"+secret, `{"sha":"`+secret+`"}`) + strings.Repeat(" ", 1+k/12)
 	case "bearer-token":
 		return pick("the bearer of "+word(20), "bearer authentication-scheme-"+word(9), "Bearer "+word(30), "Bearer <"+word(20)+">", "bearertoken-"+word(9),
 			"Bearer realm=\"example\"", "Bearer {token}", "Bearer error=invalid_token", "forbearer "+word(9), "Bearer "+word(9)) + strings.Repeat(" ", 1+k/10)

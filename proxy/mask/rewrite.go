@@ -20,6 +20,8 @@ type Options struct {
 	Select func(pointer string) bool
 	// neverBlock masks what a blocking rule finds; json says what the text is.
 	neverBlock, json bool
+	// wide is the UTF-16 text that the scanned one stands for.
+	wide []byte
 }
 
 // BlockedError says that a blocking rule matched: nothing of the text may be
@@ -48,9 +50,19 @@ func (e *Engine) JSON(ctx context.Context, dst, src []byte, r *Redactor, o Optio
 }
 
 // Text is [Engine.JSON] for any other text, which need not be valid UTF-8.
+// UTF-16 with a byte order mark is read as such, too.
 func (e *Engine) Text(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	o.json = false
-	return e.rewrite(ctx, dst, src, r, o)
+	out, hits, err = e.rewrite(ctx, dst, src, r, o)
+	if err != nil || !hasBOM(out) {
+		return out, hits, err
+	}
+	o.wide = out
+	out, more, err := e.rewrite(ctx, nil, narrowed(out), r, o)
+	if more == nil && err == nil {
+		out = o.wide
+	}
+	return out, hits.Add(more), err
 }
 
 // Bytes masks src, as JSON when it is a document or lines of documents, whatever the modes say of
@@ -78,9 +90,10 @@ func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Op
 		s.purpose = forResults
 	}
 	s.patterns = !o.ExactOnly && e.patterns[s.purpose]
-	s.done = ctx.Done()
+	s.done, s.wide = ctx.Done(), o.wide
+	s.encoded = s.t.json && !s.patterns && mentionsContent(src)
 	s.all()
-	if s.encoded {
+	if s.encoded || len(s.peeks) > 0 {
 		if err := s.contents(); err != nil {
 			return nil, nil, err
 		}
@@ -88,7 +101,7 @@ func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Op
 	if s.stopped() {
 		return nil, nil, fmt.Errorf("masking: %w", ctx.Err())
 	}
-	if len(s.spans) == 0 {
+	if len(s.spans) == 0 && s.hits == nil {
 		return src, nil, nil
 	}
 	if o.Select != nil {
@@ -101,6 +114,9 @@ func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Op
 		return nil, s.hits, &BlockedError{Rule: s.blocked}
 	}
 	if len(s.spans) == 0 {
+		if s.wide != nil {
+			return s.wide, s.hits, nil
+		}
 		return src, s.hits, nil
 	}
 	out, err := s.splice(dst[:0])
@@ -129,6 +145,9 @@ func (s *scan) all() {
 	s.t.b = s.redacted
 	s.patternLayer()
 	s.t.b = orig
+	for i, p := range s.peeks {
+		s.peeks[i] = [2]int{original(p[0], s.exact, false), original(p[1], s.exact, true)}
+	}
 	for i := range s.spans {
 		p := &s.spans[i]
 		start := original(p.start, s.exact, false)
@@ -284,6 +303,9 @@ func (s *scan) count(rule int32) {
 
 // splice appends the text with its spans replaced to dst.
 func (s *scan) splice(dst []byte) ([]byte, error) {
+	if s.wide != nil {
+		return s.spliceWide(dst)
+	}
 	b, at := s.t.b, 0
 	if cap(dst) < len(b) {
 		dst = make([]byte, 0, len(b)+len(b)/64+64)

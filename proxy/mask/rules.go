@@ -52,7 +52,7 @@ func builtinNames() map[string]bool {
 // builtins compiles the built-in rules that cfg leaves on, behind the marker
 // of encoded content, which is always on.
 func (e *Engine) builtins(cfg config.Masking) ([]rule, error) {
-	e.rules = append(e.rules, rule{name: "", prio: -1, matcher: marker{}})
+	e.rules = append(e.rules, rule{name: "", prio: -1, matcher: marker{}}, rule{name: peekName, prio: -1, matcher: peek{}})
 	specs := builtinSpecs()
 	off := map[string]bool{}
 	for i, n := range cfg.DisableRules {
@@ -175,13 +175,15 @@ func authorization() (matcher, error) {
 	q, err := compileValues(headerValue)
 	return &assignment{keywords: []string{"authorization", "private-token", "x-api-key", "x-auth-token"}, values: q,
 		words: []string{"bearer", "basic", "token", "apikey", "digest", "negotiate"},
-		ok:    func(v []byte, _ bool) bool { return len(v) >= 16 && looksRandom(v, true) || userPass(v) }}, err
+		ok: func(v []byte, _ bool) bool {
+			return len(v) >= 16 && looksRandom(v, true) || isForgeToken(v) || userPass(v)
+		}}, err
 }
 
 func bearer() (matcher, error) {
 	q, err := compileValues(headerValue)
 	return &assignment{keywords: []string{"bearer"}, values: q, bare: true,
-		ok: func(v []byte, _ bool) bool { return len(v) >= 16 && looksRandom(v, true) }}, err
+		ok: func(v []byte, _ bool) bool { return len(v) >= 16 && looksRandom(v, true) || isForgeToken(v) }}, err
 }
 
 func dockerAuth() (matcher, error) {

@@ -10,7 +10,8 @@ func namedSpecs() []spec {
 		uuids = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 	)
 	return []spec{
-		{name: "gitea-token", about: "Gitea and Forgejo access and Actions tokens: 40 hexadecimal digits, like a commit", keywords: []string{"gitea token", "forgejo token", "gitea access token", "gitea pat", "access token", "github token", "private token"}, values: []string{hex40}},
+		{name: "gitea-token", about: "Gitea and Forgejo access and Actions tokens, 40 hexadecimal digits like a commit: in Authorization headers, behind the word token, or assigned to a name that ends in token, gitea, forgejo or gitea_pat",
+			own: newForgeToken, guard: "a name and an operator, or token and a blank; no word characters behind the value, entropy 2.5; a digest elsewhere is left alone"},
 		{name: "gitea-app-secret", about: "SECRET_KEY, INTERNAL_TOKEN and the JWT secrets of app.ini", keywords: []string{"secret_key", "jwt_secret", "internal_token", "lfs_jwt_secret"}, values: []string{`[A-Za-z0-9_-]{43,64}`}},
 		{name: "gitea-session", about: "session and remember-me cookies of Gitea", keywords: []string{"i_like_gitea", "gitea_incredible", "gitea_awesome"}, values: []string{`[A-Za-z0-9%:_-]{16,160}`}},
 		{name: "gitea-runner-token", about: "registration token of a Gitea runner", keywords: []string{"registration token", "runner token", "gitea runner registration token"}, values: []string{`[A-Za-z0-9]{40}`}},

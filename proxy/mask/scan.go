@@ -24,11 +24,14 @@ type scan struct {
 	marks []mark
 	// decodedFrom lists where the strings begin that were scanned decoded.
 	decodedFrom []int
+	// peeks are the strings that peek has noted, peeked the end of the last one.
+	peeks  [][2]int
+	peeked int
 	// encoded says that a string "base64" stands in the document.
 	encoded bool
-	// leafEnd and leafKey describe the string literal that was met last.
-	leafEnd int
-	leafKey bool
+	// leafFrom, leafEnd and leafKey describe the string literal that was met last.
+	leafFrom, leafEnd int
+	leafKey           bool
 	// bareRun and quotedRun are the runs that runEnd remembers.
 	bareRun, quotedRun [2]int
 	// decoded is the end of the last string that was scanned decoded.
@@ -38,6 +41,10 @@ type scan struct {
 	pos, lastEnd int
 
 	buf []byte // a decoded string
+	// plain is a decoded content.
+	plain []byte
+	// wide is the UTF-16 text that t stands for, nil for all others.
+	wide []byte
 	// encodings are the new bytes of encoded contents.
 	encodings [][]byte
 	// probes are the places of parts of secrets, see needle.
@@ -271,8 +278,8 @@ func (s *scan) address(i int) bool {
 // to stop looking: what they found may have a better name.
 func (s *scan) found(rule int32, m match) {
 	if s.t.json {
-		if m.start >= s.leafEnd {
-			s.leafEnd = s.t.end(m.start)
+		if m.start >= s.leafEnd || m.start < s.leafFrom {
+			s.leafFrom, s.leafEnd = m.start, s.t.end(m.start)
 			s.leafKey = s.t.isKey(s.leafEnd)
 		}
 		if s.leafKey {

@@ -31,8 +31,8 @@ var unbase64 = func() *[256]int8 {
 
 // spellings returns the forms in which a secret is looked for: as it is, with
 // JSON's escapes in the manners of the common encoders, percent-encoded in the
-// manners of queries, paths and RFC 3986 (section 2.1), and in base64 at each
-// of the three alignments in both alphabets. A secret that JSON can write in
+// manners of queries, paths and RFC 3986 (section 2.1), both of these twice, and in
+// base64 at each of the three alignments in both alphabets. A secret that JSON can write in
 // more ways than these has a probe besides: the part of it that is the same in
 // all of them.
 func spellings(secret string) []needle {
@@ -57,6 +57,9 @@ func spellings(secret string) []needle {
 		}
 		// Last, so that what JSON writes the same way is not text only.
 		add(s, needle{textOnly: true})
+	}
+	for _, s := range nestedForms(secret) {
+		add(s, needle{})
 	}
 	if part := plainPart(secret); part != secret && len(part) >= 4 {
 		all = append(all, needle{b: []byte(part), probe: true})
@@ -89,6 +92,24 @@ func jsonForms(s string) []string {
 		forms = append(forms, style.quote(s))
 	}
 	return forms
+}
+
+// nestedForms returns the forms of s in a JSON text that stands in a JSON
+// string, and percent-encoded twice, each in the manners of the usual encoders.
+func nestedForms(s string) []string {
+	if isPlain(s) {
+		return nil
+	}
+	var forms []string
+	for _, in := range []jsonStyle{{}, {html: true}, {ascii: true}, {slash: true}} {
+		text := in.quote(s)
+		forms = append(forms, jsonStyle{}.quote(text), jsonStyle{html: true}.quote(text), jsonStyle{slash: true}.quote(text))
+	}
+	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), percent(s, hexUpper)} {
+		twice := url.QueryEscape(f)
+		forms = append(forms, twice, lowerPercent(twice), strings.ReplaceAll(f, "%", "%25"))
+	}
+	return slices.DeleteFunc(forms, func(f string) bool { return f == s })
 }
 
 // jsonStyle is a manner of writing JSON strings.

@@ -91,14 +91,17 @@ func withheld(public string, err error) error {
 func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *proxy.Result) (*proxy.Result, error) {
 	out := *res
 	p := resultPass{e: e, ctx: ctx, r: r, o: Options{ExactOnly: c.Tool != nil && c.Tool.CredentialIssuing}}
-	out.Body = p.run(res.Body, res.Kind == proxy.BodyJSON)
+	out.Body = p.body(res)
 	out.Text = p.run(res.Text, true)
 	out.TextBlock = p.run(res.TextBlock, false)
 	out.Structured = p.run(res.Structured, true)
-	out.Path = string(p.run([]byte(res.Path), false))
-	out.Warnings = nil
-	for _, w := range res.Warnings {
-		out.Warnings = append(out.Warnings, string(p.run([]byte(w), false)))
+	out.Method, out.Path = p.text(res.Method), p.text(res.Path)
+	out.ContentType, out.Source = p.text(res.ContentType), p.text(res.Source)
+	out.Warnings = p.texts(res.Warnings)
+	if t := res.Truncation; t != nil {
+		cut := *t
+		cut.At, cut.Omitted, cut.UnknownFields = p.text(t.At), p.texts(t.Omitted), p.texts(t.UnknownFields)
+		out.Truncation = &cut
 	}
 	c.Facts.MaskHits = p.hits.addTo(c.Facts.MaskHits)
 	if p.err == nil {
@@ -126,57 +129,42 @@ type resultPass struct {
 	err  error
 }
 
+// body masks the body. In a binary one that is not mostly text only known
+// secrets are looked for.
+func (p *resultPass) body(res *proxy.Result) []byte {
+	q := p
+	if res.Kind == proxy.BodyBinary && !mostlyText(res.Body) {
+		q = &resultPass{e: p.e, ctx: p.ctx, r: p.r, o: Options{ExactOnly: true}, hits: p.hits, err: p.err}
+	}
+	out := q.run(res.Body, res.Kind == proxy.BodyJSON)
+	p.hits, p.err = q.hits, q.err
+	return out
+}
+
+func (p *resultPass) text(s string) string { return string(p.run([]byte(s), false)) }
+
+func (p *resultPass) texts(l []string) []string {
+	var out []string
+	for _, s := range l {
+		out = append(out, p.text(s))
+	}
+	return out
+}
+
 func (p *resultPass) run(b []byte, json bool) []byte {
 	if len(b) == 0 || p.err != nil {
 		return b
 	}
-	o := p.o
-	if !json && !isText(b) {
-		o.ExactOnly = true
-	}
 	var out []byte
 	var hits Hits
 	if json {
-		out, hits, p.err = p.e.JSON(p.ctx, nil, b, p.r, o)
+		out, hits, p.err = p.e.JSON(p.ctx, nil, b, p.r, p.o)
 	} else {
-		out, hits, p.err = p.e.Text(p.ctx, nil, b, p.r, o)
+		out, hits, p.err = p.e.Text(p.ctx, nil, b, p.r, p.o)
 	}
 	p.hits = p.hits.Add(hits)
 	return out
 }
-
-// failure masks the texts of an error. The cause stays reachable for
-// [errors.Is], but no longer speaks for itself.
-func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err error) error {
-	// The call's own time may be up; its error must be masked all the same.
-	p := resultPass{e: e, ctx: context.WithoutCancel(ctx), r: r}
-	in := *proxy.AsError(err)
-	in.Public = string(p.run([]byte(in.Public), false))
-	if in.Err != nil {
-		in.Err = &maskedError{text: string(p.run([]byte(in.Err.Error()), false)), err: in.Err}
-	}
-	c.Facts.MaskHits = p.hits.addTo(c.Facts.MaskHits)
-	var blocked *BlockedError
-	switch {
-	case p.err == nil:
-		return &in
-	case errors.As(p.err, &blocked):
-		return proxy.NewError(proxy.KindSecretBlocked, "the call failed, and its error message is withheld because the rule "+blocked.Rule+" found a secret in it", p.err)
-	}
-	return withheld("the call failed, and its error message could not be checked for secrets", p.err)
-}
-
-// maskedError stands for an error whose text may hold a secret.
-type maskedError struct {
-	text string
-	err  error
-}
-
-// Error returns the masked text.
-func (e *maskedError) Error() string { return e.text }
-
-// Is looks through to the cause.
-func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // addTo adds the counts to those that a call has already.
 func (h Hits) addTo(m map[string]int) map[string]int {

@@ -36,21 +36,18 @@ func submitted(tool *proxy.Tool, args proxy.Arguments) (long, any []string) {
 	for name, v := range args {
 		long = appendFields(long, name, v, 1)
 	}
-	if v := secretData(tool, args); v != "" {
-		any = append(any, v)
-	}
-	return long, any
+	return long, secretData(tool, args)
 }
 
 func appendFields(to []string, name string, v any, depth int) []string {
 	switch v := v.(type) {
 	case string:
-		if secretFields[strings.ToLower(name)] && len(v) >= leastSecret {
+		if secretFields[foldKey(name)] && len(v) >= leastSecret {
 			return append(to, v)
 		}
 		return appendEncoded(to, v, depth)
 	case json.Number:
-		if secretFields[strings.ToLower(name)] && len(v) >= leastSecret {
+		if secretFields[foldKey(name)] && len(v) >= leastSecret {
 			return append(to, string(v))
 		}
 	case map[string]any:
@@ -75,37 +72,70 @@ func appendEncoded(to []string, v string, depth int) []string {
 	if depth >= fieldDepth || !strings.HasPrefix(strings.TrimSpace(v), "{") {
 		return to
 	}
-	var m map[string]any
-	d := json.NewDecoder(strings.NewReader(v))
-	d.UseNumber()
-	if d.Decode(&m) != nil {
+	m := object(v)
+	if m == nil {
 		return to
 	}
 	return appendFields(to, "", m, depth)
 }
 
-// secretData returns the value of an Actions secret that the call writes, ""
-// when it writes none.
-func secretData(tool *proxy.Tool, args proxy.Arguments) string {
-	if tool != nil && secretWrites[tool.OperationID] {
-		v, _ := args["data"].(string)
-		return v
+// secretData returns the values of Actions secrets that the call writes: the
+// argument data, or the member data of the body that the raw tool is given.
+func secretData(tool *proxy.Tool, args proxy.Arguments) []string {
+	if !writesSecret(tool, args) {
+		return nil
 	}
-	if path, _ := args["path"].(string); strings.Contains(path, "/actions/secrets/") {
-		return rawData(args["body"])
+	values := appendData(nil, args)
+	for name, v := range args {
+		if foldKey(name) == "body" {
+			values = appendData(values, object(v))
+		}
 	}
-	return ""
+	return values
 }
 
-func rawData(body any) string {
-	if s, ok := body.(string); ok {
-		var m map[string]any
-		if json.Unmarshal([]byte(s), &m) != nil {
-			return ""
-		}
-		body = m
+// writesSecret reports whether the call writes an Actions secret.
+func writesSecret(tool *proxy.Tool, args proxy.Arguments) bool {
+	if tool != nil && secretWrites[tool.OperationID] {
+		return true
 	}
-	m, _ := body.(map[string]any)
-	v, _ := m["data"].(string)
-	return v
+	path, _ := args["path"].(string)
+	return strings.Contains(strings.ToLower(path), "/actions/secrets/")
 }
+
+// appendData appends the values of the members data, however that is spelled:
+// which of several counts is the server's affair.
+func appendData(to []string, m map[string]any) []string {
+	for name, v := range m {
+		if foldKey(name) != "data" {
+			continue
+		}
+		switch v := v.(type) {
+		case string:
+			to = append(to, v)
+		case json.Number:
+			to = append(to, string(v))
+		}
+	}
+	return to
+}
+
+// object returns v, or the object that v is the text of; nil when it is none.
+func object(v any) map[string]any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v
+	case string:
+		var m map[string]any
+		d := json.NewDecoder(strings.NewReader(v))
+		d.UseNumber()
+		if d.Decode(&m) == nil { // as the server: what follows the object is not looked at
+			return m
+		}
+	}
+	return nil
+}
+
+// foldKey returns a name as Go's decoder of JSON compares names: without case,
+// by Unicode's simple folding, where the long s is an s and the Kelvin sign a k.
+func foldKey(name string) string { return strings.ToLower(strings.ToUpper(name)) }

@@ -129,16 +129,26 @@ func (s *scan) cut(start, end, least int) int {
 	return end
 }
 
-// marker notices the string "base64" in JSON documents, which says that a
-// sibling of it may be encoded content.
+// marker notices the strings of JSON documents that say that they may hold
+// base64.
 type marker struct{}
 
-var base64Literal = []byte(`"base64"`)
+// markers are the value of "encoding" beside an encoded content, and the names
+// of members that are always encoded.
+var markers = []string{`"base64"`, `"content_base64"`, `"sidebar"`, `"footer"`}
 
-func (marker) places() []place { return []place{literalPlace(string(base64Literal), false)} }
+func (marker) places() []place {
+	var all []place
+	for i, m := range markers {
+		p := literalPlace(m, false)
+		p.ref.variant = int32(i)
+		all = append(all, p)
+	}
+	return all
+}
 
-func (marker) find(s *scan, _, pos int) match {
-	if s.t.json && bytes.HasPrefix(s.t.b[pos:], base64Literal) {
+func (marker) find(s *scan, variant, pos int) match {
+	if s.t.json && bytes.HasPrefix(s.t.b[pos:], []byte(markers[variant])) {
 		s.encoded = true
 	}
 	return match{}

@@ -105,7 +105,28 @@ func newCall(r *request, req *sdk.CallToolRequest) *proxy.Call {
 		Identity:  r.exchange.Identity,
 		Client:    clientOf(r, req),
 		Received:  r.received,
+		Trace:     traceOf(req.Params.Meta),
 	}
+}
+
+// The bounds of trace context in _meta: version 00 of traceparent has 55
+// characters, and tracestate of 512 must be passed on (W3C Trace Context).
+const (
+	maxTraceParent = 128
+	maxTraceState  = 512
+)
+
+// traceOf returns the trace context that a client gave with a call (SEP-414).
+func traceOf(meta sdk.Meta) proxy.TraceContext {
+	parent, _ := meta["traceparent"].(string)
+	if parent == "" || len(parent) > maxTraceParent {
+		return proxy.TraceContext{}
+	}
+	state, _ := meta["tracestate"].(string)
+	if len(state) > maxTraceState {
+		state = ""
+	}
+	return proxy.TraceContext{Parent: parent, State: state}
 }
 
 // handle runs the chain. A panic below becomes an internal error, and so does

@@ -29,8 +29,8 @@ func TestState(t *testing.T) {
 	ok := true
 	m.Show(metrics.State{
 		Connections: func() int { return 7 },
-		Certificates: func() map[string]time.Time {
-			return map[string]time.Time{"aegis.example.org": time.Unix(1_800_000_000, 0), "missing.example.org": {}}
+		Certificates: func() map[string]metrics.Certificate {
+			return map[string]metrics.Certificate{"aegis.example.org": {Ends: time.Unix(1_800_000_000, 0), OK: true}, "missing.example.org": {}}
 		},
 		Reload: func() metrics.Reload {
 			return metrics.Reload{OK: ok, Loaded: time.Unix(1_700_000_000, 0), Reloads: 3, Failures: 2}
@@ -39,7 +39,8 @@ func TestState(t *testing.T) {
 	text := scrape(t, m)
 	for _, want := range []string{
 		`aegis_build_info{catalog="1.0.0",go_version="go`, "aegis_connections_open 7\n", `aegis_certificate_not_after_timestamp_seconds{host="aegis.example.org"} 1.8e+09`,
-		`aegis_certificate_not_after_timestamp_seconds{host="missing.example.org"} 0`, "aegis_config_last_reload_successful 1\n",
+		`aegis_certificate_not_after_timestamp_seconds{host="missing.example.org"} 0`, `aegis_certificate_renewal_successful{host="missing.example.org"} 0`,
+		`aegis_certificate_renewal_successful{host="aegis.example.org"} 1`, "aegis_config_last_reload_successful 1\n",
 		"aegis_config_loaded_timestamp_seconds 1.7e+09\n", "aegis_config_reloads_total 3\n", "aegis_config_reload_failures_total 2\n", "process_open_fds",
 	} {
 		if !strings.Contains(text, want) {

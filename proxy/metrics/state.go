@@ -11,11 +11,21 @@ import (
 type State struct {
 	// Connections returns the open client connections.
 	Connections func() int
-	// Certificates returns when the certificate of each configured host ends; the
-	// zero time for a certificate that is not there.
-	Certificates func() map[string]time.Time
+	// Certificates returns the certificates by host.
+	Certificates func() map[string]Certificate
 	// Reload returns what became of reloading the configuration.
 	Reload func() Reload
+	// Audit returns how far the audit log's disk is behind: the records that wait
+	// to be written, and the age of the oldest that may not be on the disk.
+	Audit func() (pending int, oldest time.Duration)
+}
+
+// Certificate is the state of a host's certificate.
+type Certificate struct {
+	// Ends is when it ends; zero while there is none.
+	Ends time.Time
+	// OK is false when it could not be got, renewed or read again.
+	OK bool
 }
 
 // Reload is the state of reloading the configuration.
@@ -49,19 +59,22 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	}
 	if c.s.Certificates != nil {
 		d := desc("aegis_certificate_not_after_timestamp_seconds", "When a host's certificate ends (Unix time); 0 while there is none.", "host")
-		for host, end := range c.s.Certificates() {
-			gauge(out, d, unix(end), host)
+		ok := desc("aegis_certificate_renewal_successful", "0 while a host's certificate could not be got, renewed or read again; /readyz says why.", "host")
+		for host, cert := range c.s.Certificates() {
+			gauge(out, d, unix(cert.Ends), host)
+			gauge(out, ok, truth(cert.OK), host)
 		}
+	}
+	if c.s.Audit != nil {
+		pending, oldest := c.s.Audit()
+		gauge(out, desc("aegis_audit_pending_records", "Audit records that wait to be written."), float64(pending))
+		gauge(out, desc("aegis_audit_lag_seconds", "Age of the oldest audit record that may not be on the disk yet; 0 without one."), oldest.Seconds())
 	}
 	if c.s.Reload == nil {
 		return
 	}
 	r := c.s.Reload()
-	ok := 0.0
-	if r.OK {
-		ok = 1
-	}
-	gauge(out, desc("aegis_config_last_reload_successful", "0 while the configuration file was changed and could not be used."), ok)
+	gauge(out, desc("aegis_config_last_reload_successful", "0 while the configuration file was changed and could not be used."), truth(r.OK))
 	gauge(out, desc("aegis_config_loaded_timestamp_seconds", "When the configuration in force was loaded (Unix time)."), unix(r.Loaded))
 	counter(out, desc("aegis_config_reloads_total", "Times that a changed configuration took over."), r.Reloads)
 	counter(out, desc("aegis_config_reload_failures_total", "Times that a changed configuration could not be used."), r.Failures)
@@ -77,6 +90,13 @@ func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels .
 
 func counter(out chan<- prometheus.Metric, d *prometheus.Desc, n int) {
 	out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))
+}
+
+func truth(ok bool) float64 {
+	if ok {
+		return 1
+	}
+	return 0
 }
 
 func unix(t time.Time) float64 {

@@ -36,6 +36,9 @@ type Options struct {
 	Public *url.URL
 	// Strip are further request headers to remove.
 	Strip []string
+	// Ours reports whether a text is a bearer token of Aegis's own. Requests lose
+	// those before Gitea sees them; nil: there are none.
+	Ours func(token string) bool
 	// Transport carries the requests. Required.
 	Transport http.RoundTripper
 	// Stopping ends event streams when it is done, as they would not end by
@@ -99,6 +102,10 @@ func (p *pass) rewrite(pr *httputil.ProxyRequest) {
 		if c := canonical(name); p.strip[c] || forged(c) {
 			delete(out.Header, name)
 		}
+	}
+	if p.withhold(out) {
+		p.o.Log.Warn().Str("request_id", proxy.ExchangeFrom(pr.In.Context()).RequestID).
+			Msg("a request for Gitea carried a token of Aegis, which was removed; tokens of auth.tokens are for the MCP endpoint alone")
 	}
 	host, scheme := pr.In.Host, "http"
 	if pr.In.TLS != nil {

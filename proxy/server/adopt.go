@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
@@ -8,6 +9,7 @@ import (
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
 	"aegis/proxy/oauth"
+	"aegis/proxy/tracing"
 )
 
 // connect makes the client of Gitea and what hangs on it, or takes over old's
@@ -18,7 +20,7 @@ func (s *Server) connect(old *Server) error {
 		s.gitea, s.ready = old.gitea, old.ready
 	} else {
 		var err error
-		s.gitea, err = gitea.New(s.cfg.Gitea, gitea.Limits{MaxBinaryBytes: int64(s.cfg.Results.MaxBinaryBytes), Version: s.version}, s.log)
+		s.gitea, err = gitea.New(s.cfg.Gitea, gitea.Limits{MaxBinaryBytes: int64(s.cfg.Results.MaxBinaryBytes), Version: s.version, Around: tracing.Upstream}, s.log)
 		if err != nil {
 			return fmt.Errorf("gitea: %w", err)
 		}
@@ -52,6 +54,9 @@ func sameURL(a, b *config.URL) bool {
 func (s *Server) release(next *Server) {
 	if s.gitea != next.gitea {
 		s.gitea.Close()
+	}
+	if s.tracing != next.tracing {
+		go s.endTraces(context.Background()) // a collector that is gone must not hold this up
 	}
 	s.closePassthrough()
 	if s.missing != nil {

@@ -86,6 +86,12 @@ func (s *Server) auditCheck() string {
 	return "ok"
 }
 
+// auditLag returns the audit log's state for metrics.
+func (s *Server) auditLag() (pending int, oldest time.Duration) {
+	lag := s.audit.log.Lag()
+	return lag.Pending, lag.Oldest
+}
+
 // AuditLog names the files of an audit log: those of a configuration, or those
 // that are named, folders standing for all logs in them.
 type AuditLog struct {

@@ -42,6 +42,9 @@ func newMask(cfg *config.Config) (*mask.Engine, error) {
 			known = append(known, s.Token.Reveal())
 		}
 	}
+	for _, h := range cfg.Tracing.Headers {
+		known = append(known, h.Value.Reveal())
+	}
 	for _, s := range cfg.Masking.ExtraSecrets {
 		known = append(known, s.Reveal())
 	}

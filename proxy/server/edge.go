@@ -112,7 +112,7 @@ func (s *Server) connectPassthrough() error {
 		public = s.base
 	}
 	s.pass = passthrough.New(passthrough.Options{
-		Gitea: &s.cfg.Gitea.URL.URL, Public: public, Strip: s.cfg.Gitea.StripHeaders,
+		Gitea: &s.cfg.Gitea.URL.URL, Public: public, Strip: s.cfg.Gitea.StripHeaders, Ours: s.tokens.Knows,
 		Transport: t, Stopping: s.stopping, Log: s.log,
 	})
 	return nil
@@ -142,7 +142,11 @@ func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with metrics.listen", cfg.Listen, err)
 	}
-	s.metrics.Show(metrics.State{Connections: connections, Certificates: s.certificateEnds, Reload: s.reloadMetrics})
+	state := metrics.State{Connections: connections, Certificates: s.certificateStates, Reload: s.reloadMetrics}
+	if s.audit.log != nil {
+		state.Audit = s.auditLag
+	}
+	s.metrics.Show(state)
 	srv := &http.Server{
 		Handler: s.metricsHandler(), ReadTimeout: plainTimeout, WriteTimeout: 2 * plainTimeout, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 8 << 10, ErrorLog: serverLog(s.log),
@@ -169,12 +173,12 @@ func (s *Server) metricsHandler() http.Handler {
 	})
 }
 
-func (s *Server) certificateEnds() map[string]time.Time {
-	ends := map[string]time.Time{}
+func (s *Server) certificateStates() map[string]metrics.Certificate {
+	states := map[string]metrics.Certificate{}
 	for _, c := range s.Certificates() {
-		ends[c.Host] = c.NotAfter
+		states[c.Host] = metrics.Certificate{Ends: c.NotAfter, OK: c.Problem == ""}
 	}
-	return ends
+	return states
 }
 
 func (s *Server) reloadMetrics() metrics.Reload {

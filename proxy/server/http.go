@@ -16,6 +16,7 @@ import (
 
 	"aegis/proxy"
 	"aegis/proxy/catalog"
+	"aegis/proxy/edge"
 	"aegis/proxy/mcp"
 	"aegis/proxy/oauth"
 )
@@ -55,7 +56,7 @@ func (s *Server) newMCP() (*mcpEndpoint, error) {
 		return nil, err
 	}
 	guard := &oauth.Guard{Verifier: s.tokens, MetadataURL: s.base.String() + metadataPath + MCPPath, Log: s.log, Refused: s.bearerRefused}
-	return &mcpEndpoint{handler: guard.Wrap(h), metadata: meta}, nil
+	return &mcpEndpoint{handler: guard.Wrap(s.traceRequests(h)), metadata: meta}, nil
 }
 
 // metadataPath is where RFC 9728 section 3 puts resource metadata; the path of
@@ -204,18 +205,19 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return NewLive(s).Serve(ctx, ln, nil)
 }
 
-func (s *Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
+func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 	if err := s.OpenAudit(); err != nil {
 		_ = ln.Close() // the error that counts is the other one
 		return err
 	}
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           live,
 		ReadHeaderTimeout: min(readHeaderTimeout, time.Duration(s.cfg.Server.ReadTimeout)),
 		ReadTimeout:       time.Duration(s.cfg.Server.ReadTimeout),
 		IdleTimeout:       time.Duration(s.cfg.Server.IdleTimeout),
 		// What exceeds server.max_header_bytes by less gets an answer in JSON.
 		MaxHeaderBytes: 2 * int(s.cfg.Server.MaxHeaderBytes),
+		ConnState:      edge.LateHeads,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:       serverLog(s.log),
 	}
@@ -237,6 +239,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, h http.Handler) err
 	s.log.Info().Msg("stopping: no new calls, waiting for those in flight")
 	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(s.cfg.Server.ShutdownTimeout))
 	defer cancel()
+	defer func() { live.Server().endTraces(timeout) }()
 	err = srv.Shutdown(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
 		_ = srv.Close() // nothing more can be done for the connections that are left

@@ -54,6 +54,8 @@ func TestMetrics(t *testing.T) {
 		`aegis_upstream_requests_total`:                                             "3",
 		`aegis_calls_in_flight`:                                                     "0",
 		`aegis_config_last_reload_successful`:                                       "1",
+		`aegis_audit_pending_records`:                                               "0",
+		`aegis_audit_lag_seconds`:                                                   "0",
 	} {
 		if values[name] != want {
 			t.Errorf("%s is %q, want %s", name, values[name], want)

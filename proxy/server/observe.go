@@ -60,6 +60,9 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 	if c.Tool != nil { // an unknown name is the client's text and stays out
 		tool = c.Tool.Name
 	}
+	if c.TraceID != "" {
+		ev.Str("trace_id", c.TraceID)
+	}
 	ev.Str("request_id", c.RequestID).Str("login", c.Identity.Login).Str("token", c.Identity.TokenName).
 		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).Int("status", status).
 		Dur("took", took).Dur("upstream", c.Facts.Upstream).Int("attempts", c.Facts.Attempts).

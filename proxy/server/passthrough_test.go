@@ -74,6 +74,23 @@ func TestPassthroughKeepsToItsPaths(t *testing.T) {
 	}
 }
 
+// TestAegisTokensDoNotReachGitea: a token of auth.tokens that is sent to one of
+// Gitea's paths stays here, whichever token it is; Gitea's own pass.
+func TestAegisTokensDoNotReachGitea(t *testing.T) {
+	r := newEdgeRig(t, giteaWeb(t), ", passthrough: true", "")
+	for sent, want := range map[string]string{
+		"Bearer " + aliceToken: "auth=", "token " + aliceToken: "auth=", "Bearer " + aliceToken + "x": "auth=Bearer " + aliceToken + "x",
+	} {
+		res, body := r.send("GET /api/v1/version HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + sent + "\r\n\r\n")
+		if res.StatusCode != http.StatusOK || !strings.HasSuffix(body, want) {
+			t.Errorf("%d %s, want %s", res.StatusCode, body, want)
+		}
+	}
+	if log := r.log.String(); !strings.Contains(log, "carried a token of Aegis") || strings.Contains(log, aliceToken) {
+		t.Errorf("log: %s", log)
+	}
+}
+
 func TestWithoutPassthroughNothingPasses(t *testing.T) {
 	r := newEdgeRig(t, giteaWeb(t), "", "")
 	for _, target := range []string{"/alice/repo", "/api/v1/version", "/user/login"} {

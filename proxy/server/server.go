@@ -18,6 +18,7 @@ import (
 	"aegis/proxy/metrics"
 	"aegis/proxy/oauth"
 	"aegis/proxy/tlsserve"
+	"aegis/proxy/tracing"
 	"aegis/spec"
 )
 
@@ -46,6 +47,7 @@ type Server struct {
 	audit     *auditing
 	limits    *limit.Limiter
 	metrics   *metrics.Metrics // nil: none are served
+	tracing   *tracing.Tracing // nil: none; set last
 	pass      http.Handler     // nil: nothing is passed through to Gitea
 	passPool  *http.Transport  // pass's connections
 	stopping  context.Context  // done when the process takes no more requests
@@ -92,7 +94,9 @@ func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger
 	s.chain = func(sel *catalog.Selection) proxy.Handler {
 		return proxy.Chain(s.gitea,
 			s.metrics.Stage(),
+			s.traceCalls(),
 			observe(log),
+			masks.Errors(),
 			s.audit.log.Stage(),
 			env.Own(),
 			sel.Stage(),
@@ -108,6 +112,7 @@ func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger
 	if s.mcp, err = s.newMCP(); err != nil {
 		return nil, err
 	}
+	s.trace(old)
 	s.audit.masks.Store(masks) // last: what is shared with old changes only when all is well
 	return s, nil
 }
@@ -144,8 +149,10 @@ func (s *Server) Start(ctx context.Context) {
 	s.compareAPI(ctx, live)
 }
 
-// Close ends the audit log and releases the connections to Gitea.
+// Close sends the last spans, ends the audit log and releases the connections to
+// Gitea.
 func (s *Server) Close() {
+	s.endTraces(context.Background())
 	s.audit.log.Close()
 	s.gitea.Close()
 	s.closePassthrough()

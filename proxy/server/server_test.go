@@ -517,3 +517,19 @@ func checkAgainst(t *testing.T, name string, schema, value any) {
 		t.Errorf("%s: structured content does not fit its schema: %v", name, err)
 	}
 }
+
+// TestSecretArgumentNamesAreNotRepeated: what a confused model types in the wrong
+// place must not come back.
+func TestSecretArgumentNamesAreNotRepeated(t *testing.T) {
+	r := newRig(t, "")
+	s := r.connect(aliceToken, "2025-11-25")
+	for _, secret := range []string{r.gitea, bobToken, "gh" + "p_" + "wJ7pQ2xZ9mK4vB8nR3tY6uH1sL5cD0aFeGiT"} {
+		a := r.call(s, "gitea_user_get_me", map[string]any{secret: 1})
+		if a.Error.Kind != "invalid_arguments" || strings.Contains(a.Error.Message, secret[:20]) {
+			t.Errorf("%+v", a.Error)
+		}
+		if strings.Contains(r.log.String(), secret[:20]) {
+			t.Error("the log repeats it")
+		}
+	}
+}

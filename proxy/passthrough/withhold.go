@@ -1,0 +1,80 @@
+package passthrough
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// withhold removes Aegis's own tokens from where Gitea takes tokens: the
+// Authorization header in every scheme, Basic's user and password included, and
+// the query parameters token and access_token. It reports whether there was one.
+// A client that sends such a token to the wrong path must not hand it to Gitea's
+// log, or to whoever reads that.
+func (p *pass) withhold(out *http.Request) bool {
+	if p.o.Ours == nil {
+		return false
+	}
+	found := false
+	for _, v := range out.Header["Authorization"] {
+		if p.ours(v) {
+			out.Header.Del("Authorization")
+			found = true
+			break
+		}
+	}
+	if strings.Contains(out.URL.RawQuery, "token") || strings.Contains(out.URL.RawQuery, "%") {
+		query, cut := p.cutQuery(out.URL.RawQuery)
+		out.URL.RawQuery = query
+		found = found || cut
+	}
+	return found
+}
+
+// ours reports whether the value of an Authorization header holds a token of
+// Aegis (RFC 9110 section 11.4, RFC 7617 section 2).
+func (p *pass) ours(value string) bool {
+	value = strings.TrimSpace(value)
+	_, credentials, found := strings.Cut(value, " ")
+	if !found {
+		return p.o.Ours(value)
+	}
+	credentials = strings.TrimSpace(credentials)
+	if p.o.Ours(credentials) {
+		return true
+	}
+	plain, err := base64.StdEncoding.DecodeString(credentials)
+	if err != nil {
+		return false
+	}
+	user, password, _ := strings.Cut(string(plain), ":")
+	return p.o.Ours(user) || p.o.Ours(password)
+}
+
+// cutQuery returns a query without the pairs that hold a token of Aegis; all
+// others stay as they were written.
+func (p *pass) cutQuery(query string) (rest string, cut bool) {
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if p.tokenPair(name, value) {
+			cut = true
+			continue
+		}
+		kept = append(kept, pair)
+	}
+	if !cut {
+		return query, false
+	}
+	return strings.Join(kept, "&"), true
+}
+
+func (p *pass) tokenPair(name, value string) bool {
+	name, err := url.QueryUnescape(name)
+	if err != nil || name != "token" && name != "access_token" {
+		return false
+	}
+	value, err = url.QueryUnescape(value)
+	return err == nil && p.o.Ours(value)
+}

@@ -1,0 +1,202 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+const (
+	// maxQueue bounds the spans that wait to be sent; a span takes some 2 KiB.
+	maxQueue = 4096
+	// maxBatch is how many spans one request to the collector carries.
+	maxBatch = 512
+	// batchEvery is the longest time that a span waits for others.
+	batchEvery = 5 * time.Second
+	// exportTimeout bounds sending one batch, repetitions included.
+	exportTimeout = 20 * time.Second
+	// scope names who made the spans.
+	scope = "aegis"
+)
+
+// Options are what a [Tracing] needs besides its configuration.
+type Options struct {
+	// Version is Aegis's, for the resource of every span.
+	Version string
+	// Log receives failures to send.
+	Log zerolog.Logger
+}
+
+// Tracing makes spans and sends them. It is safe for concurrent use. A nil
+// *Tracing makes none.
+type Tracing struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	logins   bool
+	client   *client
+	close    sync.Once
+}
+
+// New returns the tracing of a configuration, nil when it is switched off. It
+// must be closed.
+func New(cfg config.Tracing, o Options) *Tracing {
+	if cfg.Endpoint == nil {
+		return nil
+	}
+	client := newClient(cfg, o.Version)
+	processor := sdktrace.NewBatchSpanProcessor(&exporter{SpanExporter: otlptrace.NewUnstarted(client), log: o.Log},
+		sdktrace.WithMaxQueueSize(maxQueue), sdktrace.WithMaxExportBatchSize(maxBatch),
+		sdktrace.WithBatchTimeout(batchEvery), sdktrace.WithExportTimeout(exportTimeout))
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithSpanProcessor(processor),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.Sample))),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "aegis"), attribute.String("service.version", o.Version))),
+		// Given here, so that no variable of the environment changes them.
+		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
+			AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 4,
+			AttributePerEventCountLimit: 4, AttributePerLinkCountLimit: 4,
+		}),
+	)
+	return &Tracing{provider: provider, client: client, tracer: provider.Tracer(scope), logins: cfg.Logins}
+}
+
+// Close sends what waits, once and for as long as ctx allows, and keeps no spans
+// afterwards. Further calls do nothing.
+func (t *Tracing) Close(ctx context.Context) (err error) {
+	if t == nil {
+		return nil
+	}
+	t.close.Do(func() {
+		t.client.closing.Store(true)
+		err = t.provider.Shutdown(ctx)
+	})
+	return err
+}
+
+// Requests returns next with a span for each request; route names where it is
+// mounted. It belongs behind authentication: strangers get no spans, and their
+// trace context decides nothing. Requests must carry a [proxy.Exchange].
+func (t *Tracing) Requests(route string, next http.Handler) http.Handler {
+	if t == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if len(r.Header.Values("Traceparent")) == 1 { // W3C Trace Context section 3.2: exactly one
+			ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+		}
+		method := methodName(r.Method)
+		ctx, span := t.tracer.Start(ctx, method+" "+route, trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		if !span.IsRecording() {
+			next.ServeHTTP(w, r.WithContext(ctx))
+			return
+		}
+		span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route))
+		if x := proxy.ExchangeFrom(ctx); x != nil {
+			span.SetAttributes(attribute.String("aegis.request_id", x.RequestID))
+		}
+		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(rec, r.WithContext(ctx))
+		span.SetAttributes(attribute.Int("http.response.status_code", rec.status))
+		if rec.status >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, "")
+		}
+	})
+}
+
+// methodName keeps what clients make up out of span names.
+func methodName(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodOptions:
+		return method
+	}
+	return "_OTHER"
+}
+
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Call hands a call to next inside a span, and sets its TraceID. The parent is
+// the context in the call's own _meta; the span then links to that of the HTTP
+// request, which is the parent otherwise.
+func (t *Tracing) Call(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
+	if t == nil {
+		return next.Handle(ctx, c)
+	}
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+	if parent, ok := metaParent(c.Trace); ok {
+		options = append(options, trace.WithLinks(trace.LinkFromContext(ctx)))
+		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
+	}
+	ctx, span := t.tracer.Start(ctx, "tools/call", options...)
+	defer span.End()
+	c.TraceID = span.SpanContext().TraceID().String()
+	res, err := next.Handle(ctx, c)
+	if span.IsRecording() {
+		t.describe(span, c, res, err)
+	}
+	return res, err
+}
+
+// metaParent returns the context that a client put into _meta.
+func metaParent(tc proxy.TraceContext) (trace.SpanContext, bool) {
+	if tc.Parent == "" {
+		return trace.SpanContext{}, false
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": tc.Parent, "tracestate": tc.State})
+	parent := trace.SpanContextFromContext(ctx)
+	return parent, parent.IsValid()
+}
+
+// describe says what became of a call, by names that are Aegis's own.
+func (t *Tracing) describe(span trace.Span, c *proxy.Call, res *proxy.Result, err error) {
+	team, outcome, status := c.Team, "ok", 0
+	if team == "" {
+		team = "default"
+	}
+	if err != nil {
+		e := proxy.AsError(err)
+		outcome, status = string(e.Kind), e.Status
+		span.SetStatus(codes.Error, outcome)
+		span.SetAttributes(attribute.String("error.type", outcome))
+	} else if res != nil {
+		status = res.Status
+	}
+	span.SetAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("aegis.request_id", c.RequestID),
+		attribute.String("aegis.team", team), attribute.String("aegis.outcome", outcome), attribute.Int("aegis.attempts", c.Facts.Attempts))
+	if status != 0 {
+		span.SetAttributes(attribute.Int("aegis.gitea_status", status))
+	}
+	if c.Tool != nil { // an unknown name is the client's text and stays out
+		span.SetName("tools/call " + c.Tool.Name)
+		span.SetAttributes(attribute.String("gen_ai.tool.name", c.Tool.Name), attribute.String("aegis.class", string(c.Tool.Class())))
+	}
+	if t.logins && c.Identity != nil {
+		span.SetAttributes(attribute.String("user.name", c.Identity.Login))
+	}
+}
