@@ -61,7 +61,7 @@ func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		e.refuse(w, r, forbidden(why))
 		return
 	}
-	secure(w.Header())
+	secure(w.Header(), r)
 	if origin := r.Header.Get("Origin"); origin != "" {
 		cors(w.Header(), origin)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
@@ -93,7 +93,10 @@ const hsts = "max-age=15552000"
 
 // secure sets the headers of every answer. Nothing that Aegis serves is a page
 // to be framed, sniffed or kept.
-func secure(h http.Header) {
+func secure(h http.Header, r *http.Request) {
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", hsts)
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -122,7 +125,7 @@ func forbidden(why string) refusal { return refusal{http.StatusForbidden, "forbi
 
 // refuse answers a request without reading its body.
 func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
-	secure(w.Header())
+	secure(w.Header(), r)
 	w.Header().Set("Connection", "close") // the body stays unread
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.explain(w, proxy.ExchangeFrom(r.Context()), f)

@@ -171,3 +171,31 @@ func FuzzHosts(f *testing.F) {
 		}
 	})
 }
+
+func TestSecurityHeaders(t *testing.T) {
+	e := &edge.Edge{Hosts: hosts(t), Log: zerolog.Nop()}
+	for _, serve := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
+		srv := serve(e.Wrap(http.NotFoundHandler()))
+		defer srv.Close()
+		for _, host := range []string{"localhost", "evil.example.com"} {
+			req, err := http.NewRequest(http.MethodGet, srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = host
+			res, err := srv.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if got, want := res.Header.Get("Strict-Transport-Security") != "", res.TLS != nil; got != want {
+				t.Errorf("%s %s: Strict-Transport-Security sent: %v", srv.URL, host, got)
+			}
+			for _, name := range []string{"X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Cache-Control", "X-Request-Id"} {
+				if res.Header.Get(name) == "" {
+					t.Errorf("%s %s: no %s", srv.URL, host, name)
+				}
+			}
+		}
+	}
+}
