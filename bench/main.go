@@ -53,16 +53,22 @@ func run(w io.Writer, rounds, calls int) error {
 		return err
 	}
 	defer proxy.Close()
-	endpoint, stop, err := startAegis(stub.URL)
+	endpoint, stop, err := startAegis(stub.URL, "interval")
 	if err != nil {
 		return err
 	}
 	defer stop()
+	durable, stopDurable, err := startAegis(stub.URL, "always")
+	if err != nil {
+		return err
+	}
+	defer stopDurable()
 	targets := []target{
 		{"direct", get(stub.URL)},
 		{"reverse proxy", get(proxy.URL)},
 		{"aegis 2025-11-25", call(endpoint, "2025-11-25")},
 		{"aegis 2026-07-28", call(endpoint, "2026-07-28")},
+		{"aegis, audit sync always", call(durable, "2025-11-25")},
 	}
 	fmt.Fprintf(w, "%s, %d CPUs, %d rounds of %d requests each\n\n", runtime.Version(), runtime.NumCPU(), rounds, calls)
 	for _, p := range list {
@@ -206,8 +212,9 @@ func newPlainProxy(upstream string) (*httptest.Server, error) {
 	}), nil
 }
 
-// startAegis serves the default configuration in front of upstream.
-func startAegis(upstream string) (endpoint string, stop func(), err error) {
+// startAegis serves the default configuration in front of upstream, with
+// masking, limits and the audit log, which is flushed as sync says.
+func startAegis(upstream, sync string) (endpoint string, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Gitea.URL = &config.URL{}
 	if err := cfg.Gitea.URL.UnmarshalText([]byte(upstream)); err != nil {
@@ -215,6 +222,7 @@ func startAegis(upstream string) (endpoint string, stop func(), err error) {
 	}
 	cfg.Auth.Tokens = []config.Token{{Name: "bench", Token: config.NewSecret(token), GiteaToken: config.NewSecret(strings.Repeat("0f", 20))}}
 	cfg.Results.MaxChars = 1_000_000
+	cfg.Audit.Sync = sync
 	// The limits do their work, and let everything pass.
 	plenty := config.Rate{Count: 1_000_000, Per: time.Second}
 	cfg.Limits.Address, cfg.Limits.Identity = config.AddressLimit{Rate: plenty}, config.IdentityLimit{Rate: plenty}
