@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func newAuditVerify() *cobra.Command {
 		Short: "Check that nothing in the log was changed or removed",
 		Long: `Reads the whole log once and checks each record's hash, the chain through all
 files, and the signatures of the checkpoints. It names the first record that is
-wrong and exits with 1.
+wrong, or the file that is missing, and exits with 1.
 
 The key that signatures are checked with is the .pub file beside the log unless
 --key names another; only a key that was kept elsewhere protects against somebody
@@ -71,6 +72,9 @@ func verifyAudit(w io.Writer, log server.AuditLog, v server.AuditVerification) e
 	r, keys, err := server.VerifyAudit(log, v)
 	if err != nil {
 		return err
+	}
+	if len(v.KeyFiles) > 0 {
+		keys = strings.Join(v.KeyFiles, ", ")
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)

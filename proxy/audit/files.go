@@ -19,7 +19,8 @@ type Located struct {
 	Sources []Source
 	// Live is the file that is written to; "" when it is not among the sources.
 	Live string
-	// Keys are verifier keys that lie beside the files, KeyFile where.
+	// Keys are verifier keys that lie beside the files, KeyFile where: the
+	// names of the files, separated by commas.
 	Keys    []string
 	KeyFile string
 	// Checkpoints are signed notes that lie beside the files.
@@ -28,103 +29,222 @@ type Located struct {
 
 var rotationMark = regexp.MustCompile(`-[0-9]{12,}(\.[^.]+)?$`)
 
+// logOf returns the log that a file belongs to, and whether the file is the one
+// that is written to and not a rotated one.
+func logOf(file string) (log string, live bool) {
+	plain := strings.TrimSuffix(file, ".gz")
+	if rotationMark.MatchString(plain) {
+		return rotationMark.ReplaceAllString(plain, "$1"), false
+	}
+	return plain, true
+}
+
+// part is what was found of one log.
+type part struct {
+	log   string
+	files []string
+	// whole is set when all of the log is meant, its newest file at least.
+	whole bool
+	lost  lost
+}
+
 // Locate finds the files of a log: those that are named, and all files of the
 // log for a name that is a folder. whole adds the rotated files of each name.
+// Files that should be there and are not become sources that [Verify] reports.
 func Locate(names []string, whole bool) (*Located, error) {
-	var files []string
+	var parts []part
 	for _, name := range names {
 		found, err := expand(name, whole)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
+		parts = append(parts, found...)
 	}
+	out := &Located{}
+	if err := out.order(parts); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	// The parts that are whole come first: they say what must lie beside a log.
+	slices.SortStableFunc(parts, func(a, b part) int {
+		if a.whole == b.whole {
+			return 0
+		}
+		return map[bool]int{true: -1, false: 1}[a.whole]
+	})
+	for _, p := range parts {
+		if p.lost != present {
+			out.lack(p.log, p.lost)
+		}
+		if seen[p.log] {
+			continue
+		}
+		seen[p.log] = true
+		if err := out.beside(p); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// order adds the files that are there, in the order of the chain.
+func (l *Located) order(parts []part) error {
 	type ordered struct {
 		path  string
 		first uint64
 	}
 	var list []ordered
-	for _, f := range files {
-		h, err := firstHead(f)
-		first := h.seq
-		switch {
-		case errors.Is(err, io.EOF):
-			first = 1<<64 - 1 // an empty file is the newest
-		case err != nil && errors.As(err, new(*fs.PathError)):
-			return nil, err
+	for _, p := range parts {
+		for _, f := range p.files {
+			h, err := firstHead(f)
+			first := h.seq
+			switch {
+			case errors.Is(err, io.EOF):
+				first = 1<<64 - 1 // an empty file is the newest
+			case err != nil && errors.As(err, new(*fs.PathError)):
+				return err
+			}
+			list = append(list, ordered{f, first})
+			if _, live := logOf(f); live {
+				l.Live = f
+			}
 		}
-		list = append(list, ordered{f, first})
 	}
 	slices.SortStableFunc(list, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
-	out := &Located{}
 	for _, f := range list {
-		out.Sources = append(out.Sources, Source{Name: f.path, Open: func() (io.ReadCloser, error) { return openLog(f.path) }})
-		if err := out.beside(f.path); err != nil {
-			return nil, err
-		}
+		l.Sources = append(l.Sources, Source{Name: f.path, Open: func() (io.ReadCloser, error) { return openRotated(f.path) }})
 	}
-	return out, nil
+	return nil
 }
 
-// expand returns the files that a name stands for.
-func expand(name string, whole bool) ([]string, error) {
+// expand returns what there is of the logs that a name stands for.
+func expand(name string, whole bool) ([]part, error) {
 	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() && !whole {
-		return []string{name}, nil
-	}
-	logs := []string{name}
-	if info.IsDir() {
-		keys, err := filepath.Glob(filepath.Join(name, "*.pub"))
-		if err != nil || len(keys) == 0 {
-			return nil, fmt.Errorf("%s has no audit log in it; name its files", name)
-		}
-		logs = nil
-		for _, key := range keys {
-			logs = append(logs, strings.TrimSuffix(key, ".pub"))
-		}
-	}
-	var out []string
-	for _, log := range logs {
-		older, err := rotatedFiles(log)
+	switch {
+	case err == nil && info.IsDir():
+		logs, err := logsIn(name)
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range older {
-			out = append(out, r.path)
+		var parts []part
+		for _, log := range logs {
+			p, err := wholeLog(log)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, p)
 		}
-		if _, err := os.Stat(log); err == nil {
-			out = append(out, log)
-		}
+		return parts, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case whole:
+		p, err := wholeLog(name)
+		return []part{p}, err
 	}
-	return out, nil
+	log, live := logOf(name)
+	switch {
+	case err == nil:
+		return []part{{log: log, files: []string{name}, whole: live}}, nil
+	case live && besideExists(name):
+		return []part{{log: name, whole: true, lost: lostLog}}, nil
+	}
+	return nil, err
 }
 
-// beside reads the key and the checkpoint next to a file.
-func (l *Located) beside(file string) error {
-	base := strings.TrimSuffix(file, ".gz")
-	if rotationMark.MatchString(base) {
-		base = rotationMark.ReplaceAllString(base, "$1")
-	} else {
-		l.Live = file
-		switch signed, err := readSmall(notePath(file), maxNote); {
-		case err == nil:
-			l.Checkpoints = append(l.Checkpoints, signed)
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
+// logsIn returns the logs in a folder: what a key or a checkpoint says is one
+// and, without those, what looks like one.
+func logsIn(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var known, likely []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		log, live := logOf(path)
+		switch ext := filepath.Ext(path); {
+		case ext == filepath.Ext(publicPath("")), ext == filepath.Ext(notePath("")):
+			known = append(known, strings.TrimSuffix(path, ext))
+		case !e.IsDir() && (!live || ext == ".jsonl"):
+			likely = append(likely, log)
 		}
 	}
-	if l.KeyFile != "" {
-		return nil
+	if len(known) == 0 {
+		known = likely
 	}
-	keys, err := ReadKeys(publicPath(base))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if len(known) == 0 {
+		return nil, fmt.Errorf("%s has no audit log in it: no log, no public key (.pub) and no checkpoint; if it had one, all of it was removed; otherwise name the log's files", dir)
 	}
-	l.Keys, l.KeyFile = keys, publicPath(base)
-	return err
+	slices.Sort(known)
+	return slices.Compact(known), nil
+}
+
+// wholeLog returns a log with its rotated files.
+func wholeLog(log string) (part, error) {
+	p := part{log: log, whole: true}
+	older, err := rotatedFiles(log)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
+	for _, r := range older {
+		p.files = append(p.files, r.path)
+	}
+	switch _, err := os.Stat(log); {
+	case err == nil:
+		p.files = append(p.files, log)
+	case !errors.Is(err, fs.ErrNotExist):
+		return p, err
+	case len(older) > 0:
+		p.lost = lostLog
+	case besideExists(log):
+		p.lost = lostAll
+	default:
+		return p, fmt.Errorf("there is no audit log at %s, and no key or checkpoint beside it: nothing was recorded yet, or all of it was removed: %w", log, fs.ErrNotExist)
+	}
+	return p, nil
+}
+
+// besideExists reports whether a key or a checkpoint says that there is a log.
+func besideExists(log string) bool {
+	for _, path := range []string{publicPath(log), notePath(log)} {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// beside reads the keys and the checkpoint of a log.
+func (l *Located) beside(p part) error {
+	keys, err := ReadKeys(publicPath(p.log))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	signed, noteErr := readSmall(notePath(p.log), maxNote)
+	if noteErr != nil && !errors.Is(noteErr, fs.ErrNotExist) {
+		return noteErr
+	}
+	if err == nil {
+		l.Keys = append(l.Keys, keys...)
+		l.KeyFile = strings.TrimPrefix(l.KeyFile+", "+publicPath(p.log), ", ")
+	}
+	if noteErr == nil {
+		l.Checkpoints = append(l.Checkpoints, signed)
+	}
+	switch {
+	case err != nil && noteErr == nil:
+		l.lack(publicPath(p.log), lostKey)
+	case err == nil && noteErr != nil && p.whole:
+		l.lack(notePath(p.log), lostCheckpoint)
+	}
+	return nil
+}
+
+// lack adds a file that is not there.
+func (l *Located) lack(file string, how lost) {
+	l.Sources = append(l.Sources, Source{Name: file, lost: how, Open: func() (io.ReadCloser, error) {
+		return nil, fmt.Errorf("%s is missing; \"aegis audit verify\" says more: %w", file, fs.ErrNotExist)
+	}})
 }
 
 // ReadKeys reads verifier keys, one a line.

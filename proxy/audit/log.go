@@ -56,13 +56,16 @@ type Log struct {
 	sinks  []*sink
 	events throttle
 
-	mu     sync.Mutex
-	queue  []*entry
-	room   int // entries taken from the queue and not yet settled
-	state  state
-	wake   chan struct{}
-	ended  chan struct{}
-	writer *writer
+	mu    sync.Mutex
+	queue []*entry
+	room  int // entries taken from the queue and not yet settled
+	// taken is when the oldest of them was made, unsynced when the oldest record
+	// was written that may not be on the disk; zero without one.
+	taken, unsynced time.Time
+	state           state
+	wake            chan struct{}
+	ended           chan struct{}
+	writer          *writer
 
 	outage  atomic.Pointer[outage]
 	refused atomic.Uint64
@@ -245,9 +248,13 @@ func (l *Log) Ready() error {
 // Event records something that is not a call. It does not wait. Events of
 // strangers that come too fast are counted in the next one that is recorded.
 func (l *Log) Event(event Event, x *proxy.Exchange, d Detail) {
-	if l == nil {
-		return
+	if l != nil {
+		_ = l.event(event, x, d) // said in the operational log
 	}
+}
+
+// event is Event; the error is why the event is not in the log.
+func (l *Log) event(event Event, x *proxy.Exchange, d Detail) error {
 	r := &Record{Event: event, Detail: &d}
 	if x != nil {
 		r.RequestID, r.Team = x.RequestID, x.Team
@@ -257,14 +264,18 @@ func (l *Log) Event(event Event, x *proxy.Exchange, d Detail) {
 	if event == BearerRefused {
 		ok, suppressed := l.events.take()
 		if !ok {
-			return
+			return nil
 		}
 		d.Suppressed = suppressed
 	}
-	if _, err := l.enqueue(r, true); err != nil {
-		l.events.missed.Add(1)
+	_, err := l.enqueue(r, true)
+	if err != nil {
+		if event == BearerRefused {
+			l.events.miss(d.Suppressed + 1)
+		}
 		l.o.Log.Error().Str("event", string(event)).Err(err).Msg("event not recorded in the audit log")
 	}
+	return err
 }
 
 // PublicKey returns the verifier key of the log's checkpoints; "" before Open.
@@ -295,38 +306,4 @@ func (l *Log) Close() {
 		<-l.ended
 		l.stopSinks()
 	}
-}
-
-// throttle lets 100 events through at once and then 10 a second.
-type throttle struct {
-	now    func() time.Time
-	mu     sync.Mutex
-	tokens float64
-	last   time.Time
-	missed atomic.Uint64
-}
-
-const (
-	eventBurst = 100
-	eventRate  = 10
-)
-
-// take reports whether an event may be recorded, and how many were not since
-// the last that was.
-func (t *throttle) take() (ok bool, missed uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.now()
-	if t.last.IsZero() {
-		t.tokens = eventBurst
-	} else if d := now.Sub(t.last); d > 0 {
-		t.tokens = min(eventBurst, t.tokens+d.Seconds()*eventRate)
-	}
-	t.last = now
-	if t.tokens < 1 {
-		t.missed.Add(1)
-		return false, 0
-	}
-	t.tokens--
-	return true, t.missed.Swap(0)
 }

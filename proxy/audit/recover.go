@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/mod/sumdb/note"
 )
 
 // openWriter opens the log, mends what a crash left, and writes the record of
@@ -35,14 +32,16 @@ func (w *writer) begin() error {
 	if w.signer, err = loadSigner(w.o.KeyFile); err != nil {
 		return err
 	}
-	if err := replaceFile(publicPath(w.o.Path), []byte(w.signer.public+"\n"), 0o644); err != nil {
-		return err
-	}
 	found, err := w.scan()
 	if err != nil {
 		return err
 	}
 	var first []*Record
+	if replaced, err := w.publish(); err != nil {
+		return err
+	} else if replaced != nil {
+		first = append(first, replaced)
+	}
 	if torn, err := w.setAside(found); err != nil {
 		return err
 	} else if torn != nil {
@@ -51,9 +50,11 @@ func (w *writer) begin() error {
 	if err := w.continueFrom(found); err != nil {
 		return err
 	}
-	if cut := w.compare(); cut != nil {
-		first = append(first, cut)
+	about, err := w.compare()
+	if err != nil {
+		return err
 	}
+	first = append(first, about...)
 	w.pinned = w.last.seq
 	first = append(first, &Record{Event: Start, Detail: &Detail{Version: w.o.Version, Key: w.signer.public}})
 	now := w.o.Now()
@@ -183,34 +184,6 @@ func (w *writer) continueFrom(f found) error {
 	}
 	w.last = end.last
 	return nil
-}
-
-// compare holds the log to the newest checkpoint that was kept beside it. When
-// that one is ahead, records are missing; the chain then goes on from the
-// checkpoint, so that the gap stays visible for good.
-func (w *writer) compare() *Record {
-	signed, err := readSmall(notePath(w.o.Path), maxNote)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var p pin
-	if err == nil {
-		var known note.Verifier
-		if known, err = note.NewVerifier(w.signer.public); err == nil {
-			p, err = openNote(signed, note.VerifierList(known))
-		}
-	}
-	if err != nil {
-		w.o.Log.Warn().Err(err).Msg("the audit log's checkpoint file is of no use; it is replaced")
-		return &Record{Event: LogRecovered, Detail: &Detail{Reason: "the checkpoint file could not be read with the key in use: " + clip(err.Error(), 200)}}
-	}
-	if p.seq <= w.last.seq {
-		return nil
-	}
-	d := &Detail{Reason: "a signed checkpoint is ahead of the log: records are missing", First: w.last.seq + 1, Last: p.seq, LastHash: p.hash.String()}
-	w.o.Log.Error().Uint64("first", d.First).Uint64("last", d.Last).Msg("the audit log has been cut: records that a signed checkpoint knows are missing; the gap is recorded")
-	w.last = p.position
-	return &Record{Event: LogCut, Detail: d}
 }
 
 // packLeftovers compresses the rotated files that are not compressed yet, those

@@ -125,20 +125,25 @@ func TestKeys(t *testing.T) {
 	if _, err := audit.ReadKeys(r.o.KeyFile); err == nil || !strings.Contains(err.Error(), "private key") {
 		t.Errorf("the private key is taken for a public one: %v", err)
 	}
-	// Another key: the log goes on, and both keys together verify it.
+	// Another key: the log goes on, and the .pub file has both.
 	if err := os.Remove(r.o.KeyFile); err != nil {
 		t.Fatal(err)
 	}
 	r.open()
 	r.log.Close()
-	if p := r.verify().Problem; p == nil || !strings.Contains(p.What, "another key") {
-		t.Errorf("with the new key alone: %v", p)
+	rep := r.mustVerify()
+	if rep.Checkpoints < 4 || !strings.Contains(fmt.Sprint(rep.Notes), "the private key is another one than before") {
+		t.Errorf("report is %+v", rep)
 	}
 	at, err := audit.Locate([]string{filepath.Dir(r.path)}, false)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(at.Keys) != 2 || at.Keys[0] != first[0] || at.Keys[1] != r.log.PublicKey() {
+		t.Fatalf("keys are %v, before %v (%v)", at.Keys, first, err)
 	}
-	rep, err := audit.Verify(at.Sources, audit.VerifyOptions{Keys: append(first, at.Keys...), Checkpoints: at.Checkpoints})
+	rep, err = audit.Verify(at.Sources, audit.VerifyOptions{Keys: at.Keys[1:]})
+	if err != nil || rep.Problem == nil || !strings.Contains(rep.Problem.What, "another key") {
+		t.Errorf("with the new key alone: %+v %v", rep, err)
+	}
+	rep, err = audit.Verify(at.Sources, audit.VerifyOptions{Keys: append(first, at.Keys...), Checkpoints: at.Checkpoints})
 	if err != nil || rep.Problem != nil {
 		t.Errorf("with both keys: %+v %v", rep, err)
 	}
@@ -259,6 +264,9 @@ func TestInterruptedRotation(t *testing.T) {
 	}
 	if err := os.WriteFile(moved+".gz.tmp", []byte("half a file"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if p := r.verify().Problem; p == nil || !strings.Contains(p.What, "killed in the middle of a rotation") {
+		t.Errorf("before the next start: %v", p)
 	}
 	r.open()
 	r.calls(3)

@@ -24,8 +24,8 @@ type Report struct {
 	More  int
 	// Problem is the first thing that is wrong.
 	Problem *Place
-	// Torn is set when the problem is a last line without its end, as a reader
-	// may see it while Aegis is writing.
+	// Torn is set when the problem is a last line without its end or a newest
+	// file that is missing, as a reader may see it while Aegis is writing.
 	Torn bool
 }
 

@@ -178,7 +178,7 @@ func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Clo
 
 // firstHead reads the first record of a file.
 func firstHead(path string) (head, error) {
-	in, err := openLog(path)
+	in, err := openRotated(path)
 	if err != nil {
 		return head{}, err
 	}

@@ -37,6 +37,7 @@ func (l *Log) run() {
 func (l *Log) turn() bool {
 	l.busy.Store(time.Now().UnixNano())
 	defer l.busy.Store(0)
+	defer l.noteUnsynced()
 	for {
 		batch := l.take()
 		if len(batch) == 0 && l.outage.Load() == nil {
@@ -46,6 +47,9 @@ func (l *Log) turn() bool {
 			return false
 		}
 		l.busy.Store(time.Now().UnixNano())
+	}
+	if missed := l.missedEntries(missedEvery); len(missed) > 0 && !l.writeBatch(missed) {
+		return false
 	}
 	if err := l.writer.upkeep(l.o.Now()); err != nil {
 		l.fail(nil, err)
@@ -65,6 +69,9 @@ func (l *Log) take() []*entry {
 		l.queue = nil
 	}
 	l.room = n
+	if n > 0 {
+		l.taken = batch[0].at
+	}
 	for _, e := range batch {
 		e.out = e.body
 	}
@@ -120,7 +127,7 @@ func (l *Log) about(o *outage, refused uint64) []*entry {
 func (l *Log) settle(batch []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.room = 0
+	l.room, l.taken = 0, time.Time{}
 	for _, e := range batch {
 		if !e.told {
 			e.told = true
@@ -134,7 +141,7 @@ func (l *Log) settle(batch []*entry) {
 func (l *Log) fail(batch []*entry, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.room = 0
+	l.room, l.taken = 0, time.Time{}
 	if l.outage.Load() == nil {
 		l.outage.Store(&outage{l.o.Now(), err})
 		l.o.Log.Error().Err(err).Msg("the audit log cannot be written; calls are refused until it can")
@@ -157,9 +164,10 @@ func (l *Log) fail(batch []*entry, err error) {
 func (l *Log) finish() {
 	w := l.writer
 	l.turn()
+	last := l.missedEntries(0)
 	e, err := ownEntry(&Record{Event: Stop}, l.o.Now())
 	if err == nil {
-		err = w.commit([]*entry{e}, true)
+		err = w.commit(append(last, e), true)
 	}
 	if err == nil {
 		err = w.sync()
@@ -169,7 +177,7 @@ func (l *Log) finish() {
 	}
 	l.mu.Lock()
 	lost := len(l.queue)
-	l.queue = nil
+	l.queue, l.unsynced = nil, time.Time{}
 	l.mu.Unlock()
 	if err != nil || lost > 0 {
 		l.o.Log.Error().Err(err).Int("lost", lost).Msg("the audit log could not be closed well")

@@ -1,11 +1,9 @@
 package audit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -83,6 +81,16 @@ func (p *Printer) print(r *Record, line []byte) error {
 	return err
 }
 
+// gap says that records could not be read, in a line of its own.
+func (p *Printer) gap(first, last uint64) error {
+	if p.JSON {
+		_, err := fmt.Fprintf(p.W, `{"missing":{"first":%d,"last":%d}}`+"\n", first, last)
+		return err
+	}
+	_, err := fmt.Fprintf(p.W, "records %d to %d are missing: their file was removed, or they were\n", first, last)
+	return err
+}
+
 // String returns a target as people write it: owner/repo#12.
 func (t *Target) String() string {
 	if t == nil {
@@ -114,6 +122,9 @@ func (t *Target) String() string {
 // records are counted, not shown: [Verify] is for them.
 func Show(sources []Source, f Filter, p *Printer) (skipped int, err error) {
 	for _, s := range sources {
+		if s.lost == lostKey || s.lost == lostCheckpoint {
+			continue // what is missing is no file with records
+		}
 		n, err := showFile(s, f, p)
 		skipped += n
 		if err != nil {
@@ -154,6 +165,10 @@ func showLine(line []byte, f Filter, p *Printer) (bad bool, err error) {
 	if err != nil {
 		return true, nil
 	}
+	return showHead(h, line, f, p)
+}
+
+func showHead(h head, line []byte, f Filter, p *Printer) (bad bool, err error) {
 	if f.Event != "" && string(h.event) != f.Event || !f.Since.IsZero() && h.time.Before(f.Since) {
 		return false, nil // without decoding the rest
 	}
@@ -165,75 +180,4 @@ func showLine(line []byte, f Filter, p *Printer) (bad bool, err error) {
 		return false, nil
 	}
 	return false, p.print(r, line)
-}
-
-// followEvery is the time between two looks at a log that is followed.
-const followEvery = 200 * time.Millisecond
-
-// Follow prints what the filter selects of the records that are written to the
-// log at name from now on, across rotations, until ctx ends.
-func Follow(ctx context.Context, name string, f Filter, p *Printer) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // only read
-	at, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	for {
-		// Look before reading: what a rotation left in the old file is read first.
-		rotated := moved(name, file)
-		if at, err = followFrom(file, at, f, p); err != nil {
-			return err
-		}
-		if rotated {
-			next, err := os.Open(name)
-			if err == nil {
-				_ = file.Close() // only read
-				file, at = next, 0
-				continue
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(followEvery):
-		}
-	}
-}
-
-// moved reports whether another file has taken the name.
-func moved(name string, file *os.File) bool {
-	a, err := os.Stat(name)
-	if err != nil {
-		return false // it will be there in a moment
-	}
-	b, err := file.Stat()
-	return err == nil && !os.SameFile(a, b)
-}
-
-// followFrom prints the whole lines from an offset on and returns the offset
-// behind them.
-func followFrom(file *os.File, at int64, f Filter, p *Printer) (int64, error) {
-	info, err := file.Stat()
-	if err != nil || info.Size() <= at {
-		return at, err
-	}
-	r := newLines(io.NewSectionReader(file, at, info.Size()-at))
-	for end := at; ; end = at + r.end {
-		line, err := r.next()
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, errTorn):
-			return end, nil
-		case errors.Is(err, errLong):
-			continue
-		case err != nil:
-			return end, err
-		}
-		if _, err := showLine(line, f, p); err != nil {
-			return end, err
-		}
-	}
 }

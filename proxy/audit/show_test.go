@@ -2,8 +2,6 @@ package audit_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -103,42 +101,6 @@ func TestShowCountsWhatIsNoRecord(t *testing.T) {
 	skipped, err := audit.Show([]audit.Source{source("x", []byte(text))}, audit.Filter{}, &audit.Printer{W: &out, JSON: true})
 	if err != nil || skipped != 4 || out.Len() != 0 {
 		t.Errorf("%d skipped, %v, %q", skipped, err, out.String())
-	}
-}
-
-// TestFollow sees everything from its beginning on, across rotations.
-func TestFollow(t *testing.T) {
-	cfg := settings()
-	cfg.RotateSize = 16 << 10
-	r := newRig(t, cfg)
-	r.open()
-	r.calls(3)
-	ctx, cancel := context.WithCancel(context.Background())
-	out := &syncBuffer{}
-	done := make(chan error, 1)
-	go func() {
-		done <- audit.Follow(ctx, r.path, audit.Filter{Event: "tool_invocation"}, &audit.Printer{W: out, JSON: true})
-	}()
-	time.Sleep(100 * time.Millisecond)
-	for range 10 { // slower than a rotation per look
-		r.calls(4)
-		time.Sleep(60 * time.Millisecond)
-	}
-	eventually(t, "all records are printed", func() bool { return strings.Count(out.String(), "\n") >= 40 })
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	var last uint64
-	for line := range strings.SplitSeq(strings.TrimSpace(out.String()), "\n") {
-		var rec audit.Record
-		if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.Seq <= last {
-			t.Fatalf("%v: record %d after %d", err, rec.Seq, last)
-		}
-		last = rec.Seq
-	}
-	if n := strings.Count(out.String(), "\n"); n != 40 {
-		t.Errorf("%d records", n)
 	}
 }
 

@@ -160,11 +160,32 @@ func (s *sink) delivered(n int) {
 	if s.lines = s.lines[n:]; len(s.lines) == 0 {
 		s.lines = nil
 	}
-	dropped := s.dropped
-	s.dropped = 0
 	s.mu.Unlock()
-	if dropped > 0 {
-		s.log.Event(SinkGap, nil, Detail{Sink: s.name, Count: dropped, Reason: "the sink took no records for so long that its buffer was full"})
+	dropped := s.takeDropped()
+	if dropped > 0 && s.log.event(SinkGap, nil, Detail{Sink: s.name, Count: dropped, Reason: sinkGapReason}) != nil {
+		s.mu.Lock()
+		s.dropped += dropped // for the next attempt
+		s.mu.Unlock()
+	}
+}
+
+const sinkGapReason = "the sink took no records for so long that its buffer was full"
+
+// takeDropped returns how many records did not fit since it was asked last.
+func (s *sink) takeDropped() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.dropped
+	s.dropped = 0
+	return n
+}
+
+// farewell tells of the records that the sink did not get before the end.
+func (s *sink) farewell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := uint64(len(s.lines)) + s.dropped; n > 0 {
+		s.log.o.Log.Warn().Str("sink", s.name).Uint64("records", n).Msg("a second audit sink did not get the last records; the log itself has them")
 	}
 }
 
@@ -174,5 +195,6 @@ func (l *Log) stopSinks() {
 	}
 	for _, s := range l.sinks {
 		<-s.ended
+		s.farewell()
 	}
 }

@@ -185,7 +185,9 @@ func (s *invocation) result(res *proxy.Result, err error) *Result {
 		res = s.gone
 	}
 	if res != nil {
-		out.Status = res.Status
+		if s.started != 0 { // else Aegis answered by itself
+			out.Status = res.Status
+		}
 		if err == nil {
 			out.Returned = len(res.Text) + len(res.TextBlock)
 		}

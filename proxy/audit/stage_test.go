@@ -86,6 +86,12 @@ var outcomes = map[string]struct {
 	"unknown": {func(proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(failing(&proxy.Error{Kind: proxy.KindUnknownTool}))
 	}, answered, "unknown_tool", 0, 0},
+	"itself": {func(proxy.Handler) proxy.Handler { // as gitea_search_tools is
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			c.Tool = issueCreate
+			return answered(ctx, c)
+		})
+	}, panicking, "ok", 0, 0},
 	"panic":   {found, panicking, "internal", 0, 1},
 	"panic 2": {func(proxy.Handler) proxy.Handler { return proxy.HandlerFunc(panicking) }, answered, "internal", 0, 0},
 }

@@ -16,6 +16,8 @@ type Source struct {
 	Name string
 	// Open returns the uncompressed records.
 	Open func() (io.ReadCloser, error)
+	// lost is set for a file that should be there and is not.
+	lost lost
 }
 
 // VerifyOptions say what to hold a log to.
@@ -47,7 +49,9 @@ func Verify(sources []Source, o VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	for _, s := range sources {
-		if err := v.file(s); err != nil {
+		if s.lost != present {
+			v.lack(s)
+		} else if err := v.file(s); err != nil {
 			return nil, err
 		}
 		if v.report.Problem != nil {
@@ -76,12 +80,16 @@ type verifier struct {
 	open     map[uint64]struct{}
 	overflow bool
 	stopped  bool // the process has ended; the next record is that of a start
+	rotated  bool // the file that was read last is a rotated one, by its name
 }
 
 func newVerifier(o VerifyOptions) (*verifier, error) {
 	v := &verifier{o: o, open: map[uint64]struct{}{}}
 	var list []note.Verifier
-	for _, key := range o.Keys {
+	for i, key := range o.Keys {
+		if slices.Contains(o.Keys[:i], key) {
+			continue // the same key twice would be ambiguous
+		}
 		k, err := note.NewVerifier(key)
 		if err != nil {
 			return nil, errors.New("the key is no verifier key of signed notes, such as aegis-audit-1a2b3c4d+9f8e7d6c+AbCd…; take the one in the log's .pub file")
@@ -139,6 +147,8 @@ func (v *verifier) file(s Source) error {
 	}
 	defer in.Close()
 	v.file0 = s.Name
+	_, live := logOf(s.Name)
+	v.rotated = !live
 	r := newLines(in)
 	for first := true; ; first = false {
 		line, err := r.next()
@@ -204,16 +214,28 @@ func (v *verifier) broken(h head, first bool, rest *lines) {
 		v.problem(h.seq, "record %d stands here twice", h.seq)
 	case h.seq < want:
 		v.problem(h.seq, "record %d stands after record %d: lines were swapped, duplicated or inserted", h.seq, v.last.seq)
+	case v.comesLater(want, rest):
+		v.problem(want, "record %d stands where record %d belongs, which comes later in the file: lines were reordered", h.seq, want)
 	case first:
 		v.problem(want, "records %d to %d are missing: a rotated file is missing or was not named, or the file before was cut", want, h.seq-1)
 	default:
-		if line, err := rest.next(); err == nil {
-			if after, err := parseHead(line); err == nil && after.seq == want {
-				v.problem(want, "record %d stands where record %d belongs: lines were swapped", h.seq, want)
-				return
-			}
-		}
 		v.problem(want, "records %d to %d are missing: they were removed", want, h.seq-1)
+	}
+}
+
+// comesLater reports whether the rest of a file has a record.
+func (v *verifier) comesLater(seq uint64, rest *lines) bool {
+	for {
+		line, err := rest.next()
+		if errors.Is(err, errLong) {
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		if h, err := parseHead(line); err == nil && h.seq == seq {
+			return true
+		}
 	}
 }
 
@@ -327,9 +349,14 @@ func (v *verifier) checkpoint(h head, before position) {
 func (v *verifier) end() {
 	r := &v.report
 	v.file0, v.line = "", 0
-	if len(v.pins) > 0 {
-		p := v.pins[len(v.pins)-1]
-		v.problem(v.last.seq+1, "the log ends with record %d, and a signed checkpoint knows record %d: the tail was cut, or a file was not named", v.last.seq, p.seq)
+	if p := v.newestPin(); p != 0 && v.o.Part && v.rotated {
+		v.note(0, fmt.Sprintf("the part ends with record %d, and a signed checkpoint knows record %d", v.last.seq, p))
+	} else if p != 0 {
+		v.problem(v.last.seq+1, "the log ends with record %d, and a signed checkpoint knows record %d: the tail was cut, or a file was not named", v.last.seq, p)
+		return
+	}
+	if r.Records == 0 {
+		v.problem(1, "there are no records, and Aegis writes some at every start: they were removed, or it was killed when it started for the first time")
 		return
 	}
 	if v.begin.seq != 0 && !v.pruned && !v.o.Part {
@@ -346,13 +373,10 @@ func (v *verifier) end() {
 	switch {
 	case len(v.o.Keys) == 0:
 		v.note(0, "no key was given, so no signature was checked: whoever can write the files could have written all of this")
-	case r.Records > 0 && r.Covered+1 < r.Last:
+	case r.Covered+1 < r.Last:
 		v.note(0, fmt.Sprintf("records %d to %d came after the last checkpoint: whoever can write the files could have changed or cut them", r.Covered+1, r.Last))
 	}
 	if len(v.o.Checkpoints) == 0 {
 		v.note(0, "no checkpoint from outside the log was given, so a cut tail would not show")
-	}
-	if r.Records == 0 && len(v.o.Checkpoints) == 0 {
-		v.note(0, "there are no records")
 	}
 }

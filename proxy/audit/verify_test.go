@@ -196,6 +196,7 @@ func TestMessagesNameTheCause(t *testing.T) {
 	}
 	swapped := slices.Clone(l.lines)
 	swapped[7], swapped[8] = swapped[8], swapped[7]
+	moved := slices.Concat(l.lines[:4], l.lines[6:20], l.lines[4:6], l.lines[20:])
 	for name, tc := range map[string]struct {
 		lines [][]byte
 		line  int64
@@ -203,7 +204,8 @@ func TestMessagesNameTheCause(t *testing.T) {
 	}{
 		"edited":     {edit(4, "alice", "alicf"), 5, "record 5 was edited"},
 		"removed":    {slices.Concat(l.lines[:4], l.lines[6:]), 5, "records 5 to 6 are missing: they were removed"},
-		"swapped":    {swapped, 8, "lines were swapped"},
+		"swapped":    {swapped, 8, "record 9 stands where record 8 belongs, which comes later in the file: lines were reordered"},
+		"moved":      {moved, 5, "record 7 stands where record 5 belongs, which comes later in the file"},
 		"duplicated": {slices.Concat(l.lines[:5], l.lines[4:]), 6, "record 5 stands here twice"},
 		"repeated":   {slices.Concat(l.lines[:9], l.lines[3:]), 10, "record 4 stands after record 9"},
 		"cut":        {l.lines[:30], 0, "the tail was cut"},

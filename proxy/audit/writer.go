@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // writer turns entries into the chain. Only the log's goroutine uses it once
@@ -14,9 +16,11 @@ type writer struct {
 	o      *Options
 	store  *store
 	signer *signer
-	last   position  // of the newest record in the file
-	clock  time.Time // that record's time
-	pinned uint64    // up to here a checkpoint covers the records, itself included
+	keys   []string        // the content of the .pub file: keys before, and the one in use
+	known  []note.Verifier // the same, ready for use
+	last   position        // of the newest record in the file
+	clock  time.Time       // that record's time
+	pinned uint64          // up to here a checkpoint covers the records, itself included
 	// waiting is when the oldest uncovered record was made; zero without one.
 	waiting time.Time
 	// unsynced is when the oldest record was written that may not be on the
@@ -134,7 +138,7 @@ func (w *writer) saveCheckpoint(signed string) {
 		err = replaceFile(notePath(w.store.path), []byte(signed), 0o644)
 	}
 	if _, gone := os.Lstat(publicPath(w.store.path)); gone != nil && err == nil {
-		err = replaceFile(publicPath(w.store.path), []byte(w.signer.public+"\n"), 0o644)
+		err = replaceFile(publicPath(w.store.path), []byte(w.publicText()), 0o644)
 	}
 	if err != nil {
 		w.o.Log.Error().Err(err).Msg("the audit log's checkpoint file was not written; the checkpoint is in the log itself")

@@ -1,0 +1,196 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+// followEvery is the time between two looks at a log that is followed.
+const followEvery = 200 * time.Millisecond
+
+// Follow prints what the filter selects of the records that are written to the
+// log at name from now on, across rotations, until ctx ends. Where records are
+// missing it says so: as a JSON object with the member "missing" that has first
+// and last, or as a line of text.
+func Follow(ctx context.Context, name string, f Filter, p *Printer) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	fo := &follower{name: name, filter: f, printer: p, file: file}
+	defer func() { _ = fo.file.Close() }() // only read
+	if err := fo.skip(); err != nil {
+		return err
+	}
+	for {
+		again, err := fo.look()
+		if err != nil {
+			return err
+		}
+		if again && ctx.Err() == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// follower is the state between two looks.
+type follower struct {
+	name    string
+	filter  Filter
+	printer *Printer
+	file    *os.File // the log, or what was the log until a rotation
+	at      int64    // what was read of it
+	last    uint64   // sequence number of the newest record that was seen; 0 before any
+}
+
+// skip goes to the end of what was written before.
+func (f *follower) skip() error {
+	size, err := f.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	// Two of the longest lines have one whole line in them.
+	begin := max(0, size-2*maxLine)
+	tail := make([]byte, size-begin)
+	if _, err := io.ReadFull(io.NewSectionReader(f.file, begin, size-begin), tail); err != nil {
+		return err
+	}
+	whole := tail[:bytes.LastIndexByte(tail, '\n')+1]
+	f.at = begin + int64(len(whole))
+	for rest := bytes.TrimSuffix(whole, []byte{'\n'}); len(rest) > 0; {
+		i := bytes.LastIndexByte(rest, '\n')
+		if h, err := parseHead(rest[i+1:]); err == nil {
+			f.last = h.seq
+			return nil
+		}
+		rest = rest[:max(i, 0)]
+	}
+	older, err := rotatedFiles(f.name)
+	if err != nil || len(older) == 0 {
+		return err
+	}
+	in, err := openRotated(older[len(older)-1].path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	end, err := scanLines(newLines(in))
+	f.last = end.last.seq
+	return err
+}
+
+// look prints what is new, and goes on to the next file after a rotation.
+func (f *follower) look() (again bool, err error) {
+	// Look before reading: what a rotation left in the old file is read first.
+	rotated := moved(f.name, f.file)
+	if err := f.grown(); err != nil || !rotated {
+		return false, err
+	}
+	next, err := os.Open(f.name)
+	if err != nil {
+		return false, nil // it will be there in a moment
+	}
+	// Files that were rotated between two looks come before the one that is open
+	// now; if that is among them by now, the next look sees it.
+	_ = f.file.Close() // only read
+	f.file, f.at = next, 0
+	if err := f.between(); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// between prints the rotated files that begin after what was read.
+func (f *follower) between() error {
+	files, err := rotatedFiles(f.name)
+	if err != nil {
+		return err
+	}
+	for _, r := range files {
+		if r.first <= f.last {
+			continue
+		}
+		in, err := openRotated(r.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed by retention; the next record shows the gap
+		}
+		if err == nil {
+			_, err = f.lines(newLines(in))
+			err = errors.Join(err, in.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openRotated opens a rotated file, which may have been compressed since its
+// name was read.
+func openRotated(path string) (io.ReadCloser, error) {
+	in, err := openLog(path)
+	if errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(path, ".gz") {
+		return openLog(path + ".gz")
+	}
+	return in, err
+}
+
+// moved reports whether another file has taken the name.
+func moved(name string, file *os.File) bool {
+	a, err := os.Stat(name)
+	if err != nil {
+		return false // it will be there in a moment
+	}
+	b, err := file.Stat()
+	return err == nil && !os.SameFile(a, b)
+}
+
+// grown prints the whole lines that the file has more than before.
+func (f *follower) grown() error {
+	info, err := f.file.Stat()
+	if err != nil || info.Size() <= f.at {
+		return err
+	}
+	end, err := f.lines(newLines(io.NewSectionReader(f.file, f.at, info.Size()-f.at)))
+	f.at += end
+	return err
+}
+
+// lines prints whole lines, each record once, and returns the offset behind them.
+func (f *follower) lines(r *lines) (end int64, err error) {
+	for ; ; end = r.end {
+		line, err := r.next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, errTorn):
+			return end, nil
+		case errors.Is(err, errLong):
+			continue
+		case err != nil:
+			return end, err
+		}
+		h, err := parseHead(line)
+		if err != nil || h.seq <= f.last {
+			continue
+		}
+		if f.last != 0 && h.seq > f.last+1 {
+			if err := f.printer.gap(f.last+1, h.seq-1); err != nil {
+				return end, err
+			}
+		}
+		f.last = h.seq
+		if _, err := showHead(h, line, f.filter, f.printer); err != nil {
+			return end, err
+		}
+	}
+}

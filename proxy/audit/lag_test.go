@@ -1,0 +1,34 @@
+package audit_test
+
+import (
+	"testing"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy/audit"
+)
+
+// TestLagOfUnsyncedRecords: with sync none a record is behind until something
+// flushes it; with always it is not once its call goes on.
+func TestLagOfUnsyncedRecords(t *testing.T) {
+	for sync, behind := range map[string]bool{"always": false, "none": true} {
+		r := newRig(t, settings())
+		c := &clock{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		r.o.Now, r.o.Config.Sync = c.now, sync
+		r.o.Config.CheckpointInterval, r.o.Config.CheckpointRecords = config.Duration(time.Hour), 10_000
+		l := r.open()
+		r.calls(3)
+		c.add(time.Minute)
+		eventually(t, "nothing waits, and the flush is known", func() bool {
+			g := l.Lag()
+			return g.Pending == 0 && (g.Oldest >= time.Minute) == behind && (g.Oldest == 0) != behind
+		})
+		l.Close()
+		if g := l.Lag(); g != (audit.Lag{}) {
+			t.Errorf("%s: a closed log lags: %+v", sync, g)
+		}
+	}
+	if g := (*audit.Log)(nil).Lag(); g != (audit.Lag{}) {
+		t.Errorf("no log lags: %+v", g)
+	}
+}
