@@ -211,14 +211,25 @@ func startProxy(endpoint string) (string, func(), error) {
 		return "", nil, err
 	}
 	origin := &url.URL{Scheme: u.Scheme, Host: u.Host}
-	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(origin)
 			r.Out.Host = r.In.Host
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
-	}}
+	}
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Read whole first: an answer that comes while the proxy still waits for the
+		// end of the request's body would make it drop the connection.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		forward.ServeHTTP(w, r)
+	})}
 	go func() { _ = srv.Serve(ln) }() // ends with Close
 	return "http://" + ln.Addr().String() + u.Path, func() { _ = srv.Close() }, nil
 }
