@@ -15,7 +15,7 @@ const (
 	weightDescription = 1.0
 	weightArgument    = 0.5
 	bm25K             = 1.2
-	bm25B             = 0.5
+	bm25B             = 0.3
 )
 
 // index answers free-text questions about tools by BM25 over weighted fields
@@ -25,6 +25,7 @@ type index struct {
 	terms map[string][]posting
 	vocab []string        // sorted
 	verbs map[string]bool // first words of names that are no generic verbs, stemmed
+	named map[string]bool // words of names and titles
 }
 
 // doc is one tool. Its name is a verb and what the verb is about; the domain is
@@ -51,12 +52,15 @@ func (l *lazyIndex) get(tools []*proxy.Tool) *index {
 }
 
 func newIndex(tools []*proxy.Tool) *index {
-	ix := &index{terms: map[string][]posting{}, verbs: map[string]bool{}}
+	ix := &index{terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{}}
 	total := 0.0
 	for n, t := range tools {
 		d := newDoc(t)
 		if !genericVerb(d.verb) {
 			ix.verbs[d.verb] = true
+		}
+		for _, w := range words(strings.TrimPrefix(t.Name, "gitea_") + " " + t.Title) {
+			ix.named[w] = true
 		}
 		counts := map[string]float64{}
 		for _, f := range []struct {
@@ -101,7 +105,7 @@ func newDoc(t *proxy.Tool) doc {
 	if t.Domain == "admin" {
 		d.variant = append(d.variant, "admin")
 	}
-	if len(d.object) == 0 {
+	if len(d.object) == 0 || len(list) > 1 && list[1] == "by" {
 		d.object = append(d.object, d.domain)
 	}
 	return d

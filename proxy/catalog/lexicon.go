@@ -39,6 +39,7 @@ var aliases = map[string]string{
 	"collaborator": "collaborate", "collaborators": "collaborate", "assignees": "assign", "assignee": "assign", "reviewers": "reviewer", "subscription": "subscribe",
 	"subscriptions": "subscribe", "subscriber": "subscribe", "subscribers": "subscribe", "protection": "protect", "protections": "protect", "protected": "protect",
 	"unsubscribe": "unwatch", "me": "my", "mine": "my", "i": "my", "dependent": "depend", "blocking": "block", "newest": "latest",
+	"commited": "commit", "deployment": "deploy", "deployments": "deploy", "anyone": "anybody", "settings": "preference", "setting": "preference",
 }
 
 // verbs maps the verbs of questions to those of tools, best first.
@@ -60,11 +61,35 @@ look, lookup: get list search
 download, export: download get
 find, search: search list get
 check, verify: check get list
-count, many: count list get
+count, many: count list search get
 details, info, information, latest: get list
-create, make, generate, new: create add
+create, generate, new: create add
+make: create add edit
 open, start, cut, submit, issue: create
 register: create add
+draft, file, propose, raise, start, compose: create
+commit: create update
+store, save: set create update
+book, spent: add
+reply, respond, answer, lgtm: create
+rotate, renew: set edit replace
+append, insert, include, appoint: add create
+establish, define, provision, init, initialize: create
+amend, revise, rewrite, patch: edit update
+trash, nuke, prune, eliminate, clean: delete remove clear
+exclude, evict, expel, unlink, disconnect: remove delete
+obtain, load, grab, peek, enumerate: get list
+locate, filter, query: search list
+confirm, determine, validate: check get
+finish, complete, finalize: edit
+send: create add
+overwrite: update replace
+remind: get
+let, allow, permit: add edit
+exist: check get list
+notify: create add
+convert, switch, toggle, mark: edit
+forbid, prevent, prohibit, require, enforce, restrict: create edit
 post, report, leave: create add
 publish: create edit
 release, ship: create
@@ -101,10 +126,18 @@ private, public, visibility: edit
 
 // both are verbs that are also names of things.
 var both = compile(`comment, protect, react, tag, release, label, log, issue, report, download, upload, attach, assign, subscribe, archive: x
-publish, close, reopen, request, invite, latest, new, register, import, export: x`)
+file, commit, draft, mark, publish, close, reopen, request, invite, latest, new, register, import, export: x`)
 
 // nouns are those of both that are verbs only before an article or a number.
-var nouns = compile("comment, tag, release, label, log, issue, report, latest, new: x")
+var nouns = compile("comment, tag, release, label, log, issue, report, latest, new, file, commit, draft: x")
+
+// questionWords are verbs of questions, after which the deed may still come: "is
+// my branch behind? update it".
+var questionWords = compile("which, where, who, what, why, how, is, are, does, do, did, has, have: x")
+
+// deeds are those of nouns that, as verbs, say nothing of a thing: a commit of a
+// file is no commit that one asks for.
+var deeds = compile("new, file, commit, draft: x")
 
 // synonyms maps what people say to the catalog's words.
 var synonyms = compile(`
@@ -134,16 +167,15 @@ changelog: release commits
 attach, upload, screenshot, binary: attachment
 image: attachment avatar
 picture, logo: avatar
-folder, directory: tree root
+folder, directory: tree contents
 recursively: tree
 code: contents file
 source: contents archive
 zip, tarball, tar: archive
 difference: compare diff
-diff: compare
 line: file
 readme: file raw
-history: commits timeline
+history: commits
 blame: commits
 revision, sha, hash: commit
 clone, import: migrate
@@ -172,8 +204,9 @@ step: job
 retry, restart: rerun
 trigger, launch, start: dispatch
 deploy: workflow
-green, pass: status run
-fail, red: failed status
+green, pass: combined status run
+fail: failed status
+red: failed combined status
 documentation, docs: wiki
 registry, container, npm, docker: package
 profile, account, person, people, login: user
@@ -199,6 +232,36 @@ backlog: project
 fan: star
 coworker, teammate, employee: member
 belong: my
+lgtm: approve review
+output, console, stdout, trace: log
+between, versus, vs, ahead: compare
+work, doing, busy: activity heatmap
+subscribe: watch
+forbid, prevent, prohibit, require, enforce: branch protection
+slack, discord, callback: hook
+dockerfile, makefile: file contents
+redo: rerun
+abort, stop: cancel
+participant, belonging: member
+administrator, superuser, password: admin user edit
+asset: attachment
+bookmark: star
+ping: test
+preview: render
+offline, online, hosted: runner
+cat: file contents
+subfolder: tree contents
+overwrite: file
+project: repository
+execute: dispatch
+land, integrate: merge
+halt, interrupt, terminate: cancel
+accept: approve
+pypi, maven, cargo, nuget, helm: package
+doc, manual, guide: wiki
+whoami, username: my user
+jenkins: actions workflow
+mention: notification
 `)
 
 // phrases maps pairs of words to the catalog's words.
@@ -217,4 +280,50 @@ another owner, other owner, new owner: transfer
 up to: sync update
 who can, who could: possible
 rid of: delete
+part of: member
+from github, from gitlab, from bitbucket: migrate
+stop watch: unwatch
+stop follow: unfollow
+follow my, who follow: follower
+force push: branch protection
+request review: reviewer add
+turn off, switch off: repository edit disable
+turn on, switch on: repository edit enable
+hand over, give away: transfer
+who watch: watcher list
+who star: stargazer list
+who chang, who edit, who modify: commits list
+job again, run again, workflow again, build again, pipeline again, all again: rerun
+clear notification, dismiss notification: mark all
+tests pass, test pass, checks pass, ci pass: combined status
+clone url: repository get
+look for: search
+upload file, push file: contents create
+commit log: commits list
+branch off: branch create
+set up, spin up: create
+kick off, fire off: dispatch
+kill job, kill run, kill build, kill pipeline, kill workflow, stop job, stop run, stop build, stop pipeline, stop workflow: cancel
+did anybody, has anybody, have anybody, are there, are any, is there: list
+diff between, difference between, changed between: compare
+version gitea, version server: miscellaneous
+permission repository: collaborator
+subscribe repository, watch project: watch subscribe
+who review, who approve: reviews list
+activity issue, activity pull: timeline
+run workflow, run pipeline, run action, run build, run ci: dispatch
+docker imag, container imag: package
+open file, open page, open fil: get
+review by: reviewer
 `)
+
+// phraseWords are the words of phrases.
+var phraseWords = func() map[string]bool {
+	out := map[string]bool{}
+	for two := range phrases {
+		for _, w := range strings.Fields(two) {
+			out[w] = true
+		}
+	}
+	return out
+}()

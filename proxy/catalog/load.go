@@ -185,7 +185,8 @@ func takesCursor(o *spec.Operation) bool {
 
 // takesFields reports whether the result has fields to choose from.
 func takesFields(o *spec.Operation) bool {
-	return takesCursor(o) && !o.BasicAuthOnly && (bytes.Contains(o.Output, []byte(`"$ref"`)) || bytes.Contains(o.Output, []byte(`"properties"`))) &&
+	anyJSON := string(o.Output) == "{}" && o.Produces == "application/json"
+	return takesCursor(o) && (anyJSON || bytes.Contains(o.Output, []byte(`"$ref"`)) || bytes.Contains(o.Output, []byte(`"properties"`))) &&
 		!bytes.Contains(o.Output, []byte(`"content_base64"`))
 }
 

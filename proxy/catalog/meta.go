@@ -174,7 +174,7 @@ func (sel *Selection) Search(query string, domain any, readOnly bool) []*proxy.T
 	})
 	out := make([]*proxy.Tool, len(hits))
 	for i := range hits {
-		out[i] = hits[i].tool
+		out[i] = sel.enabled[hits[i].tool.Name] // as this selection describes it
 	}
 	return out
 }

@@ -1,7 +1,5 @@
 package catalog
 
-import "strings"
-
 // Bounds of a question: words that are read, and unknown ones for which
 // similar ones are looked for.
 const (
@@ -18,6 +16,8 @@ type query struct {
 	// acted says that there is a verb, mine that the caller's own things are
 	// meant, reads and writes that all verbs only look, or all change something.
 	acted, mine, reads, writes bool
+	// one says that a thing is named by its number, who that people are asked for.
+	one, who bool
 }
 
 // parse turns a question into the words of the catalog: its own words, what
@@ -26,119 +26,278 @@ type query struct {
 // and everything about the tool, so they are kept apart.
 func (ix *index) parse(text string) query {
 	q := query{terms: map[string]float64{}, verbs: map[string]float64{}}
-	list := words(strings.ReplaceAll(text, "'s", ""))
+	text = clean(text)
+	list := words(text)
 	list = list[:min(len(list), maxWords)]
-	p := parser{ix: ix, q: &q, share: 1, several: plural(text)}
+	ix.correct(list)
+	list = joinRequests(list)
+	p := parser{ix: ix, q: &q, share: 1, several: plural(text), passive: participles(text), behind: map[string]bool{}}
 	for i, w := range list {
-		if i+1 < len(list) {
-			for _, s := range phrases[w+" "+list[i+1]] {
-				q.addAny(s, p.share)
-			}
+		if (subordinate(w) || w == "say" && p.passive[w]) && i > 0 && p.things > 0 {
+			p.share, p.aside = asideShare, true
 		}
-		if w == "my" && i > 0 && (list[i-1] == "show" || list[i-1] == "giv" || list[i-1] == "tell") {
-			continue // "show me"
+		p.phrases(list, i)
+		if p.prep = p.prep || preposition(w); preposition(w) && p.things > 0 {
+			p.share = min(p.share, laterShare)
 		}
-		if preposition(w) && len(q.terms) > 0 {
-			p.share = laterShare
-		}
-		q.mine = q.mine || w == "my"
-		p.verb(list, i)
-		if stopWord(w) || verbs[w] != nil && both[w] == nil && synonyms[w] == nil && !ix.verbs[w] {
-			continue
-		}
-		p.thing(w)
+		p.word(list, i)
 	}
+	p.named()
+	p.people()
 	q.acted = p.acted
 	q.finish(p.several)
 	return q
 }
 
+// word adds what the i-th word says.
+func (p *parser) word(list []string, i int) {
+	w := list[i]
+	mine := w == "my" && p.share == 1 && !p.common(list[i+1:])
+	p.q.mine = p.q.mine || mine
+	deed := !p.aside && p.verb(list, i)
+	switch {
+	case p.mark(w):
+	case deed && deeds[w] != nil:
+	case w == "my" && !mine:
+	case i > 0 && (list[i-1] == "named" || list[i-1] == "call" || list[i-1] == "titl") && p.ix.terms[w] == nil:
+	case isNumber(w):
+		p.q.one = true
+	case stopWord(w), verbs[w] != nil && both[w] == nil && synonyms[w] == nil && !p.ix.verbs[w]:
+	case nouns[w] != nil && synonyms[w] == nil && p.ix.terms[w] == nil:
+	default:
+		before := p.things
+		p.thing(w)
+		p.behind[w] = p.prep
+		if deed && i+1 < len(list) && preposition(list[i+1]) {
+			p.things = before // "subscribe to a repository"
+		}
+	}
+}
+
+// phrases adds what the i-th word means together with the next one, and with the
+// next one that is no article or the like: "subscribe to the repository".
+func (p *parser) phrases(list []string, i int) {
+	if p.passive[list[i]] {
+		return
+	}
+	for j := i + 1; j < len(list) && j <= i+3; j++ {
+		for _, s := range phrases[list[i]+" "+list[j]] {
+			p.q.addAny(s, p.share)
+		}
+		if !determiner(list[j]) && !preposition(list[j]) && !p.passive[list[j]] {
+			return
+		}
+	}
+}
+
+// mark takes note of the name of an object.
+func (p *parser) mark(w string) bool {
+	switch w {
+	case markNumber:
+		p.number, p.q.one = true, true
+	case markRepo:
+		p.repository = true
+	case markFile:
+		p.file = true
+	case markMail:
+		p.mail = true
+	case "who":
+		p.q.who = true
+		return false
+	case markStop:
+		p.endClause()
+	case markText: // "open a ticket: it crashes"
+		if p.acted && !p.asked && p.things > 0 {
+			p.share, p.aside = asideShare, true
+		}
+		p.endClause()
+	default:
+		return false
+	}
+	return true
+}
+
+// endClause lets what comes next be what is asked for, if until now there was but
+// a question or an explanation: "why did it fail? show the log".
+func (p *parser) endClause() {
+	if p.aside || p.acted && !p.asked {
+		return
+	}
+	for v := range p.q.verbs {
+		p.q.verbs[v] *= 0.4
+	}
+	p.acted, p.asked, p.share = false, false, 1
+}
+
+// named adds what the named objects are. They matter most when nothing else was
+// said of what the question is about.
+func (p *parser) named() {
+	alone := 1.0
+	if p.things > 0 {
+		alone = 0.3
+	}
+	if p.file {
+		p.q.add(stem("contents"), max(alone, 0.5))
+		p.q.add("file", max(alone, 0.5))
+	} else if p.repository {
+		p.q.add("repository", alone)
+	}
+	if p.mail {
+		p.q.add("email", alone)
+	}
+	if p.number && p.q.terms[stem("issue")] == 0 && p.q.terms["pull"] == 0 {
+		p.q.add(stem("issue"), max(alone, 0.6))
+		p.q.add("pull", max(alone*0.8, 0.6))
+	}
+}
+
+// people adds members when a question asks who is in a team or an organization, or
+// puts somebody unnamed into or out of one.
+func (p *parser) people() {
+	moves := p.q.verbs["add"] == 1 || p.q.verbs[stem("remove")] >= 0.8
+	for _, group := range []string{"team", "organization"} {
+		if p.q.terms[group] > 0 && p.things <= 1 && (p.q.who || moves && p.behind[group]) {
+			p.q.add("member", 1)
+		}
+	}
+}
+
 // laterShare is the weight of what stands behind a preposition when something
-// stands before it: "labels of this repository" asks for labels.
-const laterShare = 0.6
+// stands before it: "labels of this repository" asks for labels. asideShare is
+// that of what follows "because", attributeShare that of the title, the state and
+// the like of something, passiveShare that of participles, and
+// looseShare that of words which no tool is named after.
+const (
+	laterShare     = 0.7
+	asideShare     = 0.25
+	attributeShare = 0.15
+	passiveShare   = 0.5
+	looseShare     = 0.6
+)
 
 // parser goes through a question word by word.
 type parser struct {
 	ix      *index
 	q       *query
-	share   float64 // weight of the things that come now
-	acted   bool    // a verb was seen
-	several bool    // the question speaks of several things
+	share   float64         // weight of the things that come now
+	acted   bool            // a verb was seen
+	asked   bool            // the verb seen is but a question's
+	several bool            // the question speaks of several things
+	prep    bool            // a preposition was seen
+	aside   bool            // what comes now only says why or when
+	passive map[string]bool // stems that the question has as participles
+	things  int             // seen until now
+	behind  map[string]bool // things that stand behind a preposition
 	unknown int
+
+	number, repository, file, mail bool // names of objects that were seen
 }
 
 // thing adds what a word may mean.
 func (p *parser) thing(w string) {
 	share := p.share
-	if w == "repository" && share < 1 {
+	switch {
+	case w == "repository" && share < 1:
 		share = 0.3 // nearly everything is in one
+	case attribute(w):
+		share *= attributeShare
+	case p.passive[w]:
+		share *= passiveShare
+	case verbs[w] != nil && p.ix.verbs[w]:
+		share *= 0.5 // change
+	case states[w] != nil:
+		share *= 0.4
+	case p.ix.named[w] || synonyms[w] != nil:
+		p.things++
 	}
-	if len(w) > 1 && w[0] == 'v' && strings.Trim(w[1:], "0123456789") == "" {
+	if len(w) > 1 && w[0] == 'v' && isNumber(w[1:]) {
+		p.q.one = true
 		p.q.add("tag", 0.4*share) // v2
 	}
 	for _, s := range synonyms[w] {
 		p.q.addAny(s, 0.7*share)
 	}
 	if p.ix.terms[w] != nil {
+		if !p.ix.named[w] {
+			share *= looseShare // no tool is about it
+		}
 		p.q.add(w, share)
 	} else if synonyms[w] == nil && p.unknown < maxUnknown {
 		p.unknown++
 		for _, s := range p.ix.similar(w) {
-			p.q.addAny(s, 0.7*share)
+			p.q.addAny(s, 0.4*share)
 		}
 	}
 }
 
-// verb notes what the i-th word asks for. The first verb counts most: in "list
-// open pull requests" nothing is to be opened.
-func (p *parser) verb(list []string, i int) {
-	w, weight := list[i], 1.0
-	if p.acted {
-		weight = 0.4
-	}
+// verb notes what the i-th word asks for, and reports whether it is a verb. The
+// first verb counts most: in "list open pull requests" nothing is to be opened.
+func (p *parser) verb(list []string, i int) bool {
+	w, deed := list[i], false
+	wanted := p.passive[w] && !p.acted && i > 0 && list[i-1] == "be" // "should be closed"
+	determined := i+1 < len(list) && determiner(list[i+1])
 	switch {
-	case i > 0 && (w == "open" || both[w] != nil): // an adjective or a thing
-	case nouns[w] != nil && (i+1 == len(list) || !determiner(list[i+1])): // "release notes"
+	case w == "do" && determined: // "do a merge"
+	case p.passive[w] && !wanted, !wanted && (w == "open" || both[w] != nil) && !p.begins(list, i): // an adjective or a thing
+	case nouns[w] != nil && !determined && (w != "new" || p.several): // "release notes"
 	case w == "comment" && p.several: // "comments on an issue"
+	case w == "list" && i > 0: // "show the label list"
+		p.several = true
 	default:
+		weight := 1.0
+		if p.acted {
+			weight = 0.4
+		}
 		for n, v := range verbs[w] {
 			p.q.verbs[v] = max(p.q.verbs[v], weight*(1-0.2*float64(n)))
 		}
-		p.acted = p.acted || verbs[w] != nil || p.ix.verbs[w]
-	}
-	for _, v := range states[w] {
-		p.q.verbs[v] = 1
-	}
-}
-
-func preposition(w string) bool {
-	switch w {
-	case "in", "of", "on", "from", "to", "for", "by", "about", "acros", "with", "at", "into", "within":
-		return true
-	}
-	return false
-}
-
-func determiner(w string) bool {
-	switch w {
-	case "a", "an", "on", "the", "this", "thi", "that", "it", "my", "some", "all", "two", "three", "thes", "those":
-		return true
-	}
-	return strings.Trim(w, "0123456789") == ""
-}
-
-// plural reports whether a question speaks of several things.
-func plural(text string) bool {
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), notWordRune) {
-		if s := stem(w); len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(s, "s") && !stopWord(s) && (verbs[s] == nil || both[s] != nil) {
-			return true
+		if deed = verbs[w] != nil || p.begins(list, i) && (p.ix.verbs[w] || p.meansVerb(w)); deed && !p.acted {
+			p.acted, p.asked = true, questionWords[w] != nil
 		}
 	}
-	return false
+	p.state(w)
+	return deed
 }
 
-func notWordRune(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r < 0x80
+// begins reports whether the i-th word can be the verb that a question begins with.
+func (p *parser) begins(list []string, i int) bool {
+	return i == 0 || nouns[list[i]] == nil && p.things == 0 && !p.acted && !determiner(list[i-1]) && !preposition(list[i-1])
+}
+
+// state notes a state that something is to have: to make it private is to edit it,
+// but to create it private is to create it.
+func (p *parser) state(w string) {
+	for _, v := range states[w] {
+		if p.q.verbs["creat"] > 0 && p.q.verbs[v] == 0 {
+			continue
+		}
+		p.q.verbs[v] = 1
+		delete(p.q.verbs, "creat")
+		delete(p.q.verbs, "add")
+	}
+}
+
+// meansVerb reports whether a word is another one for a verb of the catalog:
+// retry for rerun.
+func (p *parser) meansVerb(w string) bool {
+	list := synonyms[w]
+	return len(list) > 0 && !p.several && p.ix.verbs[list[0]]
+}
+
+// common reports whether "my" says nothing of what comes next: there are no other
+// tools for my branches than for all, and "I spent" is what I did.
+func (p *parser) common(next []string) bool {
+	if len(next) > 1 && (next[0] == "open" || p.passive[next[0]]) {
+		next = next[1:]
+	}
+	if len(next) == 0 {
+		return false
+	}
+	switch next[0] {
+	case "branch", "pull", "chang", "comment", "review", "fork", "commit", "code", "file", "work", "build", "issu", "ticket", "bug":
+		return true
+	}
+	return verbs[next[0]] != nil && both[next[0]] == nil && !p.passive[next[0]]
 }
 
 func (q *query) add(word string, weight float64) {
@@ -159,13 +318,20 @@ func (q *query) addAny(word string, weight float64) {
 func (q *query) finish(plural bool) {
 	get, many := q.verbs["get"], q.verbs["list"]
 	switch {
-	case get > many && many > 0 && plural:
+	case get >= many && many > 0 && plural:
 		q.verbs["list"], q.verbs["get"] = get, 0.6*get
 	case q.acted || len(q.verbs) != 0:
 	case plural:
 		q.verbs = map[string]float64{"list": 1, "search": 0.8, "get": 0.5}
 	default:
 		q.verbs = map[string]float64{"get": 1, "list": 0.9, "search": 0.7}
+	}
+	if q.one && !plural {
+		for _, v := range []string{"list", "search"} {
+			if q.verbs[v] > 0 {
+				q.verbs[v] *= 0.7
+			}
+		}
 	}
 	q.reads, q.writes = len(q.verbs) > 0, len(q.verbs) > 0
 	for v := range q.verbs {
@@ -176,31 +342,4 @@ func (q *query) finish(plural bool) {
 			q.reads = false
 		}
 	}
-}
-
-// similar returns the known words closest to an unknown one.
-func (ix *index) similar(w string) []string {
-	limit := 2
-	if len(w) >= 7 {
-		limit = 3
-	}
-	if len(w) < 3 || len(w) > 40 {
-		return nil
-	}
-	var out []string
-	for _, v := range ix.vocab {
-		if v[0] != w[0] { // the first letter is rarely the wrong one
-			continue
-		}
-		if len(w) == 3 && len(v) != 4 { // of so short a word, a letter can only be missing
-			continue
-		}
-		switch d := distance(w, v, limit); {
-		case d < limit-1:
-			limit, out = d+1, append(out[:0], v)
-		case d < limit:
-			out = append(out, v)
-		}
-	}
-	return out
 }

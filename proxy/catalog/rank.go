@@ -68,6 +68,12 @@ func (d *doc) fitness(q *query) float64 {
 	if q.terms[d.domain] > 0 {
 		f *= 1.1
 	}
+	if isVariant(d.domain) && d.domain != "repository" && q.terms[d.domain] == 0 && !q.mine {
+		f *= 0.9
+	}
+	if mustBeNamed(d.domain) && q.terms[d.domain] == 0 {
+		f *= unnamedDomain
+	}
 	for _, v := range d.variant {
 		switch {
 		case q.terms[v] > 0:
@@ -101,4 +107,17 @@ func (d *doc) verbFit(q *query) float64 {
 		return min(q.terms[d.verb], 1) * 0.9
 	}
 	return 0
+}
+
+// unnamedDomain is the factor of a tool of a domain that a question would name.
+const unnamedDomain = 0.8
+
+// mustBeNamed reports whether who asks for something of a domain says its name:
+// files of a package are not just "files", but nobody says "contents".
+func mustBeNamed(domain string) bool {
+	switch domain {
+	case "pull", "packag", "releas", "notification", "project":
+		return true
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,5 +85,36 @@ func TestFloodsOfArguments(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != proxy.KindInvalidArguments || len(e.Public) > 4000 {
 			t.Errorf("%s: %.300v", name, err)
 		}
+	}
+}
+
+// TestDescriptionsNameOnlyEnabledTools: a model follows every hint it reads.
+func TestDescriptionsNameOnlyEnabledTools(t *testing.T) {
+	name := regexp.MustCompile(`gitea_[a-z0-9_]+`)
+	for _, cfg := range []config.Tools{
+		{Toolsets: []string{"reader"}}, {Toolsets: []string{"contributor"}}, {Toolsets: []string{"reviewer"}}, {Toolsets: []string{"maintainer"}},
+		{Toolsets: []string{"release"}}, {Toolsets: []string{"ci"}}, {Toolsets: []string{"admin"}}, {Toolsets: []string{"issue"}}, {ReadOnly: true},
+		{Disable: []string{"gitea_repository_delete", "gitea_*_list_*"}},
+	} {
+		sel, _ := builtin(t).Select(cfg)
+		enabled := map[string]bool{}
+		for _, tool := range sel.Enabled() {
+			enabled[tool.Name] = true
+		}
+		for _, tool := range sel.Enabled() {
+			for _, other := range name.FindAllString(tool.Description, -1) {
+				if !enabled[other] {
+					t.Errorf("%+v: %s points to %s: %s", cfg, tool.Name, other, tool.Description)
+				}
+			}
+			if len(tool.Description) < 15 || !strings.HasSuffix(tool.Description, ".") {
+				t.Errorf("%+v: %s is left with %q", cfg, tool.Name, tool.Description)
+			}
+		}
+	}
+	sel, _ := builtin(t).Select(config.Tools{Enable: []string{"gitea_issue_check_pin_allowed"}})
+	const want = "Tells whether one more issue (`issues`) and one more pull request (`pull_requests`) can be pinned in a repository."
+	if got := sel.Enabled()[0].Description; got != want {
+		t.Errorf("got %q", got)
 	}
 }

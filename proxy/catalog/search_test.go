@@ -80,6 +80,34 @@ func quote(s string) string {
 	return string(b)
 }
 
+// TestSearchIgnoresNames asks with and without the names of particular things.
+func TestSearchIgnoresNames(t *testing.T) {
+	ask := searching(t, config.Tools{})
+	for query, want := range map[string]string{
+		`create an issue "delete the webhook" in acme/infra`:  "gitea_issue_create",
+		"could you please close issue #12":                    "gitea_issue_edit",
+		"set the secret NPM_TOKEN":                            "gitea_actions_set_secret",
+		"list releases of acme/release-tools":                 "gitea_release_list",
+		"create an issue: please merge the pull request":      "gitea_issue_create",
+		"remove the label when the pull request is merged":    "gitea_issue_remove_label",
+		`"merge" "pull"`:                                      "gitea_pull_merge",
+		"show the diff of acme/infra#12, it is a PR":          "gitea_pull_get_diff",
+		"delete the branch feature/issue-tracker":             "gitea_repository_delete_branch",
+		"who wrote commit 3fa9c1e0":                           "gitea_contents_get_commit",
+		"star acme/infra":                                     "gitea_user_star_repo",
+		"list_issues":                                         "gitea_issue_list",
+		"I want to see my notifications, thanks bob@acme.com": "gitea_notification_list",
+	} {
+		_, doc, err := ask(`gitea_search_tools {"query":` + quote(query) + `}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found(doc); len(got) == 0 || got[0] != want {
+			t.Errorf("%q: %s is not first of %q", query, want, got)
+		}
+	}
+}
+
 func TestSearchFilters(t *testing.T) {
 	ask := searching(t, config.Tools{})
 	_, doc, err := ask(`gitea_search_tools {"query":"delete everything","domain":"issue","limit":25}`)

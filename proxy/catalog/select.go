@@ -85,6 +85,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 			sel.names = append(sel.names, t.Name)
 		}
 	}
+	sel.hideReferences()
 	c.shadowed(cfg.Enable, &r)
 	if cfg.Raw && !matchAny(r.disable, rawName) {
 		sel.raw = rawTool(cfg.ReadOnly, r.maxRisk)

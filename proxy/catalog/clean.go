@@ -1,0 +1,161 @@
+package catalog
+
+import "strings"
+
+// clean turns what a question says about particular things into what kind of
+// things they are: "#12" is an issue or a pull request, "acme/infra" a repository,
+// "main.go" a file. Names in quotes and texts like DOCKER_PASSWORD say nothing
+// about which tool is meant, and neither does politeness.
+func clean(text string) string {
+	var out []string
+	fields := strings.Fields(unquoted(text))
+	for n, w := range fields {
+		stop := n+1 < len(fields) && len(w) > 2 && strings.ContainsAny(w[len(w)-1:], ",;.:?!")
+		mark := markStop
+		if strings.HasSuffix(w, ":") {
+			mark = markText
+		}
+		if strings.HasPrefix(w, ".git") || allCapitalFile(w) {
+			w = "a.file"
+		}
+		w = strings.Trim(w, ".,;:!?()[]{}<>`\"'*")
+		if i := strings.LastIndexAny(w, "'’"); i > 0 && len(w)-i <= 4 {
+			w = w[:i] // what's
+		}
+		if strings.Contains(w, "_") && strings.ToUpper(w) == w {
+			continue // NPM_TOKEN
+		}
+		out = append(out, kindOf(strings.ToLower(w), out)...)
+		if stop {
+			out = append(out, mark)
+		}
+	}
+	text = " " + strings.Join(out, " ") + " "
+	return polite.Replace(polite.Replace(text)) // "could you please" is two
+}
+
+// polite cuts the beginnings and fillings in which nothing is asked for yet, so
+// that the "I" of "I want to" is not taken for the caller's own things.
+var polite = strings.NewReplacer(
+	" whats ", " what ", " wheres ", " where ", " whos ", " who ",
+	" can you ", " ", " could you ", " ", " would you ", " ", " will you ", " ", " please ", " ", " pls ", " ", " plz ", " ",
+	" i would like to know ", " ", " do you know ", " ", " remind me ", " show ", " send me ", " show ", " i need a ", " create a ", " i want a ", " create a ", " i want to ", " ", " i need to ", " ", " i like to ", " ", " i would like to ", " ", " i d like to ", " ", " i have to ", " ", " help me ", " ",
+	" how do i ", " ", " how can i ", " ", " how to ", " ", " can i ", " ", " i want ", " ", " i need ", " ", " for me ", " ", " let me know ", " show ",
+	" give me ", " show ", " get me ", " show ", " tell me ", " show ", " show me ", " show ", " let me see ", " show ", " bring me ", " show ",
+)
+
+// unquoted cuts what stands in double quotes, unless next to nothing is left.
+func unquoted(text string) string {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '"' || r == '“' || r == '”' })
+	if len(parts) < 2 {
+		return text
+	}
+	var b strings.Builder
+	first := 0
+	if strings.HasPrefix(text, `"`) || strings.HasPrefix(text, "“") {
+		first = 1
+	}
+	for i := first; i < len(parts); i += 2 {
+		b.WriteString(parts[i] + " ")
+	}
+	if len(strings.Fields(b.String())) < 2 {
+		return text
+	}
+	return b.String()
+}
+
+// kindOf returns the words that stand for one word of a question. Names of
+// objects become marks (see marks).
+func kindOf(w string, before []string) []string {
+	last := ""
+	if len(before) > 0 {
+		last = before[len(before)-1]
+	}
+	owner, repo, slash := strings.Cut(w, "/")
+	switch {
+	case w == "":
+		return nil
+	case isNumber(strings.TrimLeft(w, "#!")):
+		if w[0] == '#' || w[0] == '!' {
+			return []string{markNumber}
+		}
+		return []string{w}
+	case slash && strings.Contains(w, "#"): // acme/infra#12
+		return []string{markNumber}
+	case strings.Contains(w, "@") && w[0] != '@':
+		return []string{markMail}
+	case w[0] == '@':
+		return nil
+	case shaLike(w):
+		return []string{"0"} // a number like any other
+	case slash && repo == "": // docs/
+		return []string{"folder"}
+	case slash && (owner == "" || strings.Contains(repo, "/") || fileLike(repo)):
+		return []string{markFile}
+	case slash && (isAbbreviation(owner) || branchPrefix(owner) || last == "branch"):
+		if isAbbreviation(owner) {
+			return []string{owner, repo}
+		}
+		return nil
+	case slash:
+		return []string{markRepo}
+	case fileLike(w):
+		return []string{markFile}
+	}
+	return []string{w}
+}
+
+// Marks stand for the names of objects in a cleaned question. Nobody writes them,
+// and nothing bad happens when somebody does.
+const (
+	markNumber = "0num"
+	markRepo   = "0rep"
+	markFile   = "0doc"
+	markMail   = "0adr"
+	markStop   = "0end" // the end of a clause
+	markText   = "0col" // a colon
+)
+
+func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") == "" }
+
+// shaLike reports whether a word looks like the id of a commit.
+func shaLike(w string) bool {
+	return len(w) >= 6 && len(w) <= 64 && strings.Trim(w, "0123456789abcdef") == "" && strings.ContainsAny(w, "0123456789")
+}
+
+// fileLike reports whether a word looks like a file's name: main.go, but not v1.2
+// and not e.g.
+func fileLike(w string) bool {
+	i := strings.LastIndexByte(w, '.')
+	if i < 2 || len(w)-i < 3 || len(w)-i > 6 {
+		return false
+	}
+	return strings.Trim(w[i+1:], "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// allCapitalFile reports whether a word is a file that has a capital name by custom.
+func allCapitalFile(w string) bool {
+	switch w {
+	case "LICENSE", "CHANGELOG", "CONTRIBUTING", "CODEOWNERS", "AUTHORS", "NOTICE", "SECURITY":
+		return true
+	}
+	return false
+}
+
+// branchPrefix reports whether a word is how names of branches begin.
+func branchPrefix(w string) bool {
+	switch w {
+	case "feature", "feat", "fix", "bugfix", "hotfix", "release", "releases", "chore", "topic", "origin", "dev", "user", "refs":
+		return true
+	}
+	return false
+}
+
+// isAbbreviation reports whether a word before a slash is no name: CI/CD, PR/issue.
+func isAbbreviation(w string) bool {
+	switch w {
+	case "ci", "pr", "mr", "and", "issue", "issues", "pull", "prs", "read", "add", "create", "edit", "list", "secrets", "branch", "branches", "tag":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+)
+
+// correct replaces words that nobody knows by the one they are most like, if it
+// is clear which that is.
+func (ix *index) correct(list []string) {
+	known := 0
+	for i, w := range list {
+		if len(w) < 3 || known >= maxUnknown || ix.knows(w) {
+			continue
+		}
+		known++
+		like := ix.similar(w)
+		if len(like) > 1 {
+			like = slices.DeleteFunc(like, func(v string) bool { return !ix.named[v] })
+		}
+		if len(like) == 1 && (len(w) != 4 || len(like[0]) > 4) {
+			list[i] = like[0]
+		}
+	}
+}
+
+// knows reports whether a word needs no correction.
+func (ix *index) knows(w string) bool {
+	return ix.terms[w] != nil || verbs[w] != nil || synonyms[w] != nil || states[w] != nil || both[w] != nil ||
+		stopWord(w) || subordinate(w) || preposition(w) || determiner(w) || phraseWords[w]
+}
+
+// subordinate reports whether a word begins what only says when, why or with
+// what words.
+func subordinate(w string) bool {
+	switch w {
+	case "when", "becaus", "sinc", "whil", "until", "unless", "after", "befor", "onc", "whenever", "if":
+		return true
+	}
+	return false
+}
+
+// attribute reports whether a word is something that nearly all things have.
+func attribute(w string) bool {
+	switch w {
+	case "title", "description", "name", "status", "state", "author", "messag", "text", "body", "url", "size", "id", "date", "number", "detail", "default", "link":
+		return true
+	}
+	return false
+}
+
+// participles returns the stems of the words that end like "opened", and like
+// "running" where something stands before.
+func participles(text string) map[string]bool {
+	out := map[string]bool{}
+	for i, w := range strings.Fields(text) {
+		s := stem(w)
+		if strings.HasSuffix(w, "ed") && !strings.HasSuffix(s, "ed") || i > 0 && strings.HasSuffix(w, "ing") && !strings.HasSuffix(s, "ing") {
+			out[s] = true
+		}
+	}
+	return out
+}
+
+func preposition(w string) bool {
+	switch w {
+	case "in", "of", "on", "from", "to", "for", "by", "about", "acros", "with", "at", "into", "within", "via", "against", "than":
+		return true
+	}
+	return false
+}
+
+func determiner(w string) bool {
+	switch w {
+	case "a", "an", "on", "the", "this", "thi", "that", "it", "my", "some", "all", "two", "three", "thes", "those":
+		return true
+	}
+	return isNumber(w) || w == markNumber || w == markRepo || w == markFile || w == "new" || w == "another"
+}
+
+// plural reports whether a question speaks of several things.
+func plural(text string) bool {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), notWordRune) {
+		if s := stem(w); len(w) > 2 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !stopWord(s) && (verbs[s] == nil || both[s] != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+func notWordRune(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r < 0x80
+}
+
+// similar returns the known words closest to an unknown one.
+func (ix *index) similar(w string) []string {
+	limit := 2
+	if len(w) >= 7 {
+		limit = 3
+	}
+	if len(w) < 3 || len(w) > 40 {
+		return nil
+	}
+	var out []string
+	for _, v := range ix.vocab {
+		if v[0] != w[0] { // the first letter is rarely the wrong one
+			continue
+		}
+		if len(w) == 3 && (len(v) != 4 || !strings.HasPrefix(v, w) || !ix.named[v]) { // of so short a word, a letter can only be missing
+			continue
+		}
+		if len(w) == 4 && len(v) < 5 && !sameLetters(w, v) { // slow is not show
+			continue
+		}
+		switch d := distance(w, v, limit); {
+		case d < limit-1:
+			limit, out = d+1, append(out[:0], v)
+		case d < limit:
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// sameLetters reports whether two words of ASCII letters differ but in their order.
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}

@@ -1,0 +1,71 @@
+package catalog
+
+import (
+	"regexp"
+	"strings"
+
+	"aegis/proxy"
+)
+
+var (
+	toolName    = regexp.MustCompile(`gitea_[a-z0-9_]+`)
+	parenthesis = regexp.MustCompile(` \([^()]*\)`)
+)
+
+// hideReferences replaces enabled tools whose descriptions point to tools that
+// are not: a model that follows such a hint only meets "unknown tool".
+func (sel *Selection) hideReferences() {
+	hidden := func(text string) bool {
+		for _, name := range toolName.FindAllString(text, -1) {
+			if sel.enabled[name] == nil && sel.set.byName[name] != nil {
+				return true
+			}
+		}
+		return false
+	}
+	for name, t := range sel.enabled {
+		if hidden(t.Description) {
+			with := *t
+			with.Description = without(t, hidden)
+			sel.enabled[name] = &with
+		}
+	}
+}
+
+// without returns a tool's description without the remarks and clauses that
+// mention a hidden tool.
+func without(t *proxy.Tool, hidden func(string) bool) string {
+	text := parenthesis.ReplaceAllStringFunc(t.Description, func(remark string) string {
+		if hidden(remark) {
+			return ""
+		}
+		return remark
+	})
+	var kept []string
+	for _, clause := range clauses(text) {
+		if !hidden(clause) {
+			kept = append(kept, clause)
+		}
+	}
+	if len(kept) == 0 { // the reference is all that the text is about
+		return toolName.ReplaceAllStringFunc(text, func(name string) string {
+			if hidden(name) {
+				return "a tool that is not available here"
+			}
+			return name
+		})
+	}
+	return strings.TrimRight(strings.Join(kept, " "), ";.") + "."
+}
+
+// clauses cuts a text behind full stops and semicolons.
+func clauses(text string) (list []string) {
+	from := 0
+	for i := 0; i+1 < len(text); i++ {
+		if (text[i] == '.' || text[i] == ';') && text[i+1] == ' ' {
+			list = append(list, text[from:i+1])
+			from = i + 2
+		}
+	}
+	return append(list, text[from:])
+}
