@@ -21,6 +21,13 @@ race:
 bench:
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench Calls ./proxy/audit
+	GOMAXPROCS=1 $(GO) test -run '^$$' -bench 'Ratios|Adversarial|Small' -benchtime 15x ./proxy/mask
+
+# Masking beside gitleaks on the same bytes; a module of its own, with gitleaks'
+# dependencies. Takes some minutes: gitleaks is slow on long lines.
+.PHONY: bench-gitleaks torture
+bench-gitleaks:
+	cd bench/gitleaks && GOMAXPROCS=1 $(GO) test -run '^$$' -bench . -benchtime 3x -timeout 30m .
 
 # Kills the real program 200 times under load and verifies its audit log.
 torture:
