@@ -53,7 +53,7 @@ func TestFailures(t *testing.T) {
 		{"unnamed status", 499, "", "", proxy.KindBadRequest, []string{"refused"}},
 		{"500 for a caller", 500, "application/json", `{"message":""` + swagger, proxy.KindUpstreamError, []string{"Gitea failed"}},
 		{"500 for an administrator", 500, "application/json", `{"message":"GetCommit[nope]: object does not exist [id: nope, rel_path: ]"` + swagger, proxy.KindUpstreamError, []string{"GetCommit[nope]"}},
-		{"not implemented", 501, "", "", proxy.KindUpstreamError, []string{"Gitea failed"}},
+		{"501", 501, "", "", proxy.KindUpstreamError, []string{"Gitea failed"}},
 		{"gateway", 502, "text/html", "<html><head><title>502 Bad Gateway</title></head><body><hr><center>nginx</center></body></html>", proxy.KindUpstreamUnavailable, []string{"502 Bad Gateway"}},
 		{"broken json", 422, "application/json", `{"message":"x`, proxy.KindValidation, []string{"Unprocessable"}},
 	} {
