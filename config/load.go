@@ -230,6 +230,18 @@ func (d *decoder) checkText(data []byte) bool {
 	return true
 }
 
+// unquotedVariable returns where a variable stands inside braces or brackets of the
+// same line without quotes: its own braces then end theirs.
+func unquotedVariable(lines [][]byte) (place, bool) {
+	for i, line := range lines {
+		col := bytes.Index(line, []byte("${"))
+		if col > 0 && bytes.ContainsAny(line[:col], "{[") && !bytes.ContainsAny(line[col-1:col], `"'`) {
+			return place{i + 1, utf8.RuneCount(line[:col]) + 1}, true
+		}
+	}
+	return place{}, false
+}
+
 var (
 	yamlLine   = regexp.MustCompile(`^yaml: line ([0-9]+): `)
 	yamlAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
@@ -278,6 +290,12 @@ func (d *decoder) syntax(err error, lines [][]byte) {
 	}
 	if m := yamlAnchor.FindStringSubmatch(msg); m != nil {
 		at = find(lines, "*"+m[1])
+	}
+	if strings.Contains(msg, "expected ',' or") {
+		if at, ok := unquotedVariable(lines); ok {
+			d.stop(ruleSyntax, at, "${NAME} stands in {braces} or [brackets] without quotes", `write it in quotes: "${NAME}"`)
+			return
+		}
 	}
 	for _, a := range syntaxAdvice {
 		if strings.Contains(msg, a.says) {
