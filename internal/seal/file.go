@@ -1,0 +1,191 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxFile bounds a key file in bytes.
+const maxFile = 64 << 10
+
+// fileHead explains a key file to whoever opens it.
+const fileHead = `# Keys of Aegis, one a line; the first one seals, all open. Whoever reads this
+# file can read the store: keep it apart from the store's backups, and have a copy.
+`
+
+// OpenFile returns the ring of a key file: lines of 32 to 4096 characters, each
+// a key as it stands, empty lines and those that begin with # left out. A line
+// can be moved to the configuration (store.keys) as it is.
+//
+// A file that is missing is made with one random key, readable by its owner
+// alone, together with its folder. Of several processes that do so at once, one
+// makes it and all get the same ring. A file that others than its owner may read
+// or write, and one that is a symbolic link, is refused.
+func OpenFile(path string) (*Ring, error) {
+	ring, err := readRing(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ring, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	fresh, err := newLine()
+	if err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	if err := create(path, append([]byte(fileHead), fresh...)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	return readRing(path)
+}
+
+// Rotate puts a new random key in front of those of the file and returns its
+// id. A reader, or a crash, sees the old file or the new one. Rings that are
+// open keep their keys; what the new key seals opens in rings made from now on.
+func Rotate(path string) (kid string, err error) {
+	unlock, err := lock(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("key file: %w; Aegis makes it at its first start", err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("key file: %w", err)
+	}
+	defer unlock()
+	text, err := read(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := parse(path, text); err != nil {
+		return "", err
+	}
+	fresh, err := newLine()
+	if err != nil {
+		return "", fmt.Errorf("key file: %w", err)
+	}
+	text = append(append([]byte(fileHead), fresh...), bytes.TrimPrefix(text, []byte(fileHead))...)
+	ring, err := parse(path, text)
+	if err != nil {
+		return "", err
+	}
+	if err := replace(path, text); err != nil {
+		return "", fmt.Errorf("key file: %w", err)
+	}
+	return ring.KeyIDs()[0], nil
+}
+
+// newLine returns a new key and its line end.
+func newLine() ([]byte, error) {
+	raw := make([]byte, keySize)
+	if _, err := rand.Read(raw); err != nil {
+		return nil, err
+	}
+	return append(base64.RawURLEncoding.AppendEncode(nil, raw), '\n'), nil
+}
+
+func readRing(path string) (*Ring, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return parse(path, text)
+}
+
+// parse never quotes what it reads.
+func parse(path string, text []byte) (*Ring, error) {
+	var secrets [][]byte
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		if len(line) < MinKey || len(line) > MaxKey || bytes.ContainsFunc(line, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			return nil, fmt.Errorf("key file: %s:%d: not a key; a key is a line of %d to %d visible ASCII characters without spaces", path, n, MinKey, MaxKey)
+		}
+		secrets = append(secrets, line)
+	}
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("key file: %s has no key; restore it from a copy, or remove it together with the store to begin anew", path)
+	}
+	ring, err := New(secrets...)
+	if err != nil {
+		return nil, fmt.Errorf("key file: %s: %w", path, err)
+	}
+	return ring, nil
+}
+
+// read returns the text of a key file that is fit to be one.
+func read(path string) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	defer f.Close()
+	if err := private(f); err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("key file: %s is larger than %d bytes", path, maxFile)
+	}
+	return text, nil
+}
+
+// create makes path with its content whole, or fails with [fs.ErrExist].
+func create(path string, text []byte) error {
+	tmp, err := temporary(path, text)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp)
+	// A link, unlike a rename, replaces nothing.
+	if err := os.Link(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// replace exchanges the content of path.
+func replace(path string, text []byte) error {
+	tmp, err := temporary(path, text)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		_ = os.Remove(tmp) // the error that counts is the other one
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// temporary writes a file beside path, durable and for its owner alone, and
+// returns its name.
+func temporary(path string, text []byte) (name string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the error that counts is the other one
+		return "", err
+	}
+	return f.Name(), nil
+}
