@@ -42,12 +42,22 @@ type Config struct {
 	Gitea Gitea `yaml:"gitea"`
 	// Auth says who may call. Aegis never serves callers that it does not know.
 	Auth Auth `yaml:"auth"`
+	// Store keeps grants and tokens of people who signed in.
+	Store Store `yaml:"store"`
+	// Members says who may use the default endpoint, /mcp. Required when there
+	// are teams. Empty without teams: everyone whom Aegis knows.
+	Members Members `yaml:"members"`
 	// Tools selects and shapes what clients see.
 	Tools Tools `yaml:"tools"`
 	// Results bounds and shapes what calls return.
 	Results Results `yaml:"results"`
 	// Masking keeps secrets from leaving.
 	Masking Masking `yaml:"masking"`
+	// Policy is what agents may do beyond what tools selects.
+	Policy Policy `yaml:"policy"`
+	// Teams are further endpoints, /mcp/<name>, each with its own rules. Names are
+	// 1 to 40 characters of a-z 0-9 -.
+	Teams map[string]Team `yaml:"teams"`
 	// Audit is the log of who did what.
 	Audit Audit `yaml:"audit"`
 	// Limits bounds how much a caller may ask for.
@@ -109,8 +119,10 @@ type Gitea struct {
 // Auth lists the credentials that clients may show.
 type Auth struct {
 	// Tokens are static bearer tokens, each with the identity it stands for. At
-	// least one is needed, on loopback addresses too.
+	// least one is needed unless oauth is enabled, on loopback addresses too.
 	Tokens []Token `yaml:"tokens" quiet:"true"`
+	// OAuth lets each person sign in with their own Gitea account.
+	OAuth OAuth `yaml:"oauth"`
 }
 
 // Token is one static bearer token and the identity it stands for.
@@ -153,6 +165,9 @@ type Tools struct {
 	// private read, R2 reversible write, R3 destructive or hard to undo, R4
 	// administers the instance or hands out credentials. Default R4.
 	MaxRisk string `yaml:"max_risk" enum:"R0 R1 R2 R3 R4"`
+	// AllowRiskByTool raises max_risk for single tools, by name, to R0, R1, R2,
+	// R3 or R4: {gitea_issue_delete: R3}.
+	AllowRiskByTool map[string]string `yaml:"allow_risk_by_tool" enum:"R0 R1 R2 R3 R4"`
 	// Pinned lists tools by name that stay listed in search mode.
 	Pinned []string `yaml:"pinned" pattern:"^[A-Za-z0-9_.-]{1,100}$" says:"a name of letters, digits, _ . and -" example:"gitea_issue_list"`
 	// Raw offers gitea_api_request, which reaches routes that the catalog
@@ -186,6 +201,12 @@ type Results struct {
 	// Slim gives list operations the short default fields that docs/tools.md
 	// documents, when the call names none. Default false.
 	Slim bool `yaml:"slim"`
+	// Sanitize treats characters that people cannot see and models can, in the
+	// text of reading tools: "remove" takes them out, "mark" makes them visible,
+	// "off" leaves them. These are tag characters, bidirectional controls, runs of
+	// zero-width characters, HTML comments in Markdown and terminal escapes.
+	// Default remove.
+	Sanitize string `yaml:"sanitize" enum:"off mark remove"`
 	// FieldsDefault gives tools, by name, the fields of data they return when
 	// the call names none: {gitea_issue_list: [number, title, user.login]}.
 	// 1 to 100 fields for a tool.

@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -181,7 +182,7 @@ func TestBase(t *testing.T) {
 func TestValidateWithoutFile(t *testing.T) {
 	want := []string{
 		"gitea.url: is required; set it, for example to https://git.example.org",
-		`auth.tokens: lists no token, and Aegis serves nobody without one, not even on loopback; make one with "openssl rand -hex 32" and list it under auth.tokens with a name and a gitea_token`,
+		`auth.tokens: lists no token, and Aegis serves nobody without one, not even on loopback; make one with "openssl rand -hex 32" and list it under auth.tokens with a name and a gitea_token, or set up auth.oauth`,
 	}
 	if diff := cmp.Diff(want, strings.Split(config.Default().Validate().Error(), "\n")); diff != "" {
 		t.Errorf("problems of the default differ (-want +got):\n%s", diff)
@@ -280,7 +281,7 @@ func TestRanges(t *testing.T) {
 		for _, tc := range []struct {
 			n  float64
 			ok bool
-		}{{lo, true}, {hi, true}, {(lo + hi) / 2, true}, {lo - 1, false}, {hi + 1, false}} {
+		}{{lo, true}, {hi, true}, {(lo + hi) / 2, true}, {math.Nextafter(min(lo, lo-1), math.Inf(-1)), false}, {math.Nextafter(max(hi, hi+1), math.Inf(1)), false}} {
 			c := ranged(t)
 			eachField(reflect.ValueOf(c).Elem(), func(v reflect.Value, g reflect.StructField) {
 				if g.Name == f.Name && g.Type == f.Type && g.Tag == f.Tag {
@@ -354,4 +355,40 @@ func setNumber(v reflect.Value, n float64) {
 		return
 	}
 	v.SetFloat(n)
+}
+
+func TestTeamsTakeWhatTheyDoNotSet(t *testing.T) {
+	c := mustParse(t, `teams:
+  web:
+    members: {logins: [alice]}
+    tools: {read_only: true}
+    limits: {write: {rate: 5/m}}
+    policy: {repos: {allow: ["acme/web-*"]}}
+`+minimal+`tools: {toolsets: [reader], max_risk: R2}
+members: {everyone: true}
+masking: {mode: block}
+limits: {read: {rate: 7/s}}
+policy: {repos: {deny: ["acme/x"]}, bind: {owner: acme}}
+`)
+	web := c.Teams["web"]
+	switch {
+	case !web.Tools.ReadOnly || web.Tools.MaxRisk != "R2" || len(web.Tools.Toolsets) != 1 || !web.Tools.Raw:
+		t.Errorf("tools: %+v", web.Tools)
+	case web.Masking.Mode != "block" || web.Limits.Read.Rate.Count != 7 || web.Limits.Write.Rate.Count != 5:
+		t.Errorf("masking %+v, limits %+v", web.Masking, web.Limits)
+	case web.Policy.Bind.Owner != "acme" || len(web.Policy.Repos.Deny) != 1 || len(web.Policy.Repos.Allow) != 1:
+		t.Errorf("policy: %+v", web.Policy)
+	case web.Members.Everyone || len(web.Members.Logins) != 1:
+		t.Errorf("members must not be inherited: %+v", web.Members)
+	case c.Tools.ReadOnly || len(c.Policy.Repos.Allow) != 0:
+		t.Error("a team changed the top of the file")
+	}
+}
+
+// TestProblemsOfTheTopAreSaidOnce, not again for each team that inherits them.
+func TestProblemsOfTheTopAreSaidOnce(t *testing.T) {
+	_, err := config.Parse("a.yaml", []byte(minimal+"tools: {mode: ful}\nmembers: {everyone: true}\nteams: {a: {members: {everyone: true}}, b: {members: {everyone: true}}}\n"), testEnv("."))
+	if err == nil || strings.Count(err.Error(), `"ful"`) != 1 || strings.Contains(err.Error(), "teams.") {
+		t.Errorf("%v", err)
+	}
 }

@@ -19,6 +19,7 @@ type decoder struct {
 	env      Env
 	source   *source
 	problems Problems
+	config   *Config  // what is being read; teams begin as copies of it
 	unread   []string // keys that could not be read; Validate has nothing to say of them
 	nodes    int      // values that may still be read
 	fatal    bool     // the rest of the file has not been read
@@ -91,7 +92,8 @@ func (d *decoder) root(n *yaml.Node, c *Config) {
 	}
 	switch {
 	case n.Kind == yaml.MappingNode:
-		d.value(n, reflect.ValueOf(c).Elem(), field{})
+		d.config = c
+		d.value(teamsLast(n), reflect.ValueOf(c).Elem(), field{})
 	case n.Tag != "!!null": // a file of comments is an empty configuration
 		d.stop(ruleType, at(n), "must be a section of keys", "write keys such as gitea: and auth: at the start of lines")
 	}
@@ -317,6 +319,9 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value, f field) {
 		sub := f.below(key)
 		d.mark(sub.key, kn, vn)
 		elem := reflect.New(v.Type().Elem()).Elem()
+		if elem.Type() == reflect.TypeFor[Team]() {
+			elem.Set(reflect.ValueOf(inherit(d.config)))
+		}
 		d.value(vn, elem, sub)
 		out.SetMapIndex(reflect.ValueOf(key), elem)
 	})

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -27,6 +28,7 @@ func Default() *Config {
 			MaxConnections:   128,
 			MaxResponseBytes: 32 << 20,
 		},
+		Auth: Auth{OAuth: defaultOAuth()},
 		Tools: Tools{
 			Mode:     "full",
 			MaxRisk:  "R4",
@@ -38,8 +40,10 @@ func Default() *Config {
 			MaxItems:       100,
 			MaxChars:       60_000,
 			MaxBinaryBytes: 4 << 20,
+			Sanitize:       "remove",
 		},
 		Masking: Masking{Mode: "mask", Input: "off", Builtin: true},
+		Policy:  Policy{Confirm: Confirm{Fallback: "deny", TTL: Duration(5 * time.Minute)}},
 		Audit: Audit{
 			Sync:               "always",
 			Interval:           Duration(time.Second),
@@ -87,7 +91,7 @@ func fill(c *Config, env Env) {
 	if c.Audit.Path != "" && !c.AuditOff() {
 		c.Audit.Path = env.path(c.Audit.Path)
 	}
-	for _, file := range []*string{&c.Audit.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile} {
+	for _, file := range []*string{&c.Store.Path, &c.Store.KeyFile, &c.Audit.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile} {
 		if *file != "" {
 			*file = env.path(*file)
 		}
@@ -117,8 +121,26 @@ func foldHost(h string) string {
 
 // Effective returns the configuration as YAML, every key in the order of the
 // structs, with secrets hidden. Apart from those it can be loaded again.
-func Effective(c *Config) ([]byte, error) {
-	n, err := render(reflect.ValueOf(c).Elem())
+func Effective(c *Config) ([]byte, error) { return effective(reflect.ValueOf(c).Elem()) }
+
+// EffectiveTeam returns the rules of one team as YAML, with what it takes from
+// the top of the file and secrets hidden; name "" is the default endpoint. The
+// error says which teams there are when there is none of this name.
+func EffectiveTeam(c *Config, name string) ([]byte, error) {
+	t, ok := c.Teams[name]
+	switch {
+	case name == "":
+		t = c.DefaultTeam()
+	case !ok && len(c.Teams) == 0:
+		return nil, fmt.Errorf("the configuration has no teams")
+	case !ok:
+		return nil, fmt.Errorf("no team is called %s; there are %s", quote(name), strings.Join(slices.Sorted(maps.Keys(c.Teams)), ", "))
+	}
+	return effective(reflect.ValueOf(t))
+}
+
+func effective(v reflect.Value) ([]byte, error) {
+	n, err := render(v)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ var off = regexp.MustCompile(`(?m)^( *)#((?:- )?[a-z_]+: )`)
 func TestExampleIsDefault(t *testing.T) {
 	c := mustParse(t, readExample(t))
 	want := config.Default()
-	want.Gitea.URL, want.Auth = c.Gitea.URL, c.Auth
+	want.Gitea.URL, want.Auth.Tokens = c.Gitea.URL, c.Auth.Tokens
 	want.DataDir = "/etc/aegis/data" // relative paths start at the file's folder
 	if diff := cmp.Diff(want, c, values, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the example differs from the defaults (-default +example):\n%s", diff)
@@ -141,7 +141,7 @@ func TestSchemaRefuses(t *testing.T) {
 	for _, name := range []string{
 		"unknown-key", "unknown-key-list", "unknown-key-secret", "type-text", "type-bool", "type-int", "type-section", "type-list", "type-item", "type-table",
 		"type-root", "null", "required-file", "required-token", "required-rule", "pattern-token-name", "pattern-glob", "pattern-field",
-		"enum", "anonymous-loopback", "anonymous-network", "value-duration", "value-size", "value-url-relative", "value-url-user", "value-url-query",
+		"enum", "value-duration", "value-size", "value-url-relative", "value-url-user", "value-url-query",
 		"range", "length-masking-rule",
 	} {
 		data, err := os.ReadFile("testdata/bad/" + name + ".yaml")

@@ -115,6 +115,13 @@ const (
 	ruleACME
 	ruleAuditSink
 	ruleTracing
+	ruleOAuth
+	ruleOAuthClient
+	ruleScope
+	ruleStore
+	ruleTeam
+	ruleMembers
+	rulePolicy
 	ruleMore
 	rules // how many there are
 )
@@ -125,7 +132,8 @@ var ruleNames = [rules]string{
 	"duplicate-key", "type", "null", "control", "dollar", "secret", "header", "value", "required", "range", "length",
 	"pattern", "enum", "listen", "anonymous", "api-path", "public-url", "token-twice", "mask-twice", "mask-empty",
 	"mask-replacement", "fields-default", "host", "origin", "limit-tool", "limit-burst", "proxy-protocol", "metrics-remote",
-	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "tracing", "more",
+	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "tracing",
+	"oauth-need", "oauth-client", "scope", "store", "team-name", "members", "policy", "more",
 }
 
 // maxQuoted is how many characters of a value a message repeats.

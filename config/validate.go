@@ -24,14 +24,17 @@ func (c *Config) Validate() Problems {
 	v.listen()
 	v.urls()
 	v.tokens()
-	v.masking()
-	v.results()
+	v.oauth()
+	v.masking(v.c.Masking, "masking")
+	v.results(v.c.Results, "results")
+	v.teams()
 	v.server()
 	v.limits()
 	v.edge()
 	v.tls()
 	v.audit()
 	v.tracing()
+	v.problems = withoutInherited(v.problems)
 	v.problems.Sort()
 	return v.problems
 }
@@ -65,10 +68,13 @@ func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
 		v.items(x, f, key)
 	case x.Kind() == reflect.Map:
 		for _, k := range sortedKeys(x) {
-			if item := x.MapIndex(k); item.Kind() == reflect.Struct {
+			switch item := x.MapIndex(k); item.Kind() {
+			case reflect.Struct:
 				v.section(item, join(key, k.String()))
-			} else {
+			case reflect.Slice:
 				v.items(item, f, join(key, k.String()))
+			default:
+				v.leaf(item, f, join(key, k.String()))
 			}
 		}
 	case x.Kind() == reflect.Pointer:
@@ -213,10 +219,10 @@ func (v *validator) listen() {
 		v.add(ruleListen, "listen", quote(v.c.Listen)+" "+what, do)
 		return
 	}
-	if len(v.c.Auth.Tokens) > 0 {
+	if len(v.c.Auth.Tokens) > 0 || v.c.Auth.OAuth.Enabled {
 		return
 	}
-	const how = `make one with "openssl rand -hex 32" and list it under auth.tokens with a name and a gitea_token`
+	const how = `make one with "openssl rand -hex 32" and list it under auth.tokens with a name and a gitea_token, or set up auth.oauth`
 	if loopback(host) {
 		v.add(ruleAnonymous, "auth.tokens", "lists no token, and Aegis serves nobody without one, not even on loopback", how)
 		return
@@ -274,28 +280,28 @@ func firstUse(seen map[string]int, s string, i int) (first int, twice bool) {
 	return first, twice
 }
 
-func (v *validator) masking() {
+func (v *validator) masking(m Masking, section string) {
 	names := map[string]int{}
-	for i, r := range v.c.Masking.Rules {
-		key := fmt.Sprintf("masking.rules[%d]", i)
+	for i, r := range m.Rules {
+		key := fmt.Sprintf("%s.rules[%d]", section, i)
 		if j, twice := firstUse(names, r.Name, i); twice {
-			v.add(ruleMaskTwice, key+".name", fmt.Sprintf("is also the name of masking.rules[%d]", j), "give each rule its own name")
+			v.add(ruleMaskTwice, key+".name", fmt.Sprintf("is also the name of %s.rules[%d]", section, j), "give each rule its own name")
 		}
 		if r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp) {
 			v.add(ruleMaskEmpty, key+".regex", "matches the empty text, which is everywhere", "require at least one character, for example with + instead of *")
 		}
-		v.replacement(r, key)
+		v.replacement(r, m.Mode, key)
 	}
 }
 
 // replacement refuses a replacement that would never take anything's place.
-func (v *validator) replacement(r MaskRule, key string) {
+func (v *validator) replacement(r MaskRule, mode, key string) {
 	switch {
 	case r.Replacement == nil:
 	case r.Action == "block" || r.Action == "report":
 		v.add(ruleMaskReplacement, key+".replacement", "has no effect with action "+r.Action, "remove it, or set action: mask")
-	case r.Action == "" && (v.c.Masking.Mode == "block" || v.c.Masking.Mode == "report"):
-		v.add(ruleMaskReplacement, key+".replacement", "has no effect with masking.mode "+v.c.Masking.Mode, "remove it, or set action: mask on this rule")
+	case r.Action == "" && (mode == "block" || mode == "report"):
+		v.add(ruleMaskReplacement, key+".replacement", "has no effect with masking.mode "+mode, "remove it, or set action: mask on this rule")
 	}
 }
 
@@ -325,11 +331,11 @@ func optional(re *syntax.Regexp) bool {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 
-func (v *validator) results() {
-	defaults := v.c.Results.FieldsDefault
+func (v *validator) results(r Results, section string) {
+	defaults := r.FieldsDefault
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		fields := defaults[name]
-		key := join("results.fields_default", name)
+		key := join(section+".fields_default", name)
 		if !toolName.MatchString(name) {
 			v.add(ruleFieldsDefault, key, "is not a tool's name", "write a name such as gitea_issue_list")
 		}

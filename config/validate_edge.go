@@ -9,18 +9,23 @@ import (
 // limits checks what the tags of Limits cannot say.
 func (v *validator) limits() {
 	l := v.c.Limits
-	for key, limit := range map[string]Limit{
-		"limits.address": Limit(l.Address), "limits.identity": Limit(l.Identity), "limits.team": l.Team,
-		"limits.read": l.Read, "limits.write": l.Write, "limits.destructive": l.Destructive,
-	} {
-		v.burst(key, limit)
+	v.buckets("limits", l.Tools, map[string]Limit{
+		"address": Limit(l.Address), "identity": Limit(l.Identity), "team": l.Team,
+		"read": l.Read, "write": l.Write, "destructive": l.Destructive,
+	})
+}
+
+// buckets checks the buckets of a section by name, and those of single tools.
+func (v *validator) buckets(section string, tools, named map[string]Limit) {
+	for name, limit := range named {
+		v.burst(section+"."+name, limit)
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.Tools)) {
-		key := join("limits.tools", name)
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		key := join(section+".tools", name)
 		if !toolName.MatchString(name) {
 			v.add(ruleLimitTool, key, "is not a tool's name", "write a name such as gitea_repository_search")
 		}
-		v.burst(key, l.Tools[name])
+		v.burst(key, tools[name])
 	}
 }
 

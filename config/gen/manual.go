@@ -37,6 +37,7 @@ const (
 	kindRate     kind = "rate"
 	kindNetworks kind = "list of networks"
 	kindSections kind = "section of sections"
+	kindChoices  kind = "section of texts"
 )
 
 // entry is one key of the file and what is known of it.
@@ -155,8 +156,11 @@ func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, err
 			e.below, err = entries(f.Type, e, docs)
 		case kindList:
 			item := e
-			item.path, item.fallback = e.path+"[]", e.fallback.Content[0]
-			e.fallback = &yaml.Node{Kind: yaml.SequenceNode}
+			item.path, item.fallback = e.path+"[]", nil
+			if e.fallback != nil { // nil below a section of sections
+				item.fallback = e.fallback.Content[0]
+				e.fallback = &yaml.Node{Kind: yaml.SequenceNode}
+			}
 			e.below, err = entries(f.Type.Elem(), item, docs)
 		case kindSections:
 			item := e
@@ -198,6 +202,8 @@ var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[config.Rate]():             kindRate,
 	reflect.TypeFor[[]config.Prefix]():         kindNetworks,
 	reflect.TypeFor[map[string]config.Limit](): kindSections,
+	reflect.TypeFor[map[string]config.Team]():  kindSections,
+	reflect.TypeFor[map[string]string]():       kindChoices,
 }
 
 // kindOf returns the kind of a field's type. A type that is not in the table

@@ -32,7 +32,17 @@ func (e entry) markdown() []byte {
 	return b.Bytes()
 }
 
+// repeats reports whether e is a section of a team that has the keys of the
+// section of the same name at the top.
+func (e entry) repeats() bool {
+	rest, ok := strings.CutPrefix(e.path, "teams.*.")
+	return ok && e.kind == kindSection && (rest == "tools" || rest == "results" || rest == "masking" || rest == "policy")
+}
+
 func (e entry) rows(b *bytes.Buffer) {
+	if e.repeats() {
+		return
+	}
 	for _, c := range e.below {
 		if c.kind != kindSection {
 			b.WriteString("| [`" + c.path + "`](#" + c.anchor() + ") | " + string(c.kind) + " | " + c.defaultCell() + " |\n")
@@ -44,6 +54,10 @@ func (e entry) rows(b *bytes.Buffer) {
 func (e entry) describeBelow(b *bytes.Buffer) {
 	for _, c := range e.below {
 		c.describe(b)
+		if c.repeats() {
+			b.WriteString("\nIt has the keys of [`" + c.key + "`](#" + c.key + ").\n")
+			continue
+		}
 		c.describeBelow(b)
 	}
 }
@@ -112,7 +126,7 @@ const required = "required"
 
 func (e entry) defaultCell() string {
 	switch n := e.fallback; {
-	case e.tag.Get("required") != "" || e.path == "auth.tokens":
+	case e.tag.Get("required") != "":
 		return required
 	case n == nil:
 		return "absent"

@@ -104,7 +104,7 @@ func (e entry) section() object {
 
 // needed reports whether the key must be in the file.
 func (e entry) needed() bool {
-	if e.tag.Get("required") != "" || e.path == "auth.tokens" {
+	if e.tag.Get("required") != "" {
 		return true
 	}
 	if e.kind == kindSection {
@@ -138,6 +138,8 @@ func (e entry) property() object {
 	case kindTable:
 		list := object{{"type", "array"}, {"minItems", 1}, {"maxItems", 100}, {"items", e.text()}}
 		o = append(o, member{"type", []string{"object", "null"}}, member{"additionalProperties", list})
+	case kindChoices:
+		o = append(o, member{"type", []string{"object", "null"}}, member{"additionalProperties", e.text()})
 	case kindInt, kindFloat, kindDuration, kindSize:
 		o = append(o, e.number()...)
 	case kindBool:

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var teamName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+// teams checks the rules of every endpoint, the default one included.
+func (v *validator) teams() {
+	v.policy(v.c.Policy, "policy")
+	v.tools(v.c.Tools, "tools")
+	v.members(v.c.Members, "members")
+	if len(v.c.Teams) > 0 && v.c.Members.Empty() {
+		v.add(ruleMembers, "members", "says not who may use the default endpoint, /mcp, while there are teams",
+			"list logins, tokens, organizations or teams, or write members: {everyone: true}")
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.c.Teams)) {
+		v.team(v.c.Teams[name], name)
+	}
+}
+
+// withoutInherited drops the problems that a team only has because the top of the
+// file has them.
+func withoutInherited(ps Problems) Problems {
+	said := map[string]bool{}
+	for _, p := range ps {
+		said[p.Key+"\x00"+p.What] = true
+	}
+	return slices.DeleteFunc(ps, func(p Problem) bool {
+		rest, ok := strings.CutPrefix(p.Key, "teams.")
+		_, rest, found := strings.Cut(rest, ".")
+		return ok && found && said[rest+"\x00"+p.What]
+	})
+}
+
+func (v *validator) team(t Team, name string) {
+	key := join("teams", name)
+	if !teamName.MatchString(name) {
+		v.add(ruleTeam, key, "is not a team's name", "write 1 to 40 characters of a-z 0-9 -, beginning with a letter or digit: it becomes the path /mcp/<name>")
+	}
+	if t.Members.Empty() {
+		v.add(ruleMembers, key+".members", "admits nobody", "list logins, tokens, organizations or teams, or write members: {everyone: true}")
+	}
+	v.members(t.Members, key+".members")
+	v.masking(t.Masking, key+".masking")
+	v.results(t.Results, key+".results")
+	v.policy(t.Policy, key+".policy")
+	v.tools(t.Tools, key+".tools")
+	l := t.Limits
+	v.buckets(key+".limits", l.Tools, map[string]Limit{
+		"identity": Limit(l.Identity), "team": l.Team, "read": l.Read, "write": l.Write, "destructive": l.Destructive,
+	})
+}
+
+// members refuses tokens that nobody has.
+func (v *validator) members(m Members, key string) {
+	names := make([]string, len(v.c.Auth.Tokens))
+	for i, t := range v.c.Auth.Tokens {
+		names[i] = t.Name
+	}
+	for i, name := range m.Tokens {
+		if slices.Contains(names, name) {
+			continue
+		}
+		do := "use the name of one of auth.tokens"
+		if near := nearest(name, names); near != "" {
+			do = "did you mean " + near + "?"
+		}
+		v.add(ruleMembers, fmt.Sprintf("%s.tokens[%d]", key, i), "no token of auth.tokens has this name", do)
+	}
+	if m.Everyone && len(m.Tokens)+len(m.Logins)+len(m.Organizations)+len(m.Teams) > 0 {
+		v.add(ruleMembers, key+".everyone", "is true beside lists, which then mean nothing", "remove it, or the lists")
+	}
+}
+
+func (v *validator) tools(t Tools, key string) {
+	for _, name := range slices.Sorted(maps.Keys(t.AllowRiskByTool)) {
+		if !toolName.MatchString(name) {
+			v.add(rulePolicy, join(key+".allow_risk_by_tool", name), "is not a tool's name", "write a name such as gitea_issue_delete")
+		}
+	}
+}
+
+var (
+	giteaName  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	repoGlob   = regexp.MustCompile(`^[A-Za-z0-9._*?-]+/[A-Za-z0-9._*?-]+$`)
+	refGlob    = regexp.MustCompile(`^[^\x00-\x20~^:\\\x7f[\]{}]+$`)
+	pathGlob   = regexp.MustCompile(`^[^\x00-\x1f\\\x7f]+$`)
+	riskOrTool = regexp.MustCompile(`^(R[0-4]|gitea[_.].*|.*[*?].*)$`)
+)
+
+// policy checks what the tags of Policy cannot say.
+func (v *validator) policy(p Policy, key string) {
+	for name, value := range map[string]string{"owner": p.Bind.Owner, "repo": p.Bind.Repo} {
+		if value != "" && !giteaName.MatchString(value) {
+			v.add(rulePolicy, key+".bind."+name, quote(value)+" is not a name of Gitea's", "write letters, digits, . _ and - only, without a slash; no globs: policy.repos takes those")
+		}
+	}
+	if p.Bind.Repo != "" && p.Bind.Owner == "" {
+		v.add(rulePolicy, key+".bind.repo", "is set without an owner", "set "+key+".bind.owner too")
+	}
+	v.globs(key+".repos", p.Repos, repoGlob, "write owner/name, with * and ? as wild cards, such as acme/* or acme/web-*")
+	v.globs(key+".branches", Patterns{p.Branches.Allow, p.Branches.Deny}, refGlob, "write a branch, with * within and ** across slashes, such as ai/**")
+	v.globs(key+".paths", p.Paths, pathGlob, "write a path from the repository's root, with * within and ** across folders, such as docs/**")
+	for i, t := range p.Confirm.Tools {
+		if !riskOrTool.MatchString(t) {
+			v.add(rulePolicy, fmt.Sprintf("%s.confirm.tools[%d]", key, i), quote(t)+" is neither a risk class nor a tool", "write R2, R3 or R4, or a name or glob such as gitea_*_delete*")
+		}
+	}
+}
+
+func (v *validator) globs(key string, p Patterns, form *regexp.Regexp, do string) {
+	for name, list := range map[string][]string{"allow": p.Allow, "deny": p.Deny} {
+		for i, g := range list {
+			if !form.MatchString(g) || strings.HasPrefix(g, "/") || strings.Contains(g, "***") {
+				v.add(rulePolicy, fmt.Sprintf("%s.%s[%d]", key, name, i), quote(g)+" is no pattern that could match", do)
+			}
+		}
+	}
+}
