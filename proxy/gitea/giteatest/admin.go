@@ -158,6 +158,7 @@ func deleteUser(c *call, u *user) error {
 		r.Watchers = without(r.Watchers, u)
 		delete(r.Collaborators, u.ID)
 	}
+	c.w.forgetOAuth(u)
 	c.w.users = without(c.w.users, u)
 	return c.done()
 }

@@ -13,10 +13,11 @@ type oauthApp struct {
 	Confidential, SkipSecond bool
 	RedirectURIs             []string
 	Created                  time.Time
+	secret                   string
 }
 
-// handleApps registers OAuth2 applications. The double manages them; the login
-// itself is not part of the API.
+// handleApps registers OAuth2 applications. The login itself is not part of the
+// API, but of the web pages.
 func handleApps(t table) {
 	const p = "/user/applications/oauth2"
 	t.on("GET "+p, func(c *call) error {
@@ -30,18 +31,20 @@ func handleApps(t table) {
 			return err
 		}
 		a.ID = c.w.next("app")
+		a.secret = newAppSecret()
 		c.w.apps = append(c.w.apps, a)
-		return c.created(appView(a, newAppSecret()))
+		return c.created(appView(a, a.secret))
 	}, needToken)
 	t.on("GET "+p+"/{id}", onApp(func(c *call, a *oauthApp) error { return c.ok(appView(a, "")) }), needToken)
 	t.on("PATCH "+p+"/{id}", onApp(func(c *call, a *oauthApp) error {
 		if err := c.readApp(a); err != nil {
 			return err
 		}
-		return c.ok(appView(a, newAppSecret()))
+		a.secret = newAppSecret()
+		return c.ok(appView(a, a.secret))
 	}), needToken)
 	t.on("DELETE "+p+"/{id}", onApp(func(c *call, a *oauthApp) error {
-		c.w.apps = without(c.w.apps, a)
+		c.w.dropApp(a)
 		return c.done()
 	}), needToken)
 }

@@ -24,6 +24,7 @@ type credential struct {
 	scoped   bool // by a token
 	scopes   scopeSet
 	token    *token
+	grant    *oauthGrant
 	basic    bool // by HTTP Basic
 	password bool // by HTTP Basic with the password
 }
@@ -59,8 +60,8 @@ func (c *call) authenticate() error {
 	if err := c.login(); err != nil {
 		return err
 	}
-	if c.doer != nil && c.doer.ProhibitLogin {
-		return fail(http.StatusForbidden, "user is prohibited from logging in")
+	if c.doer != nil && c.doer.barred() {
+		return errBarred
 	}
 	return c.sudo()
 }
@@ -91,11 +92,12 @@ func (c *call) login() error {
 	return nil
 }
 
-// useToken logs in by a personal access token, compared byte by byte.
+// useToken logs in by a personal access token, compared byte by byte, or by an
+// OAuth access token.
 func (c *call) useToken(secret string) error {
 	t := c.w.tokens[secret]
 	if t == nil {
-		return errBadLogin
+		return c.useAccessToken(secret)
 	}
 	t.lastUsed = c.now
 	c.doer = t.user
@@ -116,7 +118,7 @@ func (c *call) useBasic(value string) error {
 	if password == "" || password == "x-oauth-basic" {
 		secret = name
 	}
-	if c.w.tokens[secret] != nil {
+	if c.w.tokens[secret] != nil || c.useAccessToken(secret) == nil {
 		return c.useToken(secret)
 	}
 	u := c.w.userByLogin(name)
@@ -151,8 +153,11 @@ func (c *call) sudo() error {
 	return nil
 }
 
-// errSudo marks the one refusal whose body has no url field.
-var errSudo = &apiError{http.StatusForbidden, "Only administrators allowed to sudo."}
+// errSudo and errBarred are the refusals whose body has no url field.
+var (
+	errSudo   = &apiError{http.StatusForbidden, "Only administrators allowed to sudo."}
+	errBarred = &apiError{http.StatusForbidden, "This account is prohibited from signing in, please contact your site administrator."}
+)
 
 // sudoInForm is the sudo field of a form body.
 func (c *call) sudoInForm() string {
@@ -237,7 +242,7 @@ func (c *call) loadRepo(owner, name string) error {
 func (c *call) redirect(to *repo) {
 	segs := segments(c.r.URL.EscapedPath())
 	segs[3], segs[4] = escape(to.Owner.Login), escape(to.Name)
-	target := "/" + strings.Join(segs, "/")
+	target := c.link() + "/" + strings.Join(segs, "/")
 	if c.r.URL.RawQuery != "" {
 		target += "?" + c.r.URL.RawQuery
 	}

@@ -71,6 +71,9 @@ type call struct {
 	repo  *repo
 	perm  access
 	out   *response
+
+	form url.Values // of the web pages
+	sess *session   // of a browser that logged in
 }
 
 // response collects an answer, so that it is written after the lock is gone.
@@ -105,7 +108,9 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 	out.header.Set("X-Frame-Options", "SAMEORIGIN")
 	segs := segments(r.URL.EscapedPath())
 	if len(segs) < 2 || segs[0] != "api" || segs[1] != "v1" {
-		s.answerWeb(r, segs, out)
+		if !s.answerPage(r, body, segs, out) {
+			s.answerWeb(r, segs, out)
+		}
 		return out
 	}
 	e, values, leaf, allow := s.router.lookup(r.Method, segs[2:])
@@ -130,9 +135,9 @@ func (s *Server) newCall(r *http.Request, body []byte, out *response) *call {
 	switch {
 	case root != "":
 	case r.TLS != nil:
-		root = "https://" + r.Host
+		root = "https://" + r.Host + strings.TrimSuffix(s.opts.SubPath, "/")
 	default:
-		root = "http://" + r.Host
+		root = "http://" + r.Host + strings.TrimSuffix(s.opts.SubPath, "/")
 	}
 	return &call{
 		s: s, w: s.world, r: r, body: body, out: out, root: root,
@@ -180,7 +185,7 @@ func (c *call) refuse(err error) {
 		c.out.status = e.status
 		return
 	}
-	if e == errSudo {
+	if e == errSudo || e == errBarred {
 		c.json(e.status, map[string]string{"message": e.message})
 		return
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Seed names the world that a Server begins with. In every world the password of
-// every user, for HTTP Basic, is "demo-password".
+// every user, for HTTP Basic and the login page, is "demo-password".
 type Seed int
 
 const (
@@ -40,8 +40,13 @@ type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// RootURL is the base of the absolute URLs in answers, without a trailing
-	// slash. Empty derives it from the Host of each request.
+	// slash. Empty derives it from the Host of each request. It need not be the
+	// address at which the double is reached: links and redirects between its
+	// pages use only its path.
 	RootURL string
+	// SubPath is the path that the double lives under, such as "/git"; everything
+	// else is not found. With an empty RootURL it is part of the absolute URLs.
+	SubPath string
 	// DisableQueryToken refuses credentials in ?token= and ?access_token=, as
 	// DISABLE_QUERY_AUTH_TOKEN does.
 	DisableQueryToken bool

@@ -27,8 +27,11 @@ type Server struct {
 	logMu     sync.Mutex // guards the fields below
 	log       []Request
 	oldest    int // where the ring begins, once it is full
+	dropped   int // requests that the ring no longer holds
 	intercept func(http.ResponseWriter, *http.Request) bool
 	answerAll http.HandlerFunc
+
+	front oauthFront
 }
 
 // New returns a Server with the world that opts names.
@@ -61,7 +64,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if intercept != nil && intercept(w, r) {
 		return
 	}
-	s.answer(r, body).send(w)
+	inner, ok := s.mount(r)
+	if !ok {
+		http.Error(w, "Not found.", http.StatusNotFound)
+		return
+	}
+	fault := s.front.arrive(inner, body)
+	if fault != nil {
+		fault.serve(w, inner, func() *response { return s.answer(inner, body) })
+		return
+	}
+	s.answer(inner, body).send(w)
 }
 
 // record appends the request to the ring and returns the hooks in force.
@@ -77,6 +90,7 @@ func (s *Server) record(r *http.Request, body []byte) (func(http.ResponseWriter,
 	} else {
 		s.log[s.oldest] = seen
 		s.oldest = (s.oldest + 1) % ringSize
+		s.dropped++
 	}
 	return s.intercept, s.answerAll
 }
@@ -93,7 +107,7 @@ func (s *Server) Requests() []Request {
 func (s *Server) ResetRequests() {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	s.log, s.oldest = nil, 0
+	s.log, s.oldest, s.dropped = nil, 0, 0
 }
 
 // Intercept sets a hook that runs before routing, with the body still unread. It

@@ -116,11 +116,12 @@ type world struct {
 	projects []*project
 	watches  []*stopwatch
 	system   actionsOwner // the instance's own runners
+	oauth    oauthWorld
 }
 
 // newWorld returns an empty world.
 func newWorld(clock func() time.Time) *world {
-	return &world{clock: clock, ids: map[string]int64{}, renamed: map[string]*repo{}, tokens: map[string]*token{}}
+	return &world{clock: clock, ids: map[string]int64{}, renamed: map[string]*repo{}, tokens: map[string]*token{}, oauth: newOAuthWorld()}
 }
 
 // now is the time in the API's resolution.
