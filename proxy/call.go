@@ -28,6 +28,20 @@ type Call struct {
 	Trace TraceContext
 	// TraceID names the call's trace; set by tracing, "" without it.
 	TraceID string
+	// CanAsk reports that the client can put a question to its user and come back
+	// with the answer (MCP input requests); an [Error] may then carry a [Question].
+	CanAsk bool
+	// TakesCode reports that the endpoint accepts confirmation codes, so that the
+	// argument for them exists.
+	TakesCode bool
+	// Reply is what the user answered to the question of an earlier call; nil when
+	// the call begins anew.
+	Reply *Reply
+
+	// Out begins the answer to the client when the caller can use the envelope as
+	// a JSON string: it is appended to Out and comes back as [Result.Wire]. That
+	// spares large answers a copy. Nil: the result has Text.
+	Out []byte
 
 	// Tool is the operation that Name means; set by the catalog stage.
 	Tool *Tool
@@ -51,9 +65,34 @@ type CallOptions struct {
 	Cursor string
 	// Fields keeps only these paths of the result's data; nil keeps all.
 	Fields []string
+	// Needs are paths of the data that stages read on the way back though Fields
+	// does not name them. Stages add theirs on the way down; the envelope drops
+	// what Fields does not name.
+	Needs []string
+	// Code confirms a call that a person must permit; "" when none was given.
+	Code string
 	// Sudo is the login to act as (Gitea's Sudo header); "" for none. It is
 	// set only when Identity.AllowSudo holds.
 	Sudo string
+}
+
+// Question asks the person behind the client to permit a call.
+type Question struct {
+	// State comes back with the answer. It is opaque and authenticated.
+	State string
+	// Message is the question in plain text; it names what would happen to what.
+	Message string
+	// Retype is what the person must type to permit it; "" when a yes is enough.
+	Retype string
+}
+
+// Reply is the person's answer to a [Question], as the client gave it.
+type Reply struct {
+	// State is the question's, unchecked.
+	State string
+	// Accepted reports that the person permitted it; Typed is what they typed.
+	Accepted bool
+	Typed    string
 }
 
 // Client describes the MCP client of a call. Name and Version are the client's
@@ -85,6 +124,9 @@ type Facts struct {
 	MaskHits map[string]int
 	// Limiter is the bucket that refused the call; "" when none did.
 	Limiter string
+	// Policy is the policy rule that refused the call, such as "repos.deny[1]" or
+	// "branches.allow"; "" when none did.
+	Policy string
 }
 
 // Handler answers a call. A returned error is an [*Error] or is treated as

@@ -12,30 +12,31 @@ type Kind string
 
 // The kinds of failure.
 const (
-	KindInvalidArguments    Kind = "invalid_arguments"    // the arguments do not fit the tool's schema
-	KindUnknownTool         Kind = "unknown_tool"         // no such tool for this caller
-	KindBadRequest          Kind = "bad_request"          // Gitea: 400
-	KindUnauthorized        Kind = "unauthorized"         // Gitea: 401, the Gitea token is not accepted
-	KindForbidden           Kind = "forbidden"            // Gitea: 403
-	KindNotFound            Kind = "not_found"            // Gitea: 404
-	KindMethodNotAllowed    Kind = "method_not_allowed"   // Gitea: 405
-	KindConflict            Kind = "conflict"             // Gitea: 409
-	KindGone                Kind = "gone"                 // Gitea: 410
-	KindPreconditionFailed  Kind = "precondition_failed"  // Gitea: 412
-	KindPayloadTooLarge     Kind = "payload_too_large"    // a body over a bound, ours or Gitea's (413)
-	KindValidation          Kind = "validation"           // Gitea: 422
-	KindLocked              Kind = "locked"               // Gitea: 423, an archived repository
-	KindRateLimited         Kind = "rate_limited"         // 429, ours or a proxy's before Gitea
-	KindMoved               Kind = "moved"                // Gitea: 3xx, a renamed repository
-	KindUpstreamError       Kind = "upstream_error"       // Gitea: 5xx, or an answer that makes no sense
-	KindUpstreamUnavailable Kind = "upstream_unavailable" // Gitea cannot be reached, 502 to 504
-	KindTimeout             Kind = "timeout"              // the call's time is up
-	KindCancelled           Kind = "cancelled"            // the client went away
-	KindBasicAuthOnly       Kind = "basic_auth_only"      // the route never accepts a token
-	KindPolicyDenied        Kind = "policy_denied"        // the team's rules forbid it
-	KindSecretBlocked       Kind = "secret_blocked"       // masking withheld the result or the arguments
-	KindAuditUnavailable    Kind = "audit_unavailable"    // the audit log cannot be written
-	KindInternal            Kind = "internal"             // a defect in Aegis
+	KindInvalidArguments    Kind = "invalid_arguments"     // the arguments do not fit the tool's schema
+	KindUnknownTool         Kind = "unknown_tool"          // no such tool for this caller
+	KindBadRequest          Kind = "bad_request"           // Gitea: 400
+	KindUnauthorized        Kind = "unauthorized"          // Gitea: 401, the Gitea token is not accepted
+	KindForbidden           Kind = "forbidden"             // Gitea: 403
+	KindNotFound            Kind = "not_found"             // Gitea: 404
+	KindMethodNotAllowed    Kind = "method_not_allowed"    // Gitea: 405
+	KindConflict            Kind = "conflict"              // Gitea: 409
+	KindGone                Kind = "gone"                  // Gitea: 410
+	KindPreconditionFailed  Kind = "precondition_failed"   // Gitea: 412
+	KindPayloadTooLarge     Kind = "payload_too_large"     // a body over a bound, ours or Gitea's (413)
+	KindValidation          Kind = "validation"            // Gitea: 422
+	KindLocked              Kind = "locked"                // Gitea: 423, an archived repository
+	KindRateLimited         Kind = "rate_limited"          // 429, ours or a proxy's before Gitea
+	KindMoved               Kind = "moved"                 // Gitea: 3xx, a renamed repository
+	KindUpstreamError       Kind = "upstream_error"        // Gitea: 5xx, or an answer that makes no sense
+	KindUpstreamUnavailable Kind = "upstream_unavailable"  // Gitea cannot be reached, 502 to 504
+	KindTimeout             Kind = "timeout"               // the call's time is up
+	KindCancelled           Kind = "cancelled"             // the client went away
+	KindBasicAuthOnly       Kind = "basic_auth_only"       // the route never accepts a token
+	KindPolicyDenied        Kind = "policy_denied"         // the team's rules forbid it
+	KindConfirm             Kind = "confirmation_required" // a person must permit the call first
+	KindSecretBlocked       Kind = "secret_blocked"        // masking withheld the result or the arguments
+	KindAuditUnavailable    Kind = "audit_unavailable"     // the audit log cannot be written
+	KindInternal            Kind = "internal"              // a defect in Aegis
 )
 
 // Error is a failure with a public face. Only Kind, Status, Public and
@@ -53,6 +54,9 @@ type Error struct {
 	Quoted int
 	// RetryAfter is when trying again makes sense; 0 when unknown.
 	RetryAfter time.Duration
+	// Question is what the client is to ask its user, for KindConfirm and clients
+	// that can; nil otherwise.
+	Question *Question
 	// Err is the cause; may be nil.
 	Err error
 }

@@ -24,39 +24,73 @@ type Identity struct {
 	TokenName string
 	// Credential is what Gitea is shown.
 	Credential Credential
+	// UserID is Gitea's number of the user, which a renaming does not change; 0
+	// when it is not known. OAuth identities always have it.
+	UserID int64
+	// Grant describes the OAuth grant that the caller's token belongs to; nil for
+	// static tokens.
+	Grant *Grant
 	// AllowSudo permits the sudo argument: a static identity of a Gitea site
 	// administrator whose configuration says allow_sudo.
 	AllowSudo bool
 }
 
+// Grant is what a person allowed an OAuth client. It is immutable once published.
+type Grant struct {
+	// ID names the grant in audit and on /account; it is no secret.
+	ID string
+	// ClientID and ClientName are the client's; the name is the client's own word
+	// unless Verified.
+	ClientID, ClientName string
+	// Verified marks clients that the configuration names or whose metadata
+	// document was fetched from the host in their id.
+	Verified bool
+	// Scopes are the Gitea scopes that the person allowed this client. write
+	// includes read; nothing else is implied.
+	Scopes []string
+}
+
 // Credential is a Gitea access token and the scheme it is sent with. It cannot
 // print itself in any of fmt's, slog's or JSON's ways.
 type Credential struct {
-	scheme, token string
+	// A function prints as an address, also where fmt cannot call String: in an
+	// unexported field of whatever keeps a Credential.
+	parts func() (scheme, token string)
 }
 
 // NewCredential returns the credential of mode's scheme: "token" for static
 // tokens, "Bearer" for OAuth access tokens (Gitea accepts either for both; the
 // difference shows in its logs).
 func NewCredential(mode Mode, token string) Credential {
+	scheme := "token"
 	if mode == ModeOAuth {
-		return Credential{scheme: "Bearer", token: token}
+		scheme = "Bearer"
 	}
-	return Credential{scheme: "token", token: token}
+	return Credential{func() (string, string) { return scheme, token }}
 }
 
 // Authorization returns the value of the Authorization header, "" when the
 // credential is empty.
 func (c Credential) Authorization() string {
-	if c.token == "" {
+	if c.parts == nil {
 		return ""
 	}
-	return c.scheme + " " + c.token
+	scheme, token := c.parts()
+	if token == "" {
+		return ""
+	}
+	return scheme + " " + token
 }
 
 // Secret returns the bare token, for the layers that must recognise it in
 // order to remove it.
-func (c Credential) Secret() string { return c.token }
+func (c Credential) Secret() string {
+	if c.parts == nil {
+		return ""
+	}
+	_, token := c.parts()
+	return token
+}
 
 const redacted = "<secret>"
 

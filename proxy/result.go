@@ -23,6 +23,12 @@ type Result struct {
 	Kind BodyKind
 	// Body is Gitea's body, byte for byte until a stage masks or bounds it.
 	Body []byte
+	// Items bounds the elements of the array that Body is: how many it had when
+	// it was read. 0: they were not counted.
+	Items int
+	// Release, when not nil, lets the memory of Body serve another call. Whoever
+	// has sent the answer calls it; nothing of Body may be used afterwards.
+	Release func()
 	// ContentType is Gitea's media type without parameters.
 	ContentType string
 	// Page is set on paginated operations.
@@ -33,12 +39,26 @@ type Result struct {
 	Truncation *Truncation
 	// Text is the rendered envelope; set by the envelope stage.
 	Text []byte
+	// Wire stands for Text when the call has [Call.Out]: what that holds, and the
+	// rendered envelope as a JSON string behind it. WireText is how many bytes
+	// Text would have; Text is nil then.
+	Wire     []byte
+	WireText int
 	// TextBlock is a text body that is delivered beside the envelope, not in it.
 	TextBlock []byte
 	// Structured is the object for structuredContent; nil when not asked for.
 	Structured []byte
 	// Source names the server that answered: "gitea" and its version.
 	Source string
+}
+
+// Size is how many bytes of text a client gets.
+func (r *Result) Size() int {
+	n := len(r.Text) + len(r.TextBlock)
+	if r.Wire != nil {
+		n += r.WireText
+	}
+	return n
 }
 
 // Pagination is a page's place in the whole. Counts that Gitea did not give
@@ -58,7 +78,8 @@ type Pagination struct {
 
 // Truncation says what a bound cut from the data and how to go on.
 type Truncation struct {
-	// Reason is the bound: "items", "chars" or "fields".
+	// Reason is the bound: "items", "chars", "fields", or "policy" when nothing
+	// but rows that the team may not see are missing.
 	Reason string `json:"reason"`
 	// Returned and Available count items (arrays), runes (text) or fields.
 	Returned  int `json:"returned"`
@@ -66,6 +87,8 @@ type Truncation struct {
 	// At names the member of an object whose array was cut; "" when the data
 	// itself was.
 	At string `json:"at,omitempty"`
+	// Removed counts rows of this page that the team's policy hides; 0 for none.
+	Removed int `json:"removed,omitempty"`
 	// Omitted names members left out because they do not fit; ask for one of
 	// them with the fields argument.
 	Omitted []string `json:"omitted,omitempty"`

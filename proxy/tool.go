@@ -159,6 +159,9 @@ type Param struct {
 	// (base64, as Gitea wants it) and "content_text" (EncodeBase64). Then
 	// exactly one of them must be given.
 	Encode Encoding
+	// Fixed is the value that Aegis fills in, for arguments that a team's binding
+	// took away from its callers; to them the argument does not exist. "": none.
+	Fixed string
 	// Schema constrains the value.
 	Schema *Schema
 }
