@@ -1,0 +1,186 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Revoke ends the grant of an access or refresh token if it is this client's
+// (RFC 7009); the client has been authenticated. An unknown, expired or foreign
+// token is no error and not told apart. A refresh token that was used up counts.
+func (g *Grants) Revoke(ctx context.Context, token, clientID string) (revoked bool, err error) {
+	id, err := g.owner(ctx, token, clientID)
+	if err != nil || id == "" {
+		return false, err
+	}
+	return g.end(ctx, id)
+}
+
+// owner returns the id of the grant that a token of this client belongs to; ""
+// when there is none.
+func (g *Grants) owner(ctx context.Context, token, clientID string) (string, error) {
+	id := ""
+	t, isRefresh := parseRefresh(token)
+	if isRefresh {
+		id = t.id
+	} else if _, ok := body(accessPrefix, token, secretSize); ok {
+		var a access
+		if _, err := g.load(ctx, accessKey(token), &a); err != nil {
+			return "", unlessInvalid(err)
+		}
+		if g.now().Before(a.Expires) {
+			id = a.Family
+		}
+	}
+	if id == "" {
+		return "", nil
+	}
+	f, _, err := g.family(ctx, id)
+	if err != nil {
+		return "", unlessInvalid(err)
+	}
+	if f.Client != clientID {
+		return "", nil
+	}
+	if d := digest(t.secret); isRefresh && !equal(f.Current, d) && find(f.Past, d) < 0 && !g.genuine(t) {
+		return "", nil
+	}
+	return id, nil
+}
+
+// unlessInvalid returns the errors that are not about the token.
+func unlessInvalid(err error) error {
+	if errors.Is(err, ErrInvalid) {
+		return nil
+	}
+	return err
+}
+
+// end ends a grant by somebody's wish.
+func (g *Grants) end(ctx context.Context, id string) (bool, error) {
+	f, dropped, err := g.drop(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if dropped {
+		g.tell(Revoked, id, f)
+	}
+	return dropped, nil
+}
+
+// End ends a grant. That there is none is no error.
+func (g *Grants) End(ctx context.Context, id string) error {
+	if !isID(id) {
+		return nil
+	}
+	_, err := g.end(ctx, id)
+	return err
+}
+
+// EndUser ends all grants of a person, and returns how many there were. Codes
+// that were issued before become worthless.
+func (g *Grants) EndUser(ctx context.Context, userID int64) (n int, err error) {
+	now := g.now()
+	if err := g.save(ctx, clearedKey(userID), now, now.Add(2*codeLife)); err != nil {
+		return 0, err
+	}
+	for id, err := range g.ids(ctx, userPrefix(userID)) {
+		if err != nil {
+			return n, err
+		}
+		ended, err := g.end(ctx, id)
+		if err != nil {
+			return n, err
+		}
+		if ended {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Get returns one grant. The error wraps [ErrInvalid] when there is none.
+func (g *Grants) Get(ctx context.Context, id string) (Grant, error) {
+	if !isID(id) {
+		return Grant{}, invalid("it is unknown")
+	}
+	f, _, err := g.family(ctx, id)
+	if err != nil {
+		return Grant{}, err
+	}
+	grant := f.grant(id)
+	var used time.Time
+	if _, err := g.load(ctx, usedKey(id), &used); err != nil && !errors.Is(err, ErrInvalid) {
+		return Grant{}, err
+	}
+	if used.After(grant.LastUsed) {
+		grant.LastUsed = used
+	}
+	return grant, nil
+}
+
+// List returns a person's grants, the oldest first. It reads many records.
+func (g *Grants) List(ctx context.Context, userID int64) ([]Grant, error) {
+	var list []Grant
+	for grant, err := range g.grants(ctx, userPrefix(userID)) {
+		if err != nil {
+			return nil, err
+		}
+		if grant.UserID == userID {
+			list = append(list, grant)
+		}
+	}
+	slices.SortFunc(list, func(a, b Grant) int { return a.Created.Compare(b.Created) })
+	return list, nil
+}
+
+// All yields every grant, in no order. It reads the whole store. An error ends
+// it.
+func (g *Grants) All(ctx context.Context) iter.Seq2[Grant, error] {
+	return g.grants(ctx, familyKey(""))
+}
+
+// grants yields the grants whose ids end the keys with the prefix.
+func (g *Grants) grants(ctx context.Context, prefix string) iter.Seq2[Grant, error] {
+	return func(yield func(Grant, error) bool) {
+		for id, err := range g.ids(ctx, prefix) {
+			var grant Grant
+			if err == nil {
+				grant, err = g.Get(ctx, id)
+			}
+			if errors.Is(err, ErrInvalid) {
+				continue // ended since
+			}
+			if !yield(grant, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (g *Grants) ids(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for key, err := range g.store.Keys(ctx, prefix) {
+			if !yield(strings.TrimPrefix(key, prefix), err) {
+				return
+			}
+		}
+	}
+}
+
+// isID reports whether s has the form of a grant's id.
+func isID(s string) bool {
+	if len(s) != idSize {
+		return false
+	}
+	for i := range len(s) {
+		if b := s[i]; (b < 'a' || b > 'z') && (b < '2' || b > '7') {
+			return false
+		}
+	}
+	return true
+}

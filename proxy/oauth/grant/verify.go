@@ -1,0 +1,142 @@
+package grant
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Verify returns the grant of an access token, with the token's own scopes. The
+// error wraps [ErrInvalid] when the token is unknown, has expired, or its grant
+// has ended; any other is trouble of the store and says nothing of the token. A
+// grant that another process ended may be seen for 5 seconds more.
+func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
+	if _, ok := body(accessPrefix, token, secretSize); !ok {
+		return nil, invalid("the access token is malformed")
+	}
+	key := accessKey(token)
+	if grant := g.cache.get(key, g.now()); grant != nil {
+		return grant, nil
+	}
+	epoch := g.cache.now()
+	var a access
+	if _, err := g.load(ctx, key, &a); err != nil {
+		return nil, err
+	}
+	now := g.now()
+	if !now.Before(a.Expires) {
+		return nil, invalid("the access token has expired")
+	}
+	f, _, err := g.family(ctx, a.Family)
+	if err != nil {
+		return nil, err
+	}
+	grant := f.grant(a.Family)
+	grant.Scopes, grant.LastUsed = clone(a.Scopes), now
+	g.cache.put(key, cached{grant: grant, checked: now, expires: a.Expires}, epoch)
+	g.touch(ctx, &grant)
+	return &grant, nil
+}
+
+// touchEvery is how exact the time of the last use is.
+const touchEvery = time.Minute
+
+// touch notes that a grant is used. It is no part of the grant's record, whose
+// versions are for what counts.
+func (g *Grants) touch(ctx context.Context, grant *Grant) {
+	now := g.now()
+	if g.cache.touched(grant.ID, now) {
+		// It is for show; a call must not fail for it.
+		_ = g.save(ctx, usedKey(grant.ID), now, grant.Expires)
+	}
+}
+
+const (
+	cacheLife = 5 * time.Second
+	cacheSize = 8192 // entries of each map
+)
+
+// cache spares busy tokens the store. It forgets a grant at once when this
+// process ends it.
+type cache struct {
+	mu     sync.Mutex
+	tokens map[string]cached
+	used   map[string]time.Time // by grant id: the last touch
+	epoch  uint64               // counts what was forgotten
+}
+
+type cached struct {
+	grant            Grant
+	checked, expires time.Time
+}
+
+func newCache() cache { return cache{tokens: map[string]cached{}, used: map[string]time.Time{}} }
+
+// get returns a copy of the grant under key, nil when there is none to be relied
+// on.
+func (c *cache) get(key string, now time.Time) *Grant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.tokens[key]
+	if !ok || now.Before(e.checked) || now.Sub(e.checked) >= cacheLife || !now.Before(e.expires) {
+		return nil
+	}
+	e.grant.Scopes, e.grant.LastUsed = clone(e.grant.Scopes), now
+	return &e.grant
+}
+
+// now returns the epoch, for a later put.
+func (c *cache) now() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch
+}
+
+// put keeps e unless something was forgotten since epoch: it may have been this.
+func (c *cache) put(key string, e cached, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.epoch != epoch {
+		return
+	}
+	e.grant.Scopes = clone(e.grant.Scopes)
+	makeRoom(c.tokens)
+	c.tokens[key] = e
+}
+
+// touched reports whether the last touch of a grant is so long ago that another
+// is due, and notes it.
+func (c *cache) touched(id string, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.used[id]; ok && now.Sub(last) < touchEvery {
+		return false
+	}
+	makeRoom(c.used)
+	c.used[id] = now
+	return true
+}
+
+// forget drops what is known of a grant.
+func (c *cache) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	delete(c.used, id)
+	for key, e := range c.tokens {
+		if e.grant.ID == id {
+			delete(c.tokens, key)
+		}
+	}
+}
+
+// makeRoom drops some entry, in Go's random order, when the map is full.
+func makeRoom[V any](m map[string]V) {
+	if len(m) < cacheSize {
+		return
+	}
+	for key := range m {
+		delete(m, key)
+		return
+	}
+}
