@@ -1,0 +1,144 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"aegis/proxy"
+)
+
+// Credential returns what a call of the user is made with, renewed when less than
+// five minutes are left. The error is an [*Error]: Gone when the person must sign
+// in, Config when Gitea refuses Aegis itself, Unavailable when Gitea or the store
+// cannot be reached. While the old token still lives, trouble with renewing it is
+// nobody's but the operator's: it is returned.
+//
+// A caller that goes away does not end the refresh that it began.
+func (g *Gitea) Credential(ctx context.Context, userID int64) (Credential, error) {
+	r, err := g.usable(ctx, userID)
+	if err != nil {
+		return Credential{}, err
+	}
+	if r.fresh(g.now()) {
+		return g.credential(r), nil
+	}
+	renewed, err := g.fly(ctx, "renew/", userID, func(r *record) bool { return !r.fresh(g.now()) })
+	switch {
+	case err == nil:
+		return g.credential(renewed), nil
+	case !isKind(err, Gone) && r.live(g.now()):
+		return g.credential(r), nil
+	}
+	return Credential{}, err
+}
+
+// tooSoon is how old a token must be before its refusal by Gitea is worth
+// another refresh.
+const tooSoon = 30 * time.Second
+
+// Rejected is to be called when Gitea's API answered 401 to a call that was made
+// with used: the grant may have been revoked in Gitea, of which nobody tells
+// Aegis. It renews the credential. nil: the record holds another token now, and
+// the call may be made again. The error is an [*Error] as of
+// [Gitea.Credential]; Gone when the person must sign in.
+func (g *Gitea) Rejected(ctx context.Context, userID int64, used proxy.Credential) error {
+	r, err := g.usable(ctx, userID)
+	if err != nil {
+		return err
+	}
+	same := func(r *record) bool { return r.access.Reveal() == used.Secret() }
+	if !same(r) {
+		return nil
+	}
+	if g.now().Before(r.expires.Add(tooSoon - r.life)) {
+		return &Error{Kind: Unavailable, Public: textRefusing, RetryAfter: tooSoon}
+	}
+	_, err = g.fly(ctx, "rejected/", userID, same)
+	return err
+}
+
+// State reports whether the user has a credential that is not known to be dead.
+// Gitea is not asked, so that its outage signs nobody out. An error is trouble
+// of the store ([*Error], Unavailable).
+func (g *Gitea) State(ctx context.Context, userID int64) (bool, error) {
+	_, err := g.usable(ctx, userID)
+	switch {
+	case err == nil:
+		return true, nil
+	case isKind(err, Gone):
+		return false, nil
+	}
+	return false, err
+}
+
+// Forget deletes the user's credential. Gitea has no way to be told; people
+// revoke the grant itself at [Gitea.RevokeURL].
+func (g *Gitea) Forget(ctx context.Context, userID int64) error {
+	g.members.drop(userID)
+	g.unsaved.take(userID)
+	if err := g.store.Delete(ctx, recordKey(userID)); err != nil {
+		return storeTrouble(err)
+	}
+	g.tell(EventForgotten, userID, "", "")
+	return nil
+}
+
+// usable returns the user's record when it has tokens.
+func (g *Gitea) usable(ctx context.Context, userID int64) (*record, error) {
+	r, err := g.load(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	if r.reauth != "" {
+		return nil, g.ended(r.reauth)
+	}
+	return r, nil
+}
+
+// ended returns the error for a record that ended for the given reason.
+func (g *Gitea) ended(why string) *Error {
+	switch why {
+	case reauthRevoked:
+		return gone(textRevoked)
+	case reauthWide:
+		return gone(g.wideText(nil))
+	}
+	return gone(textExpired)
+}
+
+func (g *Gitea) credential(r *record) Credential {
+	return Credential{
+		Token:  proxy.NewCredential(proxy.ModeOAuth, r.access.Reveal()),
+		Login:  r.login,
+		Scopes: readGrant(r.scope).set.within(g.scopeSet).words(),
+	}
+}
+
+// fly runs one refresh for all callers of this process that want the same, and
+// lets each of them leave on their own.
+func (g *Gitea) fly(ctx context.Context, what string, userID int64, needs func(*record) bool) (*record, error) {
+	flight := g.flights.DoChan(what+strconv.FormatInt(userID, 10), func() (any, error) {
+		if !g.running.begin() {
+			return nil, unavailable(textClosing, nil)
+		}
+		defer g.running.done()
+		return g.refresh(context.WithoutCancel(ctx), userID, needs)
+	})
+	select {
+	case answer := <-flight:
+		r, _ := answer.Val.(*record)
+		if answer.Err == nil && r == nil {
+			return nil, storeTrouble(errors.New("a refresh ended without a record"))
+		}
+		return r, answer.Err
+	case <-ctx.Done():
+		return nil, unavailable(textDown, ctx.Err())
+	}
+}
+
+func isKind(err error, kind Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == kind
+}

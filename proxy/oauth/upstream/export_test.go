@@ -1,0 +1,66 @@
+package upstream
+
+import (
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"aegis/config"
+)
+
+// Hurry makes g's waits short, so that tests that must wait are quick.
+func (g *Gitea) Hurry() {
+	g.pace.poll, g.pace.again, g.pace.save = time.Millisecond, time.Millisecond, 300*time.Millisecond
+}
+
+// Impatient gives g's requests this long.
+func (g *Gitea) Impatient(d time.Duration) { g.pace.work, g.pace.ask = d, d }
+
+// ReadIntrospection reads an introspection answer.
+func ReadIntrospection(body []byte, clientID string) (id int64, login, scope string, err error) {
+	told, err := readIntrospection(body, clientID)
+	if err != nil {
+		return 0, "", "", err
+	}
+	return told.id, told.login, told.scope, nil
+}
+
+// ReadNames reads a page of organisations or of teams.
+func ReadNames(body []byte, teams bool) ([]string, error) {
+	if teams {
+		return readNames(body, listTeams)
+	}
+	return readNames(body, listOrgs)
+}
+
+// Normal is what a grant's scope means: "all", or words; publicOnly is left out.
+func Normal(scope string) ([]string, bool) {
+	g := readGrant(scope)
+	return g.set.words(), g.all
+}
+
+// TooOld reports whether a version of Gitea has no scopes.
+func TooOld(version string) bool { return tooOld(version) }
+
+// ValidPair reports what a token answer is worth to g.
+func (g *Gitea) ValidPair(t *oauth2.Token, err error) (access, refresh string, life time.Duration, failed error) {
+	p, err := g.pair(t, err)
+	if err != nil {
+		return "", "", 0, err
+	}
+	return p.access.Reveal(), p.refresh.Reveal(), p.life, nil
+}
+
+// Printable returns a struct with what g holds by value, for tests that print it.
+func (g *Gitea) Printable() *struct {
+	Record  record
+	Pair    pair
+	Members *members
+} {
+	r := record{id: 1, access: config.NewSecret("sentinel-access"), refresh: config.NewSecret("sentinel-refresh")}
+	return &struct {
+		Record  record
+		Pair    pair
+		Members *members
+	}{r, pair{access: r.access, refresh: r.refresh}, g.members}
+}

@@ -1,0 +1,120 @@
+package upstream
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// firstHold and lastHold are how long Gitea is left alone after a failed
+	// refresh: doubled with each failure in a row.
+	firstHold = 2 * time.Second
+	lastHold  = 30 * time.Second
+	// maxHeld bounds how many users' failures, and unsaved records, are
+	// remembered.
+	maxHeld = 4096
+)
+
+// held is a failure that is answered again, without asking Gitea, for a while.
+type held struct {
+	err   *Error
+	until time.Time
+	delay time.Duration
+}
+
+// next returns the hold that follows h.
+func (h held) next(err *Error, now time.Time) held {
+	delay := min(max(2*h.delay, firstHold), lastHold)
+	if err.RetryAfter > delay {
+		delay = min(err.RetryAfter, lastHold)
+	}
+	return held{err: err, until: now.Add(delay), delay: delay}
+}
+
+// answer returns the failure with what is left of the wait, nil when that is
+// over.
+func (h held) answer(now time.Time) error {
+	if h.err == nil || !now.Before(h.until) {
+		return nil
+	}
+	e := *h.err
+	e.RetryAfter = max(e.RetryAfter, h.until.Sub(now))
+	return &e
+}
+
+// hold keeps failing refreshes from hammering Gitea: by user, since the trouble
+// may be the user's alone, and for all when Gitea refuses Aegis itself.
+type hold struct {
+	mu     sync.Mutex
+	users  map[int64]held
+	client held
+}
+
+func newHold() *hold { return &hold{users: map[int64]held{}} }
+
+// check returns the failure to answer for the user now, nil when Gitea may be
+// asked.
+func (h *hold) check(id int64, now time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.client.answer(now); err != nil {
+		return err
+	}
+	return h.users[id].answer(now)
+}
+
+// user remembers a failure of one user's refresh.
+func (h *hold) user(id int64, err *Error, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.users[id]; !ok && len(h.users) >= maxHeld {
+		clear(h.users)
+	}
+	h.users[id] = h.users[id].next(err, now)
+}
+
+// all remembers that Gitea refuses Aegis, and reports whether an alarm is due:
+// once for each hold.
+func (h *hold) all(err *Error, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.client.answer(now) != nil {
+		return false
+	}
+	h.client = h.client.next(err, now)
+	return true
+}
+
+// clear forgets the failures of a user, and of all: Gitea has answered.
+func (h *hold) clear(id int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.users, id)
+	h.client = held{}
+}
+
+// unsaved are answers of Gitea that the store did not take.
+type unsaved struct {
+	mu      sync.Mutex
+	records map[int64]*record
+}
+
+func newUnsaved() *unsaved { return &unsaved{records: map[int64]*record{}} }
+
+// put remembers r; when there are too many, it is lost.
+func (u *unsaved) put(r *record) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, ok := u.records[r.id]; ok || len(u.records) < maxHeld {
+		u.records[r.id] = r
+	}
+}
+
+// take returns and forgets the user's record, nil when there is none.
+func (u *unsaved) take(id int64) *record {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r := u.records[id]
+	delete(u.records, id)
+	return r
+}

@@ -1,0 +1,289 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+const (
+	// maxAnswer bounds a body of Gitea; a page of 50 organisations is a tenth of it.
+	maxAnswer = 1 << 20
+	// maxToken bounds a token; Gitea's have under 1,000 characters.
+	maxToken = 8 << 10
+	// maxScope bounds a grant's scope; all words of Gitea make 300 characters.
+	maxScope = 4 << 10
+	// maxLogin bounds a login; Gitea's have at most 40 characters.
+	maxLogin = 255
+	// maxRetryAfter bounds what a proxy before Gitea may ask for.
+	maxRetryAfter = 10 * time.Minute
+)
+
+// harden returns a client over c's transport that follows no redirect, keeps no
+// cookie, and hands nothing but JSON to the reader.
+func harden(c *http.Client) *http.Client {
+	next := c.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &http.Client{
+		Transport:     jsonOnly{next},
+		Timeout:       c.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// failure is what came back instead of Gitea's word: no answer, or one of
+// somebody in between. It says nothing about a credential.
+type failure struct {
+	status     int
+	retryAfter time.Duration
+	what       string
+}
+
+func (f *failure) Error() string {
+	if f.status == 0 {
+		return f.what
+	}
+	return fmt.Sprintf("status %d: %s", f.status, f.what)
+}
+
+// refusal is Gitea's own word: an error of RFC 6749 5.2, or a 401.
+type refusal struct {
+	status int
+	code   string
+	// reason is the phrase of reasons that error_description has, "" when it has
+	// none: the rest could say anything.
+	reason string
+	// basic: the challenge is for the client's id and secret.
+	basic bool
+}
+
+// Error returns the status, the code and the reason.
+func (r *refusal) Error() string {
+	s := fmt.Sprintf("status %d: %s", r.status, r.code)
+	if r.reason != "" {
+		s += ": " + r.reason
+	}
+	return s
+}
+
+// jsonOnly turns answers that are not JSON into a failure. Without it x/oauth2
+// would read a text/plain page as a form, and a token out of it.
+type jsonOnly struct{ next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (j jsonOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := j.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media == "application/json" {
+		return resp, nil
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_ = resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized {
+		challenge := resp.Header.Get("WWW-Authenticate")
+		return nil, &refusal{
+			status: resp.StatusCode, code: "not authorized",
+			basic: strings.HasPrefix(challenge, "Basic") && strings.Contains(challenge, "Gitea"),
+		}
+	}
+	return nil, &failure{
+		status: resp.StatusCode, what: "the answer is not JSON",
+		retryAfter: retryAfter(resp.Header),
+	}
+}
+
+// retryAfter reads Retry-After in seconds; 0 when there is none.
+func retryAfter(h http.Header) time.Duration {
+	n, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return min(time.Duration(n)*time.Second, maxRetryAfter)
+}
+
+// trouble cuts an error of net/http or x/oauth2 down to a [failure] or
+// [refusal]: the original may hold the answer's body, and with it a token.
+func trouble(err error) error {
+	var f *failure
+	var r *refusal
+	var answer *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &r):
+		return r
+	case errors.As(err, &answer):
+		return answered(answer)
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{what: "no answer in time"}
+	case errors.Is(err, context.Canceled):
+		return &failure{what: "given up"}
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		return &failure{what: "no connection or no answer"}
+	}
+	return &failure{what: "the answer makes no sense"}
+}
+
+// answered reads an error answer in JSON. Gitea's token endpoint always answers
+// 400; anything else is of a server in between or of a Gitea in trouble.
+func answered(e *oauth2.RetrieveError) error {
+	status := 0
+	var wait time.Duration
+	if e.Response != nil {
+		status, wait = e.Response.StatusCode, retryAfter(e.Response.Header)
+	}
+	if status == http.StatusBadRequest || status == http.StatusUnauthorized && e.ErrorCode == codeClient {
+		if knownCode(e.ErrorCode) {
+			return &refusal{status: status, code: e.ErrorCode, reason: reasonIn(e.ErrorDescription)}
+		}
+	}
+	return &failure{status: status, retryAfter: wait, what: "not an answer of Gitea's token endpoint"}
+}
+
+const (
+	codeClient       = "invalid_client"
+	codeGrant        = "invalid_grant"
+	codeUnauthorized = "unauthorized_client"
+)
+
+func knownCode(code string) bool {
+	switch code {
+	case codeClient, codeGrant, codeUnauthorized, "invalid_request", "unsupported_grant_type", "invalid_scope":
+		return true
+	}
+	return false
+}
+
+// oauthContext makes x/oauth2 use g's client.
+func (g *Gitea) oauthContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oauth2.HTTPClient, g.http)
+}
+
+// introspection is the answer of RFC 7662 as far as it is needed.
+type introspection struct {
+	id    int64
+	login string
+	scope string
+}
+
+// errInactive: Gitea does not take the token for a live one.
+var errInactive = errors.New("gitea says that the token is not active")
+
+// introspect asks Gitea whose token it is and what it may do. The error is
+// errInactive, a [failure] or a [refusal].
+func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.pace.ask)
+	defer cancel()
+	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.api.String()+"/login/oauth/introspect", strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, &failure{what: "no request can be made for gitea.url"}
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	req.SetBasicAuth(g.conf.ClientID, g.secret.Reveal())
+	status, body, err := g.do(req)
+	var r *refusal
+	switch {
+	case errors.As(err, &r) && r.status == http.StatusUnauthorized && !r.basic:
+		// Up to 1.26 the form's token is taken for an API token before the
+		// endpoint sees it; a dead one is refused there.
+		return nil, errInactive
+	case err != nil:
+		return nil, err
+	case status != http.StatusOK:
+		return nil, &failure{status: status, what: "not an answer of Gitea's introspection endpoint"}
+	}
+	return readIntrospection(body, g.conf.ClientID)
+}
+
+// readIntrospection reads the answer of the introspection endpoint.
+func readIntrospection(body []byte, clientID string) (*introspection, error) {
+	var a struct {
+		Active   *bool    `json:"active"`
+		Scope    string   `json:"scope"`
+		Username string   `json:"username"`
+		Subject  string   `json:"sub"`
+		Audience audience `json:"aud"`
+	}
+	if json.Unmarshal(body, &a) != nil || a.Active == nil || len(a.Scope) > maxScope {
+		return nil, &failure{status: http.StatusOK, what: "the introspection answer makes no sense"}
+	}
+	if !*a.Active {
+		return nil, errInactive
+	}
+	id, err := strconv.ParseInt(a.Subject, 10, 64)
+	switch {
+	case err != nil || id <= 0:
+		return nil, &failure{status: http.StatusOK, what: "the introspection answer names no user"}
+	case !validLogin(a.Username):
+		return nil, &failure{status: http.StatusOK, what: "the introspection answer has no usable login"}
+	case !a.Audience.has(clientID):
+		return nil, &failure{status: http.StatusOK, what: "the introspection answer is about another application"}
+	}
+	return &introspection{id: id, login: a.Username, scope: a.Scope}, nil
+}
+
+// audience is aud of RFC 7519: one string or a list of them.
+type audience []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *audience) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*a = audience{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(a))
+}
+
+func (a audience) has(id string) bool {
+	for _, s := range a {
+		if s == id && s != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// validLogin reports whether s can be a Gitea user name; it ends up in logs and
+// on pages.
+func validLogin(s string) bool {
+	return s != "" && len(s) <= maxLogin && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' })
+}
+
+// do sends a request and reads a JSON answer of at most maxAnswer bytes.
+func (g *Gitea) do(req *http.Request) (status int, body []byte, err error) {
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return 0, nil, trouble(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return 0, nil, &failure{status: resp.StatusCode, what: "the answer broke off"}
+	case len(body) > maxAnswer:
+		return 0, nil, &failure{status: resp.StatusCode, what: "the answer is too long"}
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
+		return 0, nil, &failure{status: resp.StatusCode, retryAfter: retryAfter(resp.Header), what: "an error of the server"}
+	}
+	return resp.StatusCode, body, nil
+}

@@ -1,0 +1,294 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"aegis/config"
+)
+
+const (
+	// keepMember is how long a person's organisations and teams are believed.
+	keepMember = 2 * time.Minute
+	// keepSeen is how old the login may be that a fresh answer rests on.
+	keepSeen = 30 * time.Second
+	// pageSize and maxPages bound the lists of one person: who is in more
+	// organisations or teams is not recognised by those beyond.
+	pageSize = 50
+	maxPages = 40
+	// maxMembers and maxNames bound the memory of all lists.
+	maxMembers = 4096
+	maxNames   = 100_000
+)
+
+// Member reports whether the user is one of p, of whom nobody named means
+// everybody. Logins are compared with what Gitea last told (at the sign-in and
+// at each refresh); organisations and teams are asked for with the user's own
+// token and believed for two minutes. A user whom Gitea has deactivated or
+// forbidden to sign in is in no organisation or team. The error is an [*Error] as
+// of [Gitea.Credential]; Config when the scopes do not reach.
+func (g *Gitea) Member(ctx context.Context, userID int64, p config.People) (bool, error) {
+	return g.member(ctx, userID, p, false)
+}
+
+// MemberNow is [Gitea.Member] by Gitea's present word, for sign-ins. A user who is
+// deactivated or may not sign in is nobody then, except for an empty p.
+func (g *Gitea) MemberNow(ctx context.Context, userID int64, p config.People) (bool, error) {
+	return g.member(ctx, userID, p, true)
+}
+
+func (g *Gitea) member(ctx context.Context, userID int64, p config.People, now bool) (bool, error) {
+	if p.Empty() {
+		return true, nil
+	}
+	r, err := g.usable(ctx, userID)
+	if err != nil {
+		return false, err
+	}
+	if now && g.now().Sub(r.seen) > keepSeen {
+		r, err = g.lookNow(ctx, userID)
+		if isKind(err, Unavailable) && g.barred(ctx, userID) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if holds(p.Logins, r.login) {
+		return true, nil
+	}
+	for _, list := range []struct {
+		kind  kindOfList
+		names []string
+	}{{listTeams, p.Teams}, {listOrgs, p.Organizations}} {
+		if len(list.names) == 0 {
+			continue
+		}
+		have, err := g.names(ctx, userID, list.kind, now)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(list.names, func(n string) bool { return holds(have, n) }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// holds reports whether names has name; Gitea's names do not tell case apart.
+func holds(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// lookNow asks Gitea for the user's login and writes it down.
+func (g *Gitea) lookNow(ctx context.Context, userID int64) (*record, error) {
+	cred, err := g.Credential(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	told, err := g.introspect(ctx, cred.Token.Secret())
+	switch {
+	case errors.Is(err, errInactive):
+		if err := g.Rejected(ctx, userID, cred.Token); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, unavailable(textDown, err)
+	}
+	r, err := g.usable(ctx, userID)
+	if err != nil || told == nil || told.id != r.id {
+		return r, err
+	}
+	return g.note(ctx, r, told), nil
+}
+
+// barred reports whether Gitea's API says that the account is deactivated or may
+// not sign in. Gitea up to 1.26 answers introspection of its tokens with a page.
+func (g *Gitea) barred(ctx context.Context, userID int64) bool {
+	cred, err := g.Credential(ctx, userID)
+	if err != nil {
+		return false
+	}
+	status, body, err := g.get(ctx, "/api/v1/user", cred.Token.Secret())
+	return err == nil && status == http.StatusForbidden && !lacksScope(body)
+}
+
+// kindOfList is a list of Gitea's API.
+type kindOfList string
+
+const (
+	listOrgs  kindOfList = "/api/v1/user/orgs"
+	listTeams kindOfList = "/api/v1/user/teams"
+)
+
+// names returns the user's organisations, or teams as org/team.
+func (g *Gitea) names(ctx context.Context, userID int64, kind kindOfList, now bool) ([]string, error) {
+	if !now {
+		if names, ok := g.members.get(userID, kind, g.now()); ok {
+			return names, nil
+		}
+	}
+	flight := g.flights.DoChan(string(kind)+strconv.FormatInt(userID, 10), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.ask+g.pace.work)
+		defer cancel()
+		asked := g.now()
+		names, err := g.ask(ctx, userID, kind)
+		if err == nil {
+			g.members.put(userID, kind, names, asked.Add(keepMember))
+		}
+		return names, err
+	})
+	select {
+	case answer := <-flight:
+		names, _ := answer.Val.([]string)
+		return names, answer.Err
+	case <-ctx.Done():
+		return nil, unavailable(textDown, ctx.Err())
+	}
+}
+
+// ask reads a list with the user's token. A token that Gitea refuses is renewed
+// once.
+func (g *Gitea) ask(ctx context.Context, userID int64, kind kindOfList) ([]string, error) {
+	for again := true; ; again = false {
+		cred, err := g.Credential(ctx, userID)
+		if err != nil {
+			return nil, err
+		}
+		names, status, err := g.pages(ctx, cred.Token.Secret(), kind)
+		if status != http.StatusUnauthorized || !again {
+			return names, err
+		}
+		if err := g.Rejected(ctx, userID, cred.Token); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pages reads all pages of a list, up to the first that is empty.
+func (g *Gitea) pages(ctx context.Context, token string, kind kindOfList) (names []string, status int, err error) {
+	for page := 1; page <= maxPages; page++ {
+		status, body, err := g.get(ctx, fmt.Sprintf("%s?page=%d&limit=%d", kind, page, pageSize), token)
+		switch {
+		case err != nil:
+			return nil, status, unavailable(textDown, err)
+		case status == http.StatusForbidden && lacksScope(body):
+			return nil, status, &Error{Kind: Config, Public: textScopes}
+		case status == http.StatusForbidden:
+			return nil, status, nil // barred
+		case status != http.StatusOK:
+			return nil, status, unavailable(textDown, &failure{status: status, what: "no list from Gitea's API"})
+		}
+		more, err := readNames(body, kind)
+		if err != nil {
+			return nil, status, unavailable(textDown, err)
+		}
+		if len(more) == 0 {
+			break
+		}
+		names = append(names, more...)
+	}
+	return names, status, nil
+}
+
+// readNames reads one page of a list. A row without a usable name has the name
+// "", which nobody can ask for.
+func readNames(body []byte, kind kindOfList) ([]string, error) {
+	type org struct {
+		Name     string `json:"name"`
+		Username string `json:"username"`
+	}
+	name := func(o org) string {
+		if o.Name != "" {
+			return o.Name
+		}
+		return o.Username
+	}
+	var names []string
+	var err error
+	if kind == listOrgs {
+		var rows []org
+		err = json.Unmarshal(body, &rows)
+		for _, row := range rows {
+			names = append(names, name(row))
+		}
+	} else {
+		var rows []struct {
+			Name         string `json:"name"`
+			Organization org    `json:"organization"`
+		}
+		err = json.Unmarshal(body, &rows)
+		for _, row := range rows {
+			team := ""
+			if o := name(row.Organization); o != "" && row.Name != "" {
+				team = o + "/" + row.Name
+			}
+			names = append(names, team)
+		}
+	}
+	if err != nil || len(names) > 10*pageSize {
+		return nil, &failure{status: http.StatusOK, what: "the list makes no sense"}
+	}
+	return names, nil
+}
+
+// members remembers lists for a while.
+type members struct {
+	mu    sync.Mutex
+	lists map[memberKey]memberList
+	names int
+}
+
+type memberKey struct {
+	id   int64
+	kind kindOfList
+}
+
+type memberList struct {
+	names []string
+	until time.Time
+}
+
+func newMembers() *members { return &members{lists: map[memberKey]memberList{}} }
+
+func (m *members) get(id int64, kind kindOfList, now time.Time) ([]string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, ok := m.lists[memberKey{id, kind}]
+	return l.names, ok && now.Before(l.until)
+}
+
+// put remembers a list. When there are too many they are all forgotten: they
+// cost a request each to have again.
+func (m *members) put(id int64, kind kindOfList, names []string, until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.lists) >= maxMembers || m.names+len(names) > maxNames {
+		clear(m.lists)
+		m.names = 0
+	}
+	m.remove(memberKey{id, kind})
+	m.lists[memberKey{id, kind}] = memberList{names, until}
+	m.names += len(names)
+}
+
+// drop forgets a user's lists.
+func (m *members) drop(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(memberKey{id, listOrgs})
+	m.remove(memberKey{id, listTeams})
+}
+
+func (m *members) remove(k memberKey) {
+	m.names -= len(m.lists[k].names)
+	delete(m.lists, k)
+}

@@ -1,0 +1,137 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Since 1.23 Gitea honours scopes of OAuth tokens; before, every token was good
+// for everything.
+const oldestMajor, oldestMinor = 1, 23
+
+// keepVersion is how long an answer about the version is believed.
+const keepVersion = 10 * time.Minute
+
+// versionCheck remembers that Gitea is new enough.
+type versionCheck struct {
+	mu    sync.Mutex
+	until time.Time
+}
+
+// errHidden: Gitea does not tell its version to this caller.
+var errHidden = errors.New("gitea does not tell its version")
+
+// granular returns an error when Gitea is too old for scopes. Without a token, a
+// Gitea that tells its version to nobody passes: granular is then asked again
+// with the token of the sign-in, before that is kept.
+func (g *Gitea) granular(ctx context.Context, token string) error {
+	g.version.mu.Lock()
+	known := g.now().Before(g.version.until)
+	g.version.mu.Unlock()
+	if known {
+		return nil
+	}
+	version, scoped, err := g.askVersion(ctx, token)
+	switch {
+	case errors.Is(err, errHidden) && token == "":
+		return nil
+	case err != nil:
+		return unavailable(textDown, err)
+	case !scoped && tooOld(version):
+		return &Error{Kind: Config, Public: textOld, Err: fmt.Errorf("gitea %s", version)}
+	}
+	g.version.mu.Lock()
+	g.version.until = g.now().Add(keepVersion)
+	g.version.mu.Unlock()
+	return nil
+}
+
+// askVersion asks for Gitea's version. scoped: Gitea refuses to tell it for want
+// of a scope, and so knows scopes.
+func (g *Gitea) askVersion(ctx context.Context, token string) (version string, scoped bool, err error) {
+	status, body, err := g.get(ctx, "/api/v1/version", token)
+	if err != nil {
+		return "", false, err
+	}
+	if status == http.StatusForbidden && token != "" && lacksScope(body) {
+		return "", true, nil
+	}
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return "", false, errHidden
+	}
+	var answer struct {
+		Version string `json:"version"`
+	}
+	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Version == "" {
+		return "", false, &failure{status: status, what: "not an answer of Gitea's version endpoint"}
+	}
+	return printable(answer.Version), false, nil
+}
+
+// tooOld reports whether a version is known to be one without scopes. A version
+// that cannot be read is a development build's.
+func tooOld(version string) bool {
+	if _, of, ok := strings.Cut(version, "+gitea-"); ok {
+		version = of // Forgejo says which Gitea it is like
+	}
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor := rest
+	if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		minor = rest[:i]
+	}
+	a, err := strconv.Atoi(major)
+	if err != nil {
+		return false
+	}
+	b, err := strconv.Atoi(minor)
+	if err != nil {
+		return a < oldestMajor
+	}
+	return a < oldestMajor || a == oldestMajor && b < oldestMinor
+}
+
+// printable returns at most 60 printable ASCII characters of s.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			return -1
+		}
+		return r
+	}, s[:min(len(s), 60)])
+	return s
+}
+
+// get asks Gitea's side that programs use, with a token when there is one.
+func (g *Gitea) get(ctx context.Context, path, token string) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, g.pace.ask)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.api.String()+path, nil)
+	if err != nil {
+		return 0, nil, &failure{what: "no request can be made for gitea.url"}
+	}
+	req.Header.Set("Accept", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	status, body, err = g.do(req)
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.status, nil, nil
+	}
+	return status, body, err
+}
+
+// lacksScope reports whether a 403 of Gitea's is for want of a scope.
+func lacksScope(body []byte) bool {
+	var answer struct {
+		Message string `json:"message"`
+	}
+	return json.Unmarshal(body, &answer) == nil && strings.Contains(answer.Message, "required scope")
+}
