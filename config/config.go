@@ -94,8 +94,9 @@ type Gitea struct {
 	// MaxConnections bounds the connections to Gitea, idle ones included.
 	// 1 to 4096, default 128.
 	MaxConnections int `yaml:"max_connections" range:"1 4096"`
-	// MaxResponseBytes bounds the body of one answer of Gitea; a larger one is
-	// an error that says so. 64KiB to 1GiB, default 32MiB.
+	// MaxResponseBytes bounds what is kept of one answer of Gitea; one with more is
+	// an error that says so. With fields an answer may have 16 times as much before
+	// they are picked. 64KiB to 1GiB, default 32MiB.
 	MaxResponseBytes ByteSize `yaml:"max_response_bytes" range:"64KiB 1GiB"`
 	// Catalog is a file made by "aegis catalog build" that replaces the built-in
 	// catalog of Gitea 28.1.0. A relative path starts at the folder of the
@@ -289,6 +290,14 @@ type Limits struct {
 	// longest are forgotten first. A caller takes some 400 bytes. 1000 to
 	// 1000000, default 65536.
 	MaxKeys int `yaml:"max_keys" range:"1000 1000000"`
+	// Shared counts the calls of identities and teams in the store, so that all
+	// replicas together keep to these limits. Needs store.kind redis. The limit
+	// by address and concurrency count on each replica. Default false.
+	Shared bool `yaml:"shared"`
+	// OnStoreFailure is what shared limits do while the store does not answer:
+	// "local" (each replica counts its part of every limit) or "refuse" (calls
+	// that a limit is set for are refused). Default local.
+	OnStoreFailure string `yaml:"on_store_failure" enum:"local refuse"`
 }
 
 // Limit is one token bucket.

@@ -28,7 +28,8 @@ func Default() *Config {
 			MaxConnections:   128,
 			MaxResponseBytes: 32 << 20,
 		},
-		Auth: Auth{OAuth: defaultOAuth()},
+		Auth:  Auth{OAuth: defaultOAuth()},
+		Store: defaultStore(),
 		Tools: Tools{
 			Mode:     "full",
 			MaxRisk:  "R4",
@@ -53,10 +54,11 @@ func Default() *Config {
 			CheckpointInterval: Duration(time.Minute),
 		},
 		Limits: Limits{
-			Address:     AddressLimit{Rate: Rate{Count: 200, Per: time.Second}, Burst: 1000},
-			Identity:    IdentityLimit{Rate: Rate{Count: 100, Per: time.Second}, Burst: 500},
-			Concurrency: Concurrency{Identity: 64, Total: 512},
-			MaxKeys:     65536,
+			Address:        AddressLimit{Rate: Rate{Count: 200, Per: time.Second}, Burst: 1000},
+			Identity:       IdentityLimit{Rate: Rate{Count: 100, Per: time.Second}, Burst: 500},
+			Concurrency:    Concurrency{Identity: 64, Total: 512},
+			MaxKeys:        65536,
+			OnStoreFailure: "local",
 		},
 		Server: Server{
 			ClientHeader:             "X-Forwarded-For",
@@ -91,7 +93,7 @@ func fill(c *Config, env Env) {
 	if c.Audit.Path != "" && !c.AuditOff() {
 		c.Audit.Path = env.path(c.Audit.Path)
 	}
-	for _, file := range []*string{&c.Store.Path, &c.Store.KeyFile, &c.Audit.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile} {
+	for _, file := range []*string{&c.Store.Path, &c.Store.KeyFile, &c.Store.TLS.CAFile, &c.Store.TLS.CertFile, &c.Store.TLS.KeyFile, &c.Audit.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile} {
 		if *file != "" {
 			*file = env.path(*file)
 		}

@@ -103,21 +103,6 @@ type ClientDocuments struct {
 	DenyDomains []string `yaml:"deny_domains" pattern:"^[A-Za-z0-9.-]{1,253}$" says:"a domain such as example.com" example:"example.com"`
 }
 
-// Store keeps what must outlive a restart: grants, tokens (as digests) and the
-// Gitea credentials of people who signed in, sealed with AES-256-GCM.
-type Store struct {
-	// Path is the database file. A relative path starts at the folder of the
-	// configuration file. Empty: aegis.db in data_dir.
-	Path string `yaml:"path" length:"0 4096" example:"/var/lib/aegis/aegis.db"`
-	// KeyFile holds the keys that seal the store, made at the first start;
-	// "aegis keys rotate" adds a new one. Not with keys. Empty: store.keys in
-	// data_dir.
-	KeyFile string `yaml:"key_file" length:"0 4096" example:"/etc/aegis/store.keys"`
-	// Keys are the keys themselves, 32 characters or longer: the first one
-	// seals, all open. To rotate, put a new one in front. Not with key_file.
-	Keys []Secret `yaml:"keys" length:"32 4096" example:"${AEGIS_STORE_KEY}"`
-}
-
 func defaultOAuth() OAuth {
 	return OAuth{
 		Scopes: []string{

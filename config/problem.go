@@ -119,6 +119,7 @@ const (
 	ruleOAuthClient
 	ruleScope
 	ruleStore
+	ruleStoreRedis
 	ruleTeam
 	ruleMembers
 	rulePolicy
@@ -133,7 +134,7 @@ var ruleNames = [rules]string{
 	"pattern", "enum", "listen", "anonymous", "api-path", "public-url", "token-twice", "mask-twice", "mask-empty",
 	"mask-replacement", "fields-default", "host", "origin", "limit-tool", "limit-burst", "proxy-protocol", "metrics-remote",
 	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "tracing",
-	"oauth-need", "oauth-client", "scope", "store", "team-name", "members", "policy", "more",
+	"oauth-need", "oauth-client", "scope", "store", "store-redis", "team-name", "members", "policy", "more",
 }
 
 // maxQuoted is how many characters of a value a message repeats.

@@ -123,7 +123,7 @@ func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 	}
 	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(s) {
 		what := "is not written as it must be"
-		if !strings.HasPrefix(key, "auth.") { // a name there may be a token in the wrong place
+		if !strings.HasPrefix(key, "auth.") && key != "store.url" { // there may be a token or a password in the wrong place
 			what = quote(s) + " " + what
 		}
 		v.add(rulePattern, key, what, "write "+tag.Get("says"))

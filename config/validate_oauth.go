@@ -29,15 +29,7 @@ func (v *validator) oauth() {
 			v.redirect(uri, fmt.Sprintf("%s.redirect_uris[%d]", key, j))
 		}
 	}
-	if s := v.c.Store; s.KeyFile != "" && len(s.Keys) > 0 {
-		v.add(ruleStore, "store.key_file", "is set together with store.keys", "keep one of them")
-	}
-	seen := map[string]int{}
-	for i, k := range v.c.Store.Keys {
-		if j, twice := firstUse(seen, k.Reveal(), i); twice {
-			v.add(ruleStore, fmt.Sprintf("store.keys[%d]", i), fmt.Sprintf("is also store.keys[%d]", j), "remove it")
-		}
-	}
+	v.store()
 }
 
 // oauthNeeds reports what is missing once OAuth is on.

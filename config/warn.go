@@ -20,6 +20,7 @@ func (c *Config) Warnings() Problems {
 	}
 	w.edge()
 	w.tls()
+	w.store()
 	w.list.Sort()
 	return w.list
 }

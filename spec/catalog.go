@@ -78,6 +78,9 @@ type Operation struct {
 	Slim []string `json:"slim,omitempty"`
 	// Example holds the arguments of one valid call; empty for most tools.
 	Example json.RawMessage `json:"example,omitempty"`
+	// Aliases are what people who do not know the name ask for. Only the search
+	// for tools reads them.
+	Aliases []string `json:"aliases,omitempty"`
 }
 
 // Param is one argument of an operation and its place in the HTTP request.

@@ -39,6 +39,31 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
+// TestAliases wants other words for every operation, short ones, and none for two.
+func TestAliases(t *testing.T) {
+	cat := builtin(t)
+	seen := map[string]string{}
+	for i := range cat.Operations {
+		o := &cat.Operations[i]
+		if n := len(o.Aliases); n < 4 {
+			t.Errorf("%s has %d aliases; people need at least 4 ways to find it", o.ID, n)
+		}
+		for _, a := range o.Aliases {
+			key := strings.ToLower(a)
+			if other, twice := seen[key]; twice {
+				t.Errorf("%q stands for %s and %s", a, other, o.ID)
+			}
+			seen[key] = o.ID
+			if n := utf8.RuneCountInString(a); n < 3 || n > spec.MaxAlias || strings.TrimSpace(a) != a {
+				t.Errorf("%s: the alias %q has %d characters or blanks around it", o.ID, a, n)
+			}
+			if key == strings.ToLower(o.Title) || strings.Contains(key, "gitea_") {
+				t.Errorf("%s: the alias %q is what search knows already", o.ID, a)
+			}
+		}
+	}
+}
+
 var word = regexp.MustCompile(`[a-z]+`)
 
 // saysNoMore reports whether every word of a description is in the tool's name

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of a catalog file.
@@ -20,6 +21,10 @@ const (
 	MaxParams     = 200
 	// MaxName is the length of the longest wire name.
 	MaxName = 45
+	// MaxAliases is the number of aliases of one operation, MaxAlias the length
+	// of the longest in characters.
+	MaxAliases = 60
+	MaxAlias   = 50
 )
 
 var (
@@ -136,6 +141,8 @@ func (c *Catalog) checkOperation(o *Operation) error {
 		return errors.New("the output is no schema as the generator writes it")
 	case len(o.Example) != 0 && !isObject(o.Example):
 		return errors.New("the example is no object")
+	case len(o.Aliases) > MaxAliases, slices.ContainsFunc(o.Aliases, func(a string) bool { return utf8.RuneCountInString(a) > MaxAlias }):
+		return errors.New("there are too many aliases, or a long one")
 	}
 	return c.checkParams(o)
 }

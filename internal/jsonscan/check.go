@@ -36,21 +36,43 @@ var ErrValues = errors.New("JSON of too many values")
 // number of values in all, since a decoded value takes far more memory than the
 // two bytes that it has at least in the text.
 func CheckValues(data []byte, maxDepth, maxValues int) error {
-	c := checker{data: data, stack: make([]byte, 0, min(maxDepth, 64)), left: maxValues}
-	i, err := c.value(skipSpace(data, 0), maxDepth)
-	if err != nil {
-		return err
+	var room [64]byte
+	c := checker{data: data, stack: room[:0], left: maxValues}
+	return c.document(maxDepth)
+}
+
+// CheckCount is [Check] that also counts the elements of the outermost array; the
+// count is -1 for a document that is none.
+func CheckCount(data []byte, maxDepth int) (elements int, err error) {
+	var room [64]byte
+	c := checker{data: data, stack: room[:0], left: 1 << 62}
+	if err := c.document(maxDepth); err != nil {
+		return -1, err
 	}
-	if i = skipSpace(data, i); i != len(data) {
-		return &SyntaxError{i, "text after the value"}
+	if Kind(data) != '[' {
+		return -1, nil
 	}
-	return nil
+	return c.elements, nil
 }
 
 type checker struct {
 	data  []byte
 	stack []byte // the open brackets, innermost last
 	left  int    // how many more values there may be
+	// elements counts the values directly below the outermost bracket.
+	elements int
+}
+
+// document checks the whole text.
+func (c *checker) document(maxDepth int) error {
+	i, err := c.value(skipSpace(c.data, 0), maxDepth)
+	if err != nil {
+		return err
+	}
+	if i = skipSpace(c.data, i); i != len(c.data) {
+		return &SyntaxError{i, "text after the value"}
+	}
+	return nil
 }
 
 // value checks the value that begins at i and returns the index after it. It
@@ -81,6 +103,9 @@ func (c *checker) begin(i, maxDepth int) (_ int, opened bool, _ error) {
 	}
 	if c.left--; c.left < 0 {
 		return i, false, ErrValues
+	}
+	if len(c.stack) == 1 {
+		c.elements++
 	}
 	b := c.data[i]
 	if b != '{' && b != '[' {
@@ -133,9 +158,14 @@ func (c *checker) key(i int) (int, error) {
 	if i >= len(c.data) || c.data[i] != '"' {
 		return i, &SyntaxError{i, "expected a member name in quotes"}
 	}
-	i, err := c.str(i)
-	if err != nil {
-		return i, err
+	end := skipPlain(c.data, i+1)
+	if end < len(c.data) && c.data[end] == '"' {
+		i = end + 1
+	} else {
+		var err error
+		if i, err = c.str(i); err != nil {
+			return i, err
+		}
 	}
 	i = skipSpace(c.data, i)
 	if i >= len(c.data) || c.data[i] != ':' {
@@ -147,6 +177,9 @@ func (c *checker) key(i int) (int, error) {
 func (c *checker) scalar(i int) (int, error) {
 	switch b := c.data[i]; {
 	case b == '"':
+		if end := skipPlain(c.data, i+1); end < len(c.data) && c.data[end] == '"' {
+			return end + 1, nil
+		}
 		return c.str(i)
 	case b == '-' || b >= '0' && b <= '9':
 		return c.number(i)
@@ -168,43 +201,49 @@ func (c *checker) word(i int, w string) (int, error) {
 }
 
 func (c *checker) number(i int) (int, error) {
-	at := func() byte {
-		if i < len(c.data) {
-			return c.data[i]
-		}
-		return 0
-	}
-	digits := func() bool {
-		from := i
-		for b := at(); b >= '0' && b <= '9'; b = at() {
-			i++
-		}
-		return i > from
-	}
-	if at() == '-' {
+	data := c.data
+	if data[i] == '-' {
 		i++
 	}
-	if at() == '0' {
-		i++
-	} else if !digits() {
+	from := i
+	if i = skipDigits(data, i); i == from {
 		return i, &SyntaxError{i, "expected a digit"}
 	}
-	if at() == '.' {
-		i++
-		if !digits() {
+	if data[from] == '0' {
+		i = from + 1 // what follows a leading zero is no part of the number
+	}
+	if i < len(data) && data[i] == '.' {
+		from = i + 1
+		if i = skipDigits(data, from); i == from {
 			return i, &SyntaxError{i, "expected a digit after the decimal point"}
 		}
 	}
-	if b := at(); b == 'e' || b == 'E' {
-		i++
-		if b := at(); b == '+' || b == '-' {
+	if i < len(data) && (data[i] == 'e' || data[i] == 'E') {
+		if i++; i < len(data) && (data[i] == '+' || data[i] == '-') {
 			i++
 		}
-		if !digits() {
+		from = i
+		if i = skipDigits(data, i); i == from {
 			return i, &SyntaxError{i, "expected a digit in the exponent"}
 		}
 	}
 	return i, nil
+}
+
+func skipDigits(data []byte, i int) int {
+	for i < len(data) && data[i] >= '0' && data[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// skipPlain returns the index of the first byte from i on that is not plain, or
+// the length of data.
+func skipPlain(data []byte, i int) int {
+	for i < len(data) && plain[data[i]] {
+		i++
+	}
+	return i
 }
 
 // plain marks the bytes of a string that need no look: printable ASCII without
@@ -219,9 +258,7 @@ var plain = func() (t [256]bool) {
 func (c *checker) str(i int) (int, error) {
 	data := c.data
 	for i++; ; {
-		for i < len(data) && plain[data[i]] {
-			i++
-		}
+		i = skipPlain(data, i)
 		if i >= len(data) {
 			return i, &SyntaxError{i, "the document ends inside a string"}
 		}
@@ -270,7 +307,7 @@ func escapeLen(s []byte) int {
 }
 
 func skipSpace(data []byte, i int) int {
-	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\r' || data[i] == '\t') {
+	for i < len(data) && data[i] <= ' ' && (data[i] == ' ' || data[i] == '\n' || data[i] == '\r' || data[i] == '\t') {
 		i++
 	}
 	return i

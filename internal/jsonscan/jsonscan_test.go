@@ -3,6 +3,7 @@ package jsonscan_test
 import (
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -153,6 +154,54 @@ func BenchmarkCheck(b *testing.B) {
 	for b.Loop() {
 		if err := jsonscan.Check(doc, depth); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestEscapingLongTexts: the way that takes eight bytes at a time writes what the
+// one for short strings does, whatever stands where, and so does the way that
+// escapes twice.
+func TestEscapingLongTexts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"a", "plain text of some length", "\"", "\\", "\n", "\t", "\r", "\x00", "\x1f", "\x7f", "é", "\u2028", "\u2029", "😀", "\xff", "\xe2\x80", "<&>"}
+	for range 3000 {
+		var text string
+		for range rng.IntN(12) {
+			text += parts[rng.IntN(len(parts))]
+		}
+		single := jsonscan.AppendEscaped([]byte("x"), text)
+		if got := jsonscan.AppendEscaped([]byte("x"), []byte(text)); string(got) != string(single) {
+			t.Fatalf("%q: %q, want %q", text, got, single)
+		}
+		double := jsonscan.AppendEscaped([]byte("y"), string(single[1:]))
+		got, length := jsonscan.AppendEscapedTwice([]byte("y"), []byte(text))
+		if string(got) != string(double) || length != len(single)-1 {
+			t.Fatalf("%q twice: %q of %d, want %q of %d", text, got, length, double, len(single)-1)
+		}
+	}
+}
+
+func TestCheckCount(t *testing.T) {
+	for doc, want := range map[string]int{
+		`[]`: 0, ` [ ] `: 0, `[1]`: 1, `[[1,2],{"a":[1,2,3]},"x",null]`: 4, `{"a":[1]}`: -1, `7`: -1, `"[1]"`: -1, `[{},{},[]]`: 3, "[[[[[1]]]]]": 1,
+	} {
+		n, err := jsonscan.CheckCount([]byte(doc), depth)
+		if n != want || err != nil {
+			t.Errorf("%s: %d, %v; want %d", doc, n, err, want)
+		}
+		if want >= 0 {
+			seen := 0
+			for range jsonscan.Elements([]byte(doc)) {
+				seen++
+			}
+			if seen != n {
+				t.Errorf("%s: counted %d, walked over %d", doc, n, seen)
+			}
+		}
+	}
+	for _, doc := range []string{"[1,", "[1 2]", ""} {
+		if n, err := jsonscan.CheckCount([]byte(doc), depth); err == nil || n != -1 {
+			t.Errorf("%q: %d, %v", doc, n, err)
 		}
 	}
 }

@@ -15,6 +15,10 @@ func AppendQuote[T string | []byte](dst []byte, text T) []byte {
 
 // AppendEscaped is [AppendQuote] without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
+	if b, ok := any(text).([]byte); ok {
+		dst, _ = appendBy(dst, b, &once)
+		return dst
+	}
 	from := 0
 	for i := 0; i < len(text); {
 		b := text[i]

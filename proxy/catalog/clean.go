@@ -19,6 +19,9 @@ func clean(text string) string {
 			w = "a.file"
 		}
 		w = strings.Trim(w, ".,;:!?()[]{}<>`\"'*")
+		if lower := strings.ToLower(w); lower == "let's" || lower == "let’s" || lower == "lets" {
+			continue // nobody is to be let do anything
+		}
 		if i := strings.LastIndexAny(w, "'’"); i > 0 && len(w)-i <= 4 {
 			w = w[:i] // what's
 		}

@@ -10,8 +10,8 @@ import (
 func (ix *index) correct(list []string) {
 	known := 0
 	for i, w := range list {
-		if len(w) < 3 || known >= maxUnknown || ix.knows(w) {
-			continue
+		if len(w) < 3 || known >= maxUnknown || ix.knows(w) || len(w) == 3 && i > 0 && (preposition(list[i-1]) || list[i-1] == "user") {
+			continue // three letters behind "of" are a name
 		}
 		known++
 		like := ix.similar(w)

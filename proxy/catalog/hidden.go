@@ -17,7 +17,7 @@ var (
 func (sel *Selection) hideReferences() {
 	hidden := func(text string) bool {
 		for _, name := range toolName.FindAllString(text, -1) {
-			if sel.enabled[name] == nil && sel.set.byName[name] != nil {
+			if sel.enabled[name] == nil && (sel.set.byName[name] != nil || sel.set.outside[name]) {
 				return true
 			}
 		}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"aegis/internal/jsonscan"
@@ -14,23 +15,28 @@ const (
 	weightTitle       = 2.5
 	weightDescription = 1.0
 	weightArgument    = 0.5
-	bm25K             = 1.2
-	bm25B             = 0.3
+	weightAsked       = 0.75
+
+	bm25K = 1.2
+	bm25B = 0.3
 )
 
 // index answers free-text questions about tools by BM25 over weighted fields
 // (Robertson et al., "Simple BM25 extension to multiple weighted fields").
 type index struct {
-	docs  []doc
-	terms map[string][]posting
-	vocab []string        // sorted
-	verbs map[string]bool // first words of names that are no generic verbs, stemmed
-	named map[string]bool // words of names and titles
+	docs    []doc
+	terms   map[string][]posting
+	vocab   []string        // sorted
+	verbs   map[string]bool // first words of names that are no generic verbs, stemmed
+	named   map[string]bool // words of names and titles
+	owned   map[string]bool // what people have of their own
+	askings askings
 }
 
 // doc is one tool. Its name is a verb and what the verb is about; the domain is
 // what a tool without more words is about (gitea_issue_lock).
 type doc struct {
+	n       int // in the index
 	tool    *proxy.Tool
 	length  float64
 	verb    string   // stem of the first word of the action
@@ -45,22 +51,29 @@ type posting struct {
 	count float64
 }
 
-// get returns the index of tools, building it at the first call.
-func (l *lazyIndex) get(tools []*proxy.Tool) *index {
-	l.once.Do(func() { l.ix = newIndex(tools) })
+// get returns the index of a set's tools, building it at the first call.
+func (l *lazyIndex) get(s *Set) *index {
+	l.once.Do(func() { l.ix = newIndex(s.tools, s.asked) })
 	return l.ix
 }
 
-func newIndex(tools []*proxy.Tool) *index {
-	ix := &index{terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{}}
+func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
+	ix := &index{terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{}, owned: map[string]bool{"profil": true, "account": true}}
 	total := 0.0
 	for n, t := range tools {
 		d := newDoc(t)
+		d.n = n
 		if !genericVerb(d.verb) {
 			ix.verbs[d.verb] = true
 		}
 		for _, w := range words(strings.TrimPrefix(t.Name, "gitea_") + " " + t.Title) {
 			ix.named[w] = true
+		}
+		if slices.Contains(d.variant, "my") {
+			ix.owned[d.verb] = true
+			for _, w := range append(d.object, d.domain) {
+				ix.owned[w] = true
+			}
 		}
 		counts := map[string]float64{}
 		for _, f := range []struct {
@@ -69,10 +82,16 @@ func newIndex(tools []*proxy.Tool) *index {
 		}{
 			{strings.TrimPrefix(t.Name, "gitea_"), weightName}, {t.Title, weightTitle},
 			{ownWords(t.Description), weightDescription}, {argumentText(t), weightArgument},
+			{strings.Join(asked[t.Name], " "), weightAsked},
 		} {
 			for _, w := range words(f.text) {
 				counts[w] += f.weight
 			}
+		}
+		ix.askings.add(n, strings.TrimPrefix(t.Name, "gitea_"))
+		ix.askings.add(n, t.Title)
+		for _, a := range asked[t.Name] {
+			ix.askings.add(n, a)
 		}
 		for w, c := range counts {
 			d.length += c
@@ -85,6 +104,7 @@ func newIndex(tools []*proxy.Tool) *index {
 		ix.docs[i].length /= total / float64(len(tools))
 	}
 	ix.vocab = sortedKeys(ix.terms)
+	ix.askings.finish(len(tools))
 	return ix
 }
 

@@ -71,7 +71,7 @@ draft, file, propose, raise, start, compose: create
 commit: create update
 store, save: set create update
 book, spent: add
-reply, respond, answer, lgtm: create
+reply, respond, answer, lgtm, approve: create
 rotate, renew: set edit replace
 append, insert, include, appoint: add create
 establish, define, provision, init, initialize: create
@@ -115,6 +115,15 @@ close, reopen, archive, unarchive, deactivate, activate, suspend, promote, disab
 delete, destroy, discard, purge, kill: delete remove
 remove, drop, revoke, withdraw: remove delete
 erase, wipe, clear, rid: delete clear remove
+ditch, scrap, dump, axe, zap, yank, obliterate, bin, retract, undo, hide: delete remove
+exchange, substitute: replace set edit
+connect, associate, wire: link add create
+join, enroll, onboard, admit: add create
+offboard, fire, dismember: remove delete
+pause, resume, unpause, extend, postpone, prolong, demote, upgrade, downgrade, bump, retitle, recolor, restore, revert: edit update
+sort, arrange, rearrange: move order edit
+bootstrap, scaffold, spin: create
+list out, summarize, explain, describe, open up: get list
 kick, unassign, take, off, detach, strip: remove delete
 `)
 
@@ -303,6 +312,7 @@ commit log: commits list
 branch off: branch create
 set up, spin up: create
 kick off, fire off: dispatch
+hook up: create add
 kill job, kill run, kill build, kill pipeline, kill workflow, stop job, stop run, stop build, stop pipeline, stop workflow: cancel
 did anybody, has anybody, have anybody, are there, are any, is there: list
 diff between, difference between, changed between: compare
@@ -315,6 +325,23 @@ run workflow, run pipeline, run action, run build, run ci: dispatch
 docker imag, container imag: package
 open file, open page, open fil: get
 review by: reviewer
+`)
+
+// imperatives are pairs of words that a question begins with whose first one is a
+// verb there, though it mostly names a thing: "label issue 5", but "issue labels".
+var imperatives = compile(`
+label issue, label pull, label ticket, label bug, label 0num: add label issue
+tag issue, tag pull, tag ticket, tag bug, tag 0num: add label issue
+tag commit, tag main, tag master, tag head, tag 0, tag revision: create tag
+comment issue, comment pull, comment ticket, comment 0num: create comment
+log work, log time, log hour: add time
+file bug, file ticket, file issue: create issue
+commit change, commit file, commit edit, push change, push file: create update file contents
+mirror repository, mirror 0rep: create push mirror
+star repository, star 0rep: star repository
+release version: create release
+project archive: edit
+ban user: edit block user
 `)
 
 // phraseWords are the words of phrases.

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"aegis/config"
 	"aegis/internal/jsonscan"
 	"aegis/proxy"
 	"aegis/spec"
@@ -21,10 +21,13 @@ type Set struct {
 	byName   map[string]*proxy.Tool
 	patterns map[string]*regexp.Regexp
 	routes   *router
-	rivals   map[string][]route // by tool name
+	rivals   map[string][]route  // by tool name
+	asked    map[string][]string // what people ask for, by tool name
 	version  string
 	source   string
 	index    *lazyIndex
+	bind     config.Bind     // what the tools are bound to
+	outside  map[string]bool // names of the tools that the binding hides
 }
 
 // lazyIndex is the search index, built when the first search needs it.
@@ -38,7 +41,7 @@ type lazyIndex struct {
 func Load(cat *spec.Catalog) (*Set, error) {
 	l := loader{cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat)}
 	s := &Set{
-		byName: make(map[string]*proxy.Tool, len(cat.Operations)), patterns: map[string]*regexp.Regexp{},
+		byName: make(map[string]*proxy.Tool, len(cat.Operations)), patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{},
 		version: cat.Version, source: cat.Source, index: new(lazyIndex),
 	}
 	for i := range cat.Operations {
@@ -48,6 +51,7 @@ func Load(cat *spec.Catalog) (*Set, error) {
 		}
 		s.tools = append(s.tools, t)
 		s.byName[t.Name] = t
+		s.asked[t.Name] = cat.Operations[i].Aliases
 	}
 	slices.SortFunc(s.tools, func(a, b *proxy.Tool) int { return strings.Compare(a.Name, b.Name) })
 	for _, text := range l.patterns {
@@ -183,12 +187,9 @@ func takesCursor(o *spec.Operation) bool {
 	return o.ReadOnly && len(o.Output) != 0 && !o.BasicAuthOnly
 }
 
-// takesFields reports whether the result has fields to choose from.
-func takesFields(o *spec.Operation) bool {
-	anyJSON := string(o.Output) == "{}" && o.Produces == "application/json"
-	return takesCursor(o) && (anyJSON || bytes.Contains(o.Output, []byte(`"$ref"`)) || bytes.Contains(o.Output, []byte(`"properties"`))) &&
-		!bytes.Contains(o.Output, []byte(`"content_base64"`))
-}
+// takesFields reports whether a tool takes fields: every reading tool does that
+// can work. Data without members stays whole.
+func takesFields(o *spec.Operation) bool { return o.ReadOnly && !o.BasicAuthOnly }
 
 // schemaWriter writes an object schema property by property.
 type schemaWriter struct {

@@ -75,12 +75,8 @@ func metaTools() []*proxy.Tool {
 // meta answers search and describe, and turns gitea_call_tool into the call
 // that it asks for.
 func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
-	for _, t := range metaTools() {
-		if t.Name == c.Name {
-			c.Tool = t
-		}
-	}
-	args, _, err := sel.set.validate(c.Tool, c.RawArgs, false)
+	c.Tool = metaTool(c.Name)
+	args, _, err := sel.set.validate(c.Tool, c.RawArgs, grants{})
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +148,9 @@ func (sel *Selection) search(args proxy.Arguments) searchAnswer {
 	for _, t := range hits[:min(limit, len(hits))] {
 		f := found{Name: t.Name, Title: t.Title, Description: t.Description, Risk: t.Risk.String(), ReadOnly: t.ReadOnly}
 		for i := range t.Params {
+			if t.Params[i].Fixed != "" {
+				continue
+			}
 			if t.Params[i].Required {
 				f.Required = append(f.Required, t.Params[i].Name)
 			} else {
@@ -169,7 +168,7 @@ func (sel *Selection) search(args proxy.Arguments) searchAnswer {
 // Search ranks the enabled tools for a task, best first. domain is a string or
 // nil for all.
 func (sel *Selection) Search(query string, domain any, readOnly bool) []*proxy.Tool {
-	hits := sel.set.index.get(sel.set.tools).search(query, func(t *proxy.Tool) bool {
+	hits := sel.set.index.get(sel.set).search(query, func(t *proxy.Tool) bool {
 		return sel.enabled[t.Name] != nil && (domain == nil || domain == t.Domain) && (!readOnly || t.ReadOnly)
 	})
 	out := make([]*proxy.Tool, len(hits))
@@ -210,7 +209,7 @@ type description struct {
 func describe(t *proxy.Tool, output bool) description {
 	d := description{
 		Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
-		OperationID: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String(), Scopes: slices.Clone(t.Scopes),
+		OperationID: t.OperationID, Method: t.Method, Path: boundPath(t), Risk: t.Risk.String(), Scopes: slices.Clone(t.Scopes),
 		ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 		Paginated:         t.Paging == proxy.PagingPage || t.Paging == proxy.PagingPerPage,
 		CredentialIssuing: t.CredentialIssuing, BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy,

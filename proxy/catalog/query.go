@@ -1,5 +1,7 @@
 package catalog
 
+import "slices"
+
 // Bounds of a question: words that are read, and unknown ones for which
 // similar ones are looked for.
 const (
@@ -18,6 +20,8 @@ type query struct {
 	acted, mine, reads, writes bool
 	// one says that a thing is named by its number, who that people are asked for.
 	one, who bool
+	// said are the words of the question for comparing it with phrases.
+	said []said
 }
 
 // parse turns a question into the words of the catalog: its own words, what
@@ -30,8 +34,14 @@ func (ix *index) parse(text string) query {
 	list := words(text)
 	list = list[:min(len(list), maxWords)]
 	ix.correct(list)
-	list = joinRequests(list)
+	list = joinRequests(ix.joinHalves(list))
 	p := parser{ix: ix, q: &q, share: 1, several: plural(text), passive: participles(text), behind: map[string]bool{}}
+	if len(list) > 1 {
+		for _, s := range imperatives[list[0]+" "+list[1]] {
+			q.addAny(s, 1)
+			p.acted = true
+		}
+	}
 	for i, w := range list {
 		if (subordinate(w) || w == "say" && p.passive[w]) && i > 0 && p.things > 0 {
 			p.share, p.aside = asideShare, true
@@ -41,12 +51,35 @@ func (ix *index) parse(text string) query {
 			p.share = min(p.share, laterShare)
 		}
 		p.word(list, i)
+		q.said = append(q.said, p.said(w)...)
 	}
 	p.named()
 	p.people()
 	q.acted = p.acted
 	q.finish(p.several)
 	return q
+}
+
+// said returns a word as phrases have it.
+func (p *parser) said(w string) []said {
+	weight := 1.0
+	if p.aside {
+		weight = asideShare
+	}
+	switch w {
+	case markRepo:
+		return []said{{"repository", 0.3 * weight}}
+	case markFile:
+		return []said{{"file", 0.5 * weight}}
+	case markMail:
+		return []said{{"email", 0.5 * weight}}
+	case markNumber, markStop, markText:
+		return nil
+	}
+	if filler(w) || isNumber(w) {
+		return nil
+	}
+	return []said{{w, weight}}
 }
 
 // word adds what the i-th word says.
@@ -284,6 +317,20 @@ func (p *parser) meansVerb(w string) bool {
 	return len(list) > 0 && !p.several && p.ix.verbs[list[0]]
 }
 
+// joinHalves makes one word of two that are one in the names of tools: "mile
+// stones", "work flow".
+func (ix *index) joinHalves(list []string) []string {
+	out := list[:0]
+	for _, w := range list {
+		if n := len(out); n > 0 && len(w) > 3 && len(out[n-1]) > 2 && out[n-1] != "stop" && ix.named[out[n-1]+w] {
+			out[n-1] += w
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
 // common reports whether "my" says nothing of what comes next: there are no other
 // tools for my branches than for all, and "I spent" is what I did.
 func (p *parser) common(next []string) bool {
@@ -297,7 +344,11 @@ func (p *parser) common(next []string) bool {
 	case "branch", "pull", "chang", "comment", "review", "fork", "commit", "code", "file", "work", "build", "issu", "ticket", "bug":
 		return true
 	}
-	return verbs[next[0]] != nil && both[next[0]] == nil && !p.passive[next[0]]
+	if verbs[next[0]] != nil && both[next[0]] == nil && !p.passive[next[0]] {
+		return true
+	}
+	w := next[0]
+	return !p.ix.owned[w] && !slices.ContainsFunc(synonyms[w], func(s string) bool { return p.ix.owned[s] })
 }
 
 func (q *query) add(word string, weight float64) {

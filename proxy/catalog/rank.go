@@ -8,9 +8,23 @@ import (
 	"aegis/proxy"
 )
 
+// phraseShare is what the phrase that a tool is asked for with counts, against the
+// words one by one.
+const phraseShare = 1.7
+
+// Factors: a tool about somebody's things that the question does not name, one
+// about others' things than it names, one that writes when something is to be read
+// or the other way round, and one that many need.
+const (
+	unsaidScope  = 0.85
+	otherScope   = 0.75
+	againstGrain = 0.85
+	commonTool   = 1.05
+)
+
 // hit is one result of a search.
 type hit struct {
-	tool  *proxy.Tool
+	*doc
 	score float64
 }
 
@@ -33,17 +47,29 @@ func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 		}
 	}
 	var hits []hit
-	named := strings.Fields(text)
-	for i, s := range scores {
+	top := 0.0
+	for i := range scores {
 		d := &ix.docs[i]
-		byName := slices.Contains(named, d.tool.Name) || slices.Contains(named, d.tool.OperationID)
-		if byName {
-			s += 1000
-		}
-		if s > 0 && keep(d.tool) {
-			hits = append(hits, hit{d.tool, s * d.fitness(&q)})
+		if keep(d.tool) { // what is hidden has no part in anything
+			hits = append(hits, hit{d, scores[i] * d.fitness(&q)})
+			top = max(top, hits[len(hits)-1].score)
 		}
 	}
+	like := ix.askings.match(q.said, len(ix.docs))
+	named := strings.Fields(text)
+	for i := range hits {
+		h := &hits[i]
+		if top > 0 {
+			h.score /= top
+		}
+		// The more a phrase is what was asked, the less else there is to guess from.
+		scope, alike := h.scope(&q), min(like[h.n], 1)
+		h.score = h.score*scope + phraseShare*like[h.n]*(scope+(1-scope)*alike)
+		if slices.Contains(named, h.tool.Name) || slices.Contains(named, h.tool.OperationID) {
+			h.score += 1000
+		}
+	}
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.score <= 0 })
 	slices.SortFunc(hits, func(a, b hit) int {
 		switch {
 		case a.score > b.score:
@@ -68,25 +94,35 @@ func (d *doc) fitness(q *query) float64 {
 	if q.terms[d.domain] > 0 {
 		f *= 1.1
 	}
-	if isVariant(d.domain) && d.domain != "repository" && q.terms[d.domain] == 0 && !q.mine {
-		f *= 0.9
-	}
 	if mustBeNamed(d.domain) && q.terms[d.domain] == 0 {
 		f *= unnamedDomain
+	}
+	return f
+}
+
+// scope says how well suits whose things a tool is about, and whether it reads or
+// writes, as a factor.
+func (d *doc) scope(q *query) float64 {
+	f := 1.0
+	if isVariant(d.domain) && d.domain != "repository" && q.terms[d.domain] == 0 && !q.mine {
+		f *= 0.9
 	}
 	for _, v := range d.variant {
 		switch {
 		case q.terms[v] > 0:
 			f *= 1.1
 		case v != "repository":
-			f *= 0.75
+			f *= unsaidScope
 		}
+	}
+	if q.terms["organization"] >= 0.7 && !d.about("organization") {
+		f *= otherScope
 	}
 	if q.mine && slices.Contains(d.variant, "my") {
 		f *= 1.3
 	}
 	if q.reads && !d.tool.ReadOnly || q.writes && d.tool.ReadOnly {
-		f *= 0.7
+		f *= againstGrain
 	}
 	if d.tool.Deprecated {
 		f *= 0.4
@@ -94,7 +130,15 @@ func (d *doc) fitness(q *query) float64 {
 	if d.tool.BasicAuthOnly {
 		f *= 0.8
 	}
+	if len(d.tool.Example) > 0 {
+		f *= commonTool
+	}
 	return f
+}
+
+// about reports whether a tool's name has a word for whose things it is about.
+func (d *doc) about(w string) bool {
+	return d.domain == w || slices.Contains(d.variant, w) || slices.Contains(d.object, w)
 }
 
 // verbFit is 1 when the tool does what the question asks for, less when it does

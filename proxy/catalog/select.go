@@ -43,6 +43,7 @@ type rules struct {
 	enable, disable []string
 	readOnly        bool
 	maxRisk         proxy.Risk
+	raised          map[string]proxy.Risk // max_risk of single tools
 }
 
 // allow is the one decision about a tool. read_only and max_risk win over
@@ -50,7 +51,7 @@ type rules struct {
 // toolsets, only what enable names is allowed.
 func (r *rules) allow(t *proxy.Tool) bool {
 	switch {
-	case r.readOnly && !t.ReadOnly, t.Risk > r.maxRisk, matchAny(r.disable, t.Name):
+	case r.readOnly && !t.ReadOnly, t.Risk > max(r.maxRisk, r.raised[t.Name]), matchAny(r.disable, t.Name):
 		return false
 	case matchAny(r.enable, t.Name):
 		return true
@@ -73,6 +74,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 		}
 		r.maxRisk = risk // R0 when unknown: the strictest
 	}
+	r.raised = c.raised(cfg.AllowRiskByTool)
 	for i, name := range cfg.Toolsets {
 		r.toolsets = append(r.toolsets, c.toolset(fmt.Sprintf("toolsets[%d]", i), name))
 	}
@@ -91,7 +93,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 		sel.raw = rawTool(cfg.ReadOnly, r.maxRisk)
 		// Gitea serves some operations on further, undocumented routes. Where
 		// anything is switched off, a route that is not in the catalog is too.
-		sel.open = len(cfg.Toolsets) == 0 && len(cfg.Enable) == 0 && len(cfg.Disable) == 0 && !cfg.ReadOnly && r.maxRisk == proxy.R4
+		sel.open = s.bind.Owner == "" && len(cfg.Toolsets) == 0 && len(cfg.Enable) == 0 && len(cfg.Disable) == 0 && !cfg.ReadOnly && r.maxRisk == proxy.R4
 	}
 	for i, name := range cfg.Pinned {
 		sel.pin(&c, fmt.Sprintf("pinned[%d]", i), name)
@@ -108,7 +110,7 @@ func (sel *Selection) pin(c *checker, at, name string) {
 	case wire == rawName && sel.raw != nil:
 	case sel.enabled[wire] != nil:
 		sel.pinned[wire] = true
-	case c.set.byName[wire] != nil || wire == rawName:
+	case c.set.byName[wire] != nil || c.set.outside[wire] || wire == rawName:
 		c.add(at, "the tool is not enabled, so it cannot be pinned; enable it or remove the pin")
 	default:
 		c.unknown(at, name, c.names())
@@ -143,6 +145,25 @@ func (c *checker) names() []string {
 	return names
 }
 
+// raised returns the tools whose max_risk is higher than that of all.
+func (c *checker) raised(entries map[string]string) map[string]proxy.Risk {
+	out := map[string]proxy.Risk{}
+	for _, name := range sortedKeys(entries) {
+		at, wire := "allow_risk_by_tool."+name, wireName(name)
+		risk, ok := proxy.ParseRisk(entries[name])
+		switch {
+		case !ok:
+			c.add(at, "unknown risk class; use R0, R1, R2, R3 or R4")
+		case c.set.outside[wire]: // a list from the top of the file, for other teams too
+		case c.set.byName[wire] == nil:
+			c.unknown(at, name, c.names())
+		default:
+			out[wire] = max(risk, out[wire])
+		}
+	}
+	return out
+}
+
 // toolset returns the decision of a domain or preset. An unknown name selects
 // nothing.
 func (c *checker) toolset(at, name string) func(*proxy.Tool) bool {
@@ -172,7 +193,8 @@ func (c *checker) globs(key string, entries []string) []string {
 		switch {
 		case err != nil:
 			c.add(at, fmt.Sprintf("%q is no glob; * stands for any characters, ? for one", e))
-		case g == rawName || slices.ContainsFunc(c.set.tools, func(t *proxy.Tool) bool { return matchAny([]string{g}, t.Name) }):
+		case g == rawName || slices.ContainsFunc(c.set.tools, func(t *proxy.Tool) bool { return matchAny([]string{g}, t.Name) }),
+			slices.ContainsFunc(sortedKeys(c.set.outside), func(name string) bool { return matchAny([]string{g}, name) }):
 			out = append(out, g)
 		default:
 			c.unknown(at, e, c.names())

@@ -139,7 +139,7 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 		return err
 	}
 	c.Tool = t
-	args, opts, err := sel.set.validate(t, c.RawArgs, c.Identity != nil && c.Identity.AllowSudo)
+	args, opts, err := sel.set.validate(t, c.RawArgs, grants{sudo: c.Identity != nil && c.Identity.AllowSudo, code: c.TakesCode})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 // validate checks the arguments of a call against a tool and brings them into
 // the form that the stages below rely on. All problems are told at once.
-func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (proxy.Arguments, proxy.CallOptions, error) {
+func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Arguments, proxy.CallOptions, error) {
 	var opts proxy.CallOptions
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
@@ -33,7 +33,7 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (prox
 			continue
 		}
 		seen[key] = true
-		if v.option(t, key, value, allowSudo, &opts) {
+		if v.option(t, key, value, may, &opts) {
 			continue
 		}
 		p := param(t, key)
@@ -42,7 +42,7 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (prox
 				report.more++
 				continue
 			}
-			report.add(show(key), unknownArgument(t, key, allowSudo))
+			report.add(show(key), unknownArgument(t, key, may.sudo))
 			continue
 		}
 		x := d.value(p.Name, value)
@@ -55,13 +55,14 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, allowSudo bool) (prox
 	}
 	for i := range t.Params {
 		p := &t.Params[i]
-		if _, given := args[p.Name]; p.Required && !given && !report.about(p.Name) {
+		if _, given := args[p.Name]; p.Required && p.Fixed == "" && !given && !report.about(p.Name) {
 			report.add(p.Name, "is required")
 		}
 	}
 	if err := report.err(t.Name); err != nil {
 		return nil, proxy.CallOptions{}, err
 	}
+	fill(t, args)
 	return args, opts, nil
 }
 
@@ -93,7 +94,7 @@ func checkText(raw []byte) error {
 
 func param(t *proxy.Tool, name string) *proxy.Param {
 	for i := range t.Params {
-		if t.Params[i].Name == name {
+		if t.Params[i].Name == name && t.Params[i].Fixed == "" {
 			return &t.Params[i]
 		}
 	}
@@ -120,7 +121,9 @@ func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 	}
 	var names []string
 	for i := range t.Params {
-		names = append(names, t.Params[i].Name)
+		if t.Params[i].Fixed == "" {
+			names = append(names, t.Params[i].Name)
+		}
 	}
 	for _, own := range []string{"fields", "cursor"} {
 		if bytes.Contains(t.InputSchema, []byte(`"`+own+`":{`)) {
@@ -136,15 +139,22 @@ func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 	return "is unknown"
 }
 
+// grants are the arguments of Aegis's own that only some calls may have.
+type grants struct{ sudo, code bool }
+
 // option takes the arguments that steer Aegis itself.
-func (v *validator) option(t *proxy.Tool, name string, raw []byte, allowSudo bool, opts *proxy.CallOptions) bool {
+func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, opts *proxy.CallOptions) bool {
 	switch name {
 	case "fields", "cursor":
 		if !hasOption(t, name) {
 			return false
 		}
 	case "sudo":
-		if !allowSudo {
+		if !may.sudo {
+			return false
+		}
+	case codeName:
+		if !may.code {
 			return false
 		}
 	default:
@@ -170,12 +180,21 @@ func (v *validator) option(t *proxy.Tool, name string, raw []byte, allowSudo boo
 		if s, ok := v.value(name, &optionSchemas.sudo, x); ok {
 			opts.Sudo = s.(string)
 		}
+	case codeName:
+		if s, ok := v.value(name, &optionSchemas.code, x); ok {
+			opts.Code = s.(string)
+		}
 	}
 	return true
 }
 
+// codeName is the argument that confirms a call. No schema lists it: the error
+// that asks for it says how to use it.
+const codeName = "confirmation_code"
+
 // optionSchemas are the constraints of the arguments that steer Aegis.
-var optionSchemas = struct{ fields, cursor, sudo proxy.Schema }{
+var optionSchemas = struct{ fields, cursor, sudo, code proxy.Schema }{
+	code:   proxy.Schema{Type: "string", MinLength: 1, MaxLength: 64},
 	fields: proxy.Schema{Type: "array", MinItems: 1, MaxItems: 100, Items: &proxy.Schema{Type: "string", MinLength: 1, MaxLength: 200}},
 	cursor: proxy.Schema{Type: "string", MinLength: 1, MaxLength: 8192},
 	sudo:   proxy.Schema{Type: "string", MinLength: 1, MaxLength: 100, Pattern: loginPattern},

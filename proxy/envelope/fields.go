@@ -1,140 +1,70 @@
 package envelope
 
 import (
-	"strings"
+	"errors"
+	"fmt"
 
 	"aegis/internal/jsonscan"
 	"aegis/proxy"
 )
 
-// Bounds of the fields argument.
-const (
-	maxFields     = 64
-	maxFieldDepth = 8
-)
+// maxFields bounds the paths of the fields argument.
+const maxFields = 64
 
-// Fields is a parsed selection of members: number, user.login, labels[].name.
-type Fields struct {
-	root  *fieldNode
-	nodes int // how many nodes there are, root included
-	paths []string
-	ends  []*fieldNode // by path
-}
+// maxDepth is how deep data may be nested: what is deeper is no
+// [proxy.BodyJSON].
+const maxDepth = 100
 
-// fieldNode is one name of the selection. A node where a path ends keeps its
-// value whole.
-type fieldNode struct {
-	id       int
-	parent   *fieldNode
-	children map[string]*fieldNode
-	end      bool
-}
-
-// ParseFields reads paths. Names are joined with dots; [] after a name is
-// optional, as arrays are entered anyway. The error is of kind
-// invalid_arguments and does not repeat the path.
-func ParseFields(paths []string) (*Fields, error) {
+// ParseFields reads the paths of a fields argument; nil stands for no paths. The
+// error is of kind invalid_arguments and does not repeat the path.
+func ParseFields(paths []string) (*jsonscan.Selection, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	refuse := func(text string) error { return proxy.NewError(proxy.KindInvalidArguments, "fields: "+text, nil) }
 	if len(paths) > maxFields {
-		return nil, proxy.NewError(proxy.KindInvalidArguments, "fields: more than 64 paths; name fewer", nil)
+		return nil, refuse("more than 64 paths; name fewer")
 	}
-	f := &Fields{root: &fieldNode{}, nodes: 1, paths: paths}
-	for _, p := range paths {
-		names := strings.Split(strings.ReplaceAll(p, "[]", ""), ".")
-		if len(names) > maxFieldDepth {
-			return nil, proxy.NewError(proxy.KindInvalidArguments, "fields: a path deeper than 8 names; stop at a parent", nil)
-		}
-		n := f.root
-		for _, name := range names {
-			if name == "" {
-				return nil, proxy.NewError(proxy.KindInvalidArguments, "fields: an empty name in a path; write paths like number, user.login or labels[].name", nil)
-			}
-			if n.children == nil {
-				n.children = map[string]*fieldNode{}
-			}
-			if n.children[name] == nil {
-				n.children[name] = &fieldNode{id: f.nodes, parent: n}
-				f.nodes++
-			}
-			n = n.children[name]
-		}
-		n.end = true
-		f.ends = append(f.ends, n)
+	sel, err := jsonscan.NewSelection(paths...)
+	switch {
+	case errors.Is(err, jsonscan.ErrPathDepth):
+		return nil, refuse("a path deeper than 8 names; stop at a parent")
+	case err != nil:
+		return nil, refuse("an empty name in a path; write paths like number, user.login or labels[].name")
 	}
-	return f, nil
+	return sel, nil
 }
 
-// Project returns data with only the selected members, in the order and
-// spelling of data. Arrays are entered element by element. unknown lists the
-// paths with a name that no object had where one was looked for; a null or an
-// empty array on the way says nothing about what is below it.
-func (f *Fields) Project(data []byte) (kept []byte, unknown []string) {
-	p := projector{looked: make([]bool, f.nodes), found: make([]bool, f.nodes)}
-	kept = p.value(make([]byte, 0, len(data)/2), data, f.root)
-	for i, end := range f.ends {
-		for n := end; n != f.root; n = n.parent {
-			if p.looked[n.id] && !p.found[n.id] {
-				unknown = append(unknown, f.paths[i])
-				break
-			}
-		}
+// project keeps the fields of data, and returns the paths that it does not have.
+// Data that was picked while it was read passes unchanged, but for what was kept
+// for stages in between.
+func project(fields *jsonscan.Selection, data []byte) (kept []byte, unknown []string, err error) {
+	if fields == nil {
+		return data, nil, nil
 	}
-	return kept, unknown
+	kept, unknown, err = fields.Project(data, maxDepth)
+	if err != nil {
+		return nil, nil, &proxy.Error{Kind: proxy.KindInternal, Public: "internal error", Err: fmt.Errorf("data that is no JSON: %w", err)}
+	}
+	return kept, unknown, nil
 }
 
-// projector gathers, by node, whether its name was looked for and found.
-type projector struct {
-	looked, found []bool
+// allPaths returns the paths of fields, none of which can be in data without
+// members.
+func allPaths(fields *jsonscan.Selection) []string {
+	if fields == nil {
+		return nil
+	}
+	return fields.Paths()
 }
 
-func (p *projector) value(dst, v []byte, n *fieldNode) []byte {
-	if n.end || n.children == nil {
-		return append(dst, v...)
+// noteUnknown names unknown paths in the truncation of res.
+func noteUnknown(res *proxy.Result, unknown []string) {
+	if len(unknown) == 0 {
+		return
 	}
-	switch jsonscan.Kind(v) {
-	case '[':
-		dst = append(dst, '[')
-		first := true
-		for el := range jsonscan.Elements(v) {
-			if !first {
-				dst = append(dst, ',')
-			}
-			first = false
-			dst = p.value(dst, el, n)
-		}
-		return append(dst, ']')
-	case '{':
-		return p.object(dst, v, n)
+	if res.Truncation == nil {
+		res.Truncation = &proxy.Truncation{Reason: "fields"}
 	}
-	return append(dst, v...)
-}
-
-func (p *projector) object(dst, v []byte, n *fieldNode) []byte {
-	for _, c := range n.children {
-		p.looked[c.id] = true
-	}
-	dst = append(dst, '{')
-	first := true
-	for k, el := range jsonscan.Members(v) {
-		child := n.child(k)
-		if child == nil {
-			continue
-		}
-		p.found[child.id] = true
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(dst, k...), ':')
-		dst = p.value(dst, el, child)
-	}
-	return append(dst, '}')
-}
-
-func (n *fieldNode) child(quoted []byte) *fieldNode {
-	if len(quoted) >= 2 {
-		if c, ok := n.children[string(quoted[1:len(quoted)-1])]; ok {
-			return c
-		}
-	}
-	return n.children[jsonscan.Unquote(quoted)]
+	res.Truncation.UnknownFields = unknown
 }

@@ -143,6 +143,11 @@ func (b *builder) complete(cat *spec.Catalog) {
 			b.problem("names.yaml: %s is not in the API description", id)
 		}
 	}
+	for i := range cat.Operations {
+		if o := &cat.Operations[i]; len(o.Aliases) == 0 {
+			b.problem("aliases.yaml: %s has no aliases", o.ID)
+		}
+	}
 	for _, l := range b.report.Left {
 		b.problem("%s", l)
 	}
@@ -174,6 +179,9 @@ func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 		TimeoutSeconds: int(entry.Timeout / time.Second),
 		Output:         b.result(f, &c),
 		Slim:           b.in.docs[f.ID].Slim,
+	}
+	if known {
+		op.Aliases = b.in.aliases[f.ID]
 	}
 	if entry.ReplacedBy != "" {
 		op.ReplacedBy = "gitea_" + b.in.names[entry.ReplacedBy].Name

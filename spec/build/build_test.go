@@ -200,6 +200,39 @@ func TestDescriptionsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestBadAliases: aliases that are wrong stop a build with a word about which.
+func TestBadAliases(t *testing.T) {
+	data, err := os.ReadFile("../facts/gitea.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := build.DecodeFacts(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", spec.MaxAlias+1)
+	for text, want := range map[string]string{
+		"issueGetIssue: [read it, open it, show it, look it up]\nissueListIssues: [read it, bugs, tasks, todo list]": `"read it" stands for issueGetIssue and issueListIssues`,
+		"issueGetIssue: [read it]":                                 "issueGetIssue has 1 aliases",
+		"issueGetIssue: [read it, open it, show it, " + long + "]": "issueGetIssue: \"" + long + "\" has 51 characters",
+		"issueGetNothing: [read it, open it, show it, look it up]": "issueGetNothing is no operation",
+		"issueGetIssue: [read it, open it, show it, look it up]":   "issueListIssues has no aliases",
+	} {
+		files := fstest.MapFS{}
+		for _, name := range []string{"names.yaml", "scopes.yaml", "corrections.yaml"} {
+			text, err := os.ReadFile(filepath.Join("..", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = &fstest.MapFile{Data: text}
+		}
+		files["descriptions/aliases.yaml"] = &fstest.MapFile{Data: []byte(text)}
+		if _, _, err := build.Build(facts, build.Options{Inputs: files, Strict: true}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %.300v; want %s", text, err, want)
+		}
+	}
+}
+
 // TestLongNamesStayUnique gives two operations the same long id prefix.
 func TestLongNamesStayUnique(t *testing.T) {
 	long := "repoAVeryLongOperationNameThatNobodyCanRemember"

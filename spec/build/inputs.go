@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"aegis/spec"
 )
 
 // inputs are the hand-made YAML files.
@@ -21,6 +24,7 @@ type inputs struct {
 	corrections corrections
 	common      map[string]argDoc
 	docs        map[string]opDoc
+	aliases     map[string][]string
 }
 
 // nameEntry is one line of names.yaml.
@@ -163,6 +167,10 @@ func (in *inputs) readDocs(files fs.FS) error {
 			in.common = common.Arguments
 			continue
 		}
+		if path.Base(p) == "aliases.yaml" {
+			errs = append(errs, readYAML(files, p, &in.aliases))
+			continue
+		}
 		docs := map[string]opDoc{}
 		errs = append(errs, readYAML(files, p, &docs))
 		for _, id := range sortedKeys(docs) {
@@ -194,6 +202,7 @@ func (in *inputs) check() error {
 			errs = append(errs, fmt.Errorf("descriptions: %s is no operation of names.yaml", id))
 		}
 	}
+	errs = append(errs, in.checkAliases())
 	for _, id := range sortedKeys(in.corrections.Operations) {
 		c := in.corrections.Operations[id]
 		if _, ok := in.names[id]; !ok || c.Reason == "" {
@@ -207,6 +216,31 @@ func (in *inputs) check() error {
 		if !slices.Contains([]string{"", "none", "any", "object", "text", "binary", "registration_token", "one_or_many", "with_nulls"}, c.Output) ||
 			!slices.Contains([]string{"", "none", "page", "per_page", "ignored"}, c.Paging) {
 			errs = append(errs, fmt.Errorf("corrections.yaml: %s has an unknown output or paging", id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkAliases finds aliases of nothing, of two operations, or too long.
+func (in *inputs) checkAliases() error {
+	var errs []error
+	of := map[string]string{}
+	for _, id := range sortedKeys(in.aliases) {
+		if _, ok := in.names[id]; !ok {
+			errs = append(errs, fmt.Errorf("aliases.yaml: %s is no operation of names.yaml", id))
+		}
+		if n := len(in.aliases[id]); n < 4 || n > spec.MaxAliases {
+			errs = append(errs, fmt.Errorf("aliases.yaml: %s has %d aliases; 4 to %d are wanted", id, n, spec.MaxAliases))
+		}
+		for _, a := range in.aliases[id] {
+			key := strings.ToLower(a)
+			if other, twice := of[key]; twice {
+				errs = append(errs, fmt.Errorf("aliases.yaml: %q stands for %s and %s", a, other, id))
+			}
+			of[key] = id
+			if n := utf8.RuneCountInString(a); n < 3 || n > spec.MaxAlias {
+				errs = append(errs, fmt.Errorf("aliases.yaml: %s: %q has %d characters; 3 to %d are wanted", id, a, n, spec.MaxAlias))
+			}
 		}
 	}
 	return errors.Join(errs...)

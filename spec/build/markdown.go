@@ -16,7 +16,7 @@ func Markdown(cat *spec.Catalog) []byte {
 	fmt.Fprintf(&b, "%d tools, version %s, made from %s. Risk classes (R0 to R4), presets and filters are explained in\n"+
 		"[toolsets.md](toolsets.md), arguments in [arguments.md](arguments.md), results in [results.md](results.md).\n\n",
 		len(cat.Operations), cat.Version, cat.Source)
-	b.WriteString("Arguments with * are required. Reading tools whose result has members also take `fields` (the paths of the data to keep), and all that return something take\n" +
+	b.WriteString("Arguments with * are required. Reading tools also take `fields` (the paths of the data to keep), and those that return something take\n" +
 		"`cursor` (to continue a truncated result). *Slim* are the fields that `results.slim: true` keeps when a call names none;\n" +
 		"a list without them comes whole. *Output* is the form of `data`; `gitea_describe_tool` and `aegis tools --json` give whole schemas.\n\n")
 	domains := byDomain(cat)

@@ -1,0 +1,243 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aegis/config"
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// Bind returns a set whose tools work on one owner, or on one repository, only.
+// The arguments that name these are gone from schemas, search and examples, and
+// are filled in after validation; giving one is an unknown argument. Tools that
+// reach beyond the binding are gone, for the raw tool too:
+//
+//   - what is below one repository stays, unless it moves or copies the repository
+//     elsewhere or reads another one;
+//   - what is about an organization, its packages and its list of repositories
+//     stays when only an owner is bound;
+//   - searches for issues, and for repositories when only an owner is bound, stay:
+//     a policy removes the rows of others;
+//   - what only tells about the server stays (version, settings, templates,
+//     rendering), and who the caller is;
+//   - everything else goes: administration, the caller's account, other accounts,
+//     notifications, things that are named by an id alone.
+//
+// The set hides; that nothing gets around it is for a policy with the same
+// binding. Without an owner the set itself is returned. Errors name the key.
+func (s *Set) Bind(b config.Bind) (*Set, error) {
+	switch {
+	case b.Owner == "" && b.Repo == "":
+		return s, nil
+	case b.Owner == "":
+		return nil, fmt.Errorf("bind.repo: needs bind.owner")
+	case !plainName(b.Owner) || b.Repo != "" && !plainName(b.Repo):
+		return nil, fmt.Errorf("bind: owner and repo must be names of letters, digits, '-', '_' and '.'")
+	}
+	out := *s
+	out.tools, out.byName = nil, map[string]*proxy.Tool{}
+	out.index = new(lazyIndex)
+	out.bind, out.outside = b, map[string]bool{}
+	for _, t := range s.tools {
+		if bound := bindTool(t, b); bound != nil {
+			out.tools = append(out.tools, bound)
+			out.byName[bound.Name] = bound
+			continue
+		}
+		out.outside[t.Name] = true
+	}
+	return &out, nil
+}
+
+// plainName reports whether a name is one that Gitea gives to accounts and
+// repositories.
+func plainName(s string) bool {
+	return len(s) <= 100 && strings.Trim(s, ".") != "" &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+}
+
+// bindTool returns a tool inside a binding, nil when it has no place there.
+func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
+	if t.Path == "" || leaves(t, b) {
+		return nil
+	}
+	fixed, dropped, ok := bindArguments(t, b)
+	if !ok {
+		return nil
+	}
+	bound := *t
+	bound.Params = nil
+	for _, p := range t.Params {
+		if slices.Contains(dropped, p.Name) {
+			continue
+		}
+		if value := fixed[p.Name]; value != "" {
+			p.Fixed = value
+		}
+		bound.Params = append(bound.Params, p)
+	}
+	gone := func(name string) bool { return fixed[name] != "" || slices.Contains(dropped, name) }
+	bound.InputSchema = withoutProperties(t.InputSchema, gone)
+	if t.ListSchema != nil {
+		bound.ListSchema = withoutProperties(t.ListSchema, gone)
+	}
+	bound.Example = withoutMembers(t.Example, gone)
+	return &bound
+}
+
+// leaves reports whether an operation moves or copies things out of a binding, or
+// brings them in, or is about more than the binding holds.
+func leaves(t *proxy.Tool, b config.Bind) bool {
+	switch t.OperationID {
+	case "createFork", "repoTransfer", "acceptRepoTransfer", "repoMergeUpstream", "repoAddPushMirror", "renameOrg", "orgAddIssueToProjectColumn":
+		return true
+	case "generateRepo", "repoSearch": // about other repositories
+		return b.Repo != ""
+	}
+	for i := range t.Params {
+		switch t.Params[i].Wire {
+		case "new_owner", "organization", "repo_owner", "clone_addr", "remote_address", "repository_id":
+			return true
+		}
+	}
+	return false
+}
+
+// bindArguments returns what the binding makes of a tool's arguments: values by
+// name, and those that go because they could only mean others. Ok is false when
+// the operation does not belong into the binding.
+func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropped []string, ok bool) {
+	fixed = map[string]string{}
+	set := func(in proxy.In, wire, value string) {
+		for i := range t.Params {
+			if p := &t.Params[i]; p.In == in && p.Wire == wire && value != "" {
+				fixed[p.Name] = value
+			}
+		}
+	}
+	path := t.Path + "/"
+	switch {
+	case strings.HasPrefix(path, "/repos/{owner}/{repo}/"), strings.HasPrefix(path, "/user/starred/{owner}/{repo}/"):
+		set(proxy.InPath, "owner", b.Owner)
+		set(proxy.InPath, "repo", b.Repo)
+		set(proxy.InBody, "owner", b.Owner)
+		set(proxy.InBody, "repo", b.Repo)
+	case strings.HasPrefix(path, "/repos/{template_owner}/{template_repo}/"):
+		set(proxy.InPath, "template_owner", b.Owner)
+		set(proxy.InBody, "owner", b.Owner)
+	case strings.HasPrefix(path, "/orgs/{org}/"), strings.HasPrefix(path, "/org/{org}/"):
+		set(proxy.InPath, "org", b.Owner)
+		ok = b.Repo == ""
+		return fixed, nil, ok
+	case strings.HasPrefix(path, "/packages/{owner}/"):
+		set(proxy.InPath, "owner", b.Owner)
+		return fixed, nil, b.Repo == ""
+	case t.OperationID == "userListRepos":
+		set(proxy.InPath, "username", b.Owner)
+		return fixed, nil, b.Repo == ""
+	case t.OperationID == "issueSearchIssues":
+		set(proxy.InQuery, "owner", b.Owner)
+	case t.OperationID == "repoSearch", t.OperationID == "userGetCurrent":
+	default:
+		return nil, nil, aboutServer(t)
+	}
+	for i := range t.Params {
+		switch t.Params[i].Wire {
+		case "uid", "team_id", "priority_owner_id", "starredBy", "scoped_workflow_source_repo_id", "team_ids":
+			if t.Params[i].Required {
+				return nil, nil, false
+			}
+			dropped = append(dropped, t.Params[i].Name)
+		}
+	}
+	return fixed, dropped, true
+}
+
+// aboutServer reports whether an operation only tells about the server.
+func aboutServer(t *proxy.Tool) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(t.Path, "/"), "/")
+	switch first {
+	case "version", "settings", "gitignore", "licenses", "label", "markdown", "markup", "signing-key.gpg", "signing-key.pub":
+		return t.ReadOnly
+	}
+	return false
+}
+
+// withoutProperties returns an object schema without some of its properties.
+func withoutProperties(schema json.RawMessage, gone func(string) bool) json.RawMessage {
+	required := map[string]bool{}
+	for name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
+		required[unquote(name)] = true
+	}
+	var w schemaWriter
+	for name, sub := range jsonscan.Members(jsonscan.Member(schema, "properties")) {
+		if n := unquote(name); !gone(n) {
+			w.add(n, sub, required[n])
+		}
+	}
+	return w.done()
+}
+
+// withoutMembers returns an object without some of its members; nil stays nil.
+func withoutMembers(object json.RawMessage, gone func(string) bool) json.RawMessage {
+	if object == nil {
+		return nil
+	}
+	out := []byte{'{'}
+	for name, v := range jsonscan.Members(object) {
+		if gone(unquote(name)) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, bytes.TrimSpace(name)...), ':'), v...)
+	}
+	return append(out, '}')
+}
+
+// fill adds the arguments that the binding fixes.
+func fill(t *proxy.Tool, args proxy.Arguments) {
+	for i := range t.Params {
+		if p := &t.Params[i]; p.Fixed != "" {
+			args[p.Name] = p.Fixed
+		}
+	}
+}
+
+// boundPath is a tool's route as its caller sees it: with the values that are
+// fixed in their place.
+func boundPath(t *proxy.Tool) string {
+	path := t.Path
+	for i := range t.Params {
+		if p := &t.Params[i]; p.Fixed != "" && p.In == proxy.InPath {
+			path = strings.Replace(path, "{"+p.Wire+"}", p.Fixed, 1)
+		}
+	}
+	return path
+}
+
+// Arguments explains the arguments that listed tools do not describe, as
+// [CommonArguments] does, in the words of the set's binding.
+func (s *Set) Arguments() string {
+	if s.bind.Owner == "" {
+		return CommonArguments
+	}
+	scope := "repositories belong to " + s.bind.Owner + ", and repo is the name of one;"
+	if s.bind.Repo != "" {
+		scope = "everything is about the repository " + s.bind.Owner + "/" + s.bind.Repo + ";"
+	}
+	text := strings.Replace(CommonArguments, commonAdmin, "", 1)
+	return strings.Replace(text, commonOwner, scope, 1)
+}
+
+// The parts of [CommonArguments] that a binding changes.
+const (
+	commonAdmin = "Tools with admin in their name are for site administrators. "
+	commonOwner = "owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login;"
+)
