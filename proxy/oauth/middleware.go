@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -24,13 +24,28 @@ type Guard struct {
 	// MetadataURL is the protected resource metadata (RFC 9728) that challenges
 	// point to.
 	MetadataURL string
-	Log         zerolog.Logger
+	// Scopes are the scopes that challenges of requests without a token name; nil
+	// without OAuth.
+	Scopes []string
+	// Offered are all scopes that a sign-in can bring; nil: that is not known.
+	Offered []string
+	// Needs says what calls of OAuth identities need; nil: nothing.
+	Needs Needs
+	// MaxBody bounds the body in bytes that is looked through for calls; 0: 4 MiB.
+	MaxBody int64
+	// Admit decides whether an identity may use this endpoint; nil: every one may.
+	// It turns one away by [NotAdmitted]; any other [*proxy.Error] is trouble, and
+	// answered 503.
+	Admit func(ctx context.Context, id *proxy.Identity) error
+	Log   zerolog.Logger
 	// Refused is told of every refusal and why; nil: nobody is. The reason holds
 	// nothing that the client sent.
 	Refused func(x *proxy.Exchange, reason string)
 }
 
-// Wrap returns next behind the guard.
+// Wrap returns next behind the guard. Who calls is decided before what: whatever
+// the method, a request without a token is challenged, as clients learn where to
+// sign in by GET and HEAD too.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := proxy.ExchangeFrom(r.Context())
@@ -38,10 +53,18 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			http.Error(w, "internal error", http.StatusInternalServerError)
 			return
 		}
+		if r.Method == http.MethodOptions {
+			w.Header().Set("Allow", "GET, POST, DELETE, OPTIONS")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		token, err := bearer(r.Header)
 		var id *proxy.Identity
 		if err == nil {
 			id, err = g.Verifier.Verify(r.Context(), token)
+		}
+		if err == nil && g.Admit != nil {
+			err = g.Admit(r.Context(), id)
 		}
 		if err != nil {
 			g.refuse(w, x, err)
@@ -50,30 +73,71 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		x.Identity = id
 		// Nothing below needs the bearer token, so nothing below can leak it.
 		r.Header.Del("Authorization")
-		next.ServeHTTP(w, r)
+		if g.stepUp(w, r, x) {
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
-// refuse answers 401 with a challenge (RFC 6750 section 3), or 503 when the
-// token is known and Gitea cannot say whose it is.
+// refuse answers 401 with a challenge, 403 when the identity is known and not
+// wanted here, or 503 when the token is known and its identity cannot be had now.
 func (g *Guard) refuse(w http.ResponseWriter, x *proxy.Exchange, err error) {
 	var pe *proxy.Error
-	if errors.As(err, &pe) {
-		g.Log.Error().Str("request_id", x.RequestID).Str("addr", x.Addr).Err(err).Msg("identity not established")
-		g.refused(x, "the token is known, and Gitea could not confirm its identity: "+string(pe.Kind))
-		w.Header().Set("Retry-After", strconv.Itoa(int(resolveAgain.Seconds())))
-		writeError(w, http.StatusServiceUnavailable, string(pe.Kind), pe.Public, x.RequestID)
+	if !errors.As(err, &pe) {
+		g.challenge(w, x, err)
 		return
 	}
-	g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("bearer refused")
-	g.refused(x, err.Error())
-	challenge := `Bearer realm="aegis", resource_metadata="` + g.MetadataURL + `"`
-	if !errors.Is(err, errNoToken) {
-		challenge += `, error="invalid_token", error_description="the access token is malformed, unknown or no longer valid"`
+	if errors.Is(err, errNotAdmitted) {
+		g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("not admitted")
+		g.refused(x, pe.Public)
+		writeError(w, http.StatusForbidden, string(pe.Kind), pe.Public, x.RequestID)
+		return
 	}
-	w.Header().Set("WWW-Authenticate", challenge)
-	writeError(w, http.StatusUnauthorized, "unauthorized",
-		"send a valid token as \"Authorization: Bearer …\"; whoever runs this server hands them out", x.RequestID)
+	g.Log.Error().Str("request_id", x.RequestID).Str("addr", x.Addr).Err(err).Msg("identity not established")
+	g.refused(x, "the token is known, and its identity could not be confirmed: "+string(pe.Kind))
+	retry := max(pe.RetryAfter, resolveAgain)
+	w.Header().Set("Retry-After", seconds(retry))
+	writeError(w, http.StatusServiceUnavailable, string(pe.Kind), pe.Public, x.RequestID)
+}
+
+// errNotAdmitted marks the refusals of [NotAdmitted].
+var errNotAdmitted = errors.New("not admitted")
+
+// NotAdmitted returns the error by which Guard.Admit turns an identity away. The
+// text tells the person what to do.
+func NotAdmitted(public string) error {
+	return proxy.NewError(proxy.KindForbidden, public, errNotAdmitted)
+}
+
+// challenge answers 401 (RFC 6750 section 3, RFC 9728 section 5.1): one header,
+// every value quoted, in a form that simple parsers get right too.
+func (g *Guard) challenge(w http.ResponseWriter, x *proxy.Exchange, err error) {
+	g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("bearer refused")
+	g.refused(x, reason(err))
+	text := "Bearer "
+	if !errors.Is(err, errNoToken) {
+		text += `error="invalid_token", error_description="the access token is malformed, unknown or no longer valid", `
+	}
+	text += `resource_metadata="` + g.MetadataURL + `"`
+	if len(g.Scopes) > 0 {
+		text += `, scope="` + strings.Join(g.Scopes, " ") + `"`
+	}
+	w.Header().Set("WWW-Authenticate", text)
+	says := "send a valid token as \"Authorization: Bearer …\"; whoever runs this server hands them out"
+	if len(g.Scopes) > 0 {
+		says = "sign in: an MCP client that knows OAuth does so by itself; or send a token that whoever runs this server gave you, as \"Authorization: Bearer …\""
+	}
+	writeError(w, http.StatusUnauthorized, "unauthorized", says, x.RequestID)
+}
+
+// reason returns why there is no identity in fixed words; causes are for the log.
+func reason(err error) string {
+	for _, known := range []error{errNoToken, errTwoTokens, errScheme, errMalformed, errUnknown, errEnded, errAudience, errSignIn} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "the bearer token was refused"
 }
 
 func (g *Guard) refused(x *proxy.Exchange, reason string) {
@@ -94,13 +158,10 @@ func writeError(w http.ResponseWriter, status int, kind, message, requestID stri
 }
 
 // Metadata returns the handler of the protected resource metadata (RFC 9728
-// section 3) of the MCP endpoint at resource, an absolute URL.
+// section 3) of the MCP endpoint at resource, an absolute URL, when nobody can
+// sign in there. A [Server] serves its own.
 func Metadata(resource string) (http.Handler, error) {
-	body, err := json.Marshal(map[string]any{
-		"resource":                 resource,
-		"bearer_methods_supported": []string{"header"},
-		"resource_name":            "Aegis, an MCP gateway for Gitea",
-	})
+	body, err := json.Marshal(resourceMetadata{Resource: resource, BearerMethods: []string{"header"}, ResourceName: resourceName})
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func TestEverythingElseIsChallenged(t *testing.T) {
 			t.Errorf("%s: status %d", name, w.Code)
 		}
 		c := w.Header().Get("WWW-Authenticate")
-		if !strings.HasPrefix(c, `Bearer realm="aegis", resource_metadata="https://aegis.example/.well-known/`) {
+		if !strings.HasPrefix(c, "Bearer ") || !strings.Contains(c, `resource_metadata="https://aegis.example/.well-known/oauth-protected-resource/mcp"`) {
 			t.Errorf("%s: challenge %q", name, c)
 		}
 		if gave := auth != nil; strings.Contains(c, `error="invalid_token"`) != gave {

@@ -1,0 +1,318 @@
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"aegis/internal/kv"
+	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/upstream"
+)
+
+// session is a person who is signed in to /account. Nothing else knows sessions:
+// they give no access to Gitea.
+type session struct {
+	cookie string
+	UserID int64     `json:"user_id"`
+	Login  string    `json:"login"`
+	Until  time.Time `json:"until"`
+}
+
+// sessionTTL is short: the page is for a look now and then, and what a person may
+// see of others depends on the login that Gitea told at the sign-in.
+const sessionTTL = 30 * time.Minute
+
+// maxListed bounds the grants on one page.
+const maxListed = 500
+
+// The actions of the forms on /account.
+const (
+	actSignIn    = "sign_in"
+	actSignOut   = "sign_out"
+	actRevoke    = "revoke"
+	actRevokeAll = "revoke_all"
+)
+
+// account answers /account: what a person has allowed, and how to end it.
+func (s *Server) account(w http.ResponseWriter, r *http.Request) error {
+	who, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodPost {
+		return s.act(w, r, who)
+	}
+	browser := s.browser(w, r)
+	v := accountView{Action: s.prefix + pathAccount, RevokeURL: s.o.Upstream.RevokeURL()}
+	if who == nil {
+		v.Token = s.keys.formToken(browser, actSignIn)
+		s.render(w, r, http.StatusOK, "account.html", view{Title: "Connected clients", Body: v})
+		return nil
+	}
+	v.Token, v.Login, v.userID = s.keys.formToken(who.cookie, pathAccount), who.Login, who.UserID
+	if err := s.fill(r.Context(), &v, who); err != nil {
+		return err
+	}
+	s.render(w, r, http.StatusOK, "account.html", view{Title: "Connected clients", Body: v})
+	return nil
+}
+
+// accountView is what the page shows; Login "" is nobody.
+type accountView struct {
+	Action, Token string
+	Login         string
+	userID        int64
+	RevokeURL     string
+	Codes         []PendingCode
+	Mine          []grantView
+	Admin         bool
+	Others        []grantView
+	More          bool
+}
+
+// grantView is one connected client.
+type grantView struct {
+	ID, Name, ClientID string
+	Verified           bool
+	UserID             int64
+	Login              string
+	Allowed            []string
+	Endpoint           string
+	Created, LastUsed  time.Time
+	Expires            time.Time
+}
+
+// clientRow is one client with what its form needs.
+type clientRow struct {
+	Grant         grantView
+	Owner         string // of another person's client
+	Action, Token string
+}
+
+func ofClient(g grantView, page accountView) clientRow {
+	c := clientRow{Grant: g, Action: page.Action, Token: page.Token}
+	if g.UserID != page.userID {
+		c.Owner = g.Login
+	}
+	return c
+}
+
+func viewGrant(g grant.Grant) grantView {
+	return grantView{ID: g.ID, Name: displayName(g.ClientName), ClientID: g.ClientID, Verified: g.Verified, UserID: g.UserID, Login: g.Login,
+		Allowed: describe(g.Scopes), Endpoint: g.Resource, Created: g.Created, LastUsed: g.LastUsed, Expires: g.Expires}
+}
+
+// fill adds what belongs to the person and, for an admin, what belongs to others.
+func (s *Server) fill(ctx context.Context, v *accountView, who *session) error {
+	mine, err := s.o.Grants.List(ctx, who.UserID)
+	if err != nil {
+		return fmt.Errorf("grants: %w", err)
+	}
+	for _, g := range mine {
+		v.Mine = append(v.Mine, viewGrant(g))
+	}
+	if s.o.Codes != nil {
+		if v.Codes, err = s.o.Codes.Pending(ctx, who.UserID); err != nil {
+			return fmt.Errorf("codes: %w", err)
+		}
+	}
+	sortGrants(v.Mine)
+	if v.Admin = s.admin(who); !v.Admin {
+		return nil
+	}
+	for g, err := range s.o.Grants.All(ctx) {
+		if err != nil {
+			return fmt.Errorf("grants: %w", err)
+		}
+		if g.UserID == who.UserID {
+			continue
+		}
+		if v.More = len(v.Others) >= maxListed; v.More {
+			break
+		}
+		v.Others = append(v.Others, viewGrant(g))
+	}
+	sortGrants(v.Others)
+	return nil
+}
+
+// sortGrants puts what was used last in front.
+func sortGrants(list []grantView) {
+	slices.SortFunc(list, func(a, b grantView) int {
+		return cmp.Or(b.LastUsed.Compare(a.LastUsed), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// admin reports whether a person sees everybody's clients. Gitea's logins do not
+// differ by case.
+func (s *Server) admin(who *session) bool {
+	return slices.ContainsFunc(s.o.Config.Admins, func(login string) bool { return strings.EqualFold(login, who.Login) })
+}
+
+// session returns who is signed in, nil for nobody.
+func (s *Server) session(r *http.Request) (*session, error) {
+	cookie := s.cookie(r, sessionCookie)
+	if cookie == "" {
+		return nil, nil
+	}
+	e, err := s.o.Store.Get(r.Context(), "session/"+digest(cookie))
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	who := &session{cookie: cookie}
+	if err := json.Unmarshal(e.Value, who); err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	if who.UserID == 0 || !s.o.Now().Before(who.Until) {
+		return nil, nil
+	}
+	return who, nil
+}
+
+// signedIn opens a session. It is always a new one: no cookie from before the
+// sign-in is good after it.
+func (s *Server) signedIn(w http.ResponseWriter, r *http.Request, user *upstream.User) error {
+	cookie := fresh()
+	text, err := json.Marshal(session{UserID: user.ID, Login: user.Login, Until: s.o.Now().Add(sessionTTL)})
+	if err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	if err := s.o.Store.Put(r.Context(), "session/"+digest(cookie), text, sessionTTL); err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	s.setCookie(w, sessionCookie, cookie, sessionTTL)
+	s.event(r, Event{Name: "login", Reason: "signed in to " + pathAccount, UserID: user.ID, Login: user.Login})
+	s.redirect(w, s.issuer+pathAccount)
+	return nil
+}
+
+// act does what a form on the page asks for.
+func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error {
+	form, f := readForm(w, r, maxForm)
+	if f != nil {
+		return f
+	}
+	if form.twice("do", "id", "token") {
+		return invalid("a field comes more than once")
+	}
+	do, _ := form.get("do")
+	token, _ := form.get("token")
+	if do == actSignIn {
+		if !s.keys.checkForm(s.cookie(r, browserCookie), actSignIn, token) {
+			return notOurs()
+		}
+		return s.signIn(w, r)
+	}
+	if who == nil {
+		return &notice{status: http.StatusForbidden, Title: "You are not signed in any more", Text: []string{"Nothing was changed. Sign in again."},
+			Link: &link{URL: template.URL(s.prefix + pathAccount), Text: "Sign in"}}
+	}
+	if !s.keys.checkForm(who.cookie, pathAccount, token) {
+		return notOurs()
+	}
+	id, _ := form.get("id")
+	if err := s.change(r, who, do, id); err != nil {
+		return err
+	}
+	if do == actSignOut {
+		s.setCookie(w, sessionCookie, "", -1)
+	}
+	// A form may be answered by a redirect as long as it stays on this host.
+	s.pageHeaders(w.Header())
+	w.Header().Set("Location", s.issuer+pathAccount)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+func notOurs() error {
+	return &notice{status: http.StatusForbidden, Title: "This form is not one of ours", Text: []string{"Nothing was changed. Load the page again."}}
+}
+
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
+	login, err := s.begin(w, r, flow{Purpose: forAccount})
+	if err != nil {
+		return err
+	}
+	s.show(w, r, &notice{status: http.StatusOK, Title: "On to Gitea", Refresh: true,
+		Text: []string{"Gitea now asks you to sign in, if you have not yet."}, Link: &link{URL: template.URL(login), Text: "Continue to Gitea"}})
+	return nil
+}
+
+// change ends a session or grants.
+func (s *Server) change(r *http.Request, who *session, do, id string) error {
+	ctx := r.Context()
+	switch do {
+	case actSignOut:
+		if err := s.o.Store.Delete(ctx, "session/"+digest(who.cookie)); err != nil {
+			return fmt.Errorf("session: %w", err)
+		}
+		return nil
+	case actRevokeAll:
+		if _, err := s.o.Grants.EndUser(ctx, who.UserID); err != nil {
+			return fmt.Errorf("grants: %w", err)
+		}
+		return s.forget(ctx, who.UserID)
+	case actRevoke:
+		g, err := s.find(ctx, who, id)
+		if err != nil || g == nil {
+			return err // gone already is as good as ended
+		}
+		if err := s.o.Grants.End(ctx, g.ID); err != nil {
+			return fmt.Errorf("grant: %w", err)
+		}
+		return s.forget(ctx, g.UserID)
+	}
+	return invalid("there is no such action")
+}
+
+// find returns a grant that the person may end, nil when there is none.
+func (s *Server) find(ctx context.Context, who *session, id string) (*grant.Grant, error) {
+	mine, err := s.o.Grants.List(ctx, who.UserID)
+	if err != nil {
+		return nil, fmt.Errorf("grants: %w", err)
+	}
+	for _, g := range mine {
+		if g.ID == id {
+			return &g, nil
+		}
+	}
+	if !s.admin(who) {
+		return nil, nil
+	}
+	for g, err := range s.o.Grants.All(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("grants: %w", err)
+		}
+		if g.ID == id {
+			return &g, nil
+		}
+	}
+	return nil, nil
+}
+
+// forget drops a person's Gitea credential when no client is left that needs it.
+func (s *Server) forget(ctx context.Context, userID int64) error {
+	left, err := s.o.Grants.List(ctx, userID)
+	if err != nil {
+		return fmt.Errorf("grants: %w", err)
+	}
+	if len(left) > 0 {
+		return nil
+	}
+	s.recent.drop(userID)
+	if err := s.o.Upstream.Forget(ctx, userID); err != nil {
+		return fmt.Errorf("credential: %w", err)
+	}
+	return nil
+}

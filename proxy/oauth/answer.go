@@ -1,0 +1,144 @@
+package oauth
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The error codes of RFC 6749 sections 4.1.2.1 and 5.2, RFC 7009, RFC 8707 and,
+// for what is our own trouble, temporarily_unavailable.
+const (
+	codeRequest      = "invalid_request"
+	codeClient       = "invalid_client"
+	codeGrant        = "invalid_grant"
+	codeTarget       = "invalid_target"
+	codeGrantType    = "unsupported_grant_type"
+	codeResponseType = "unsupported_response_type"
+	codeDenied       = "access_denied"
+	codeServer       = "server_error"
+	codeUnavailable  = "temporarily_unavailable"
+	codeMany         = "too_many_requests"
+)
+
+// failure is what an endpoint answers instead of success. It is an error.
+type failure struct {
+	status int
+	code   string
+	// says tells the reader what to do next: ASCII without quotes and backslashes
+	// (RFC 6749 section 5.2), nothing of what was sent.
+	says string
+	// retry is when trying again makes sense; 0: it does not.
+	retry time.Duration
+	// cause is for the log; may be nil.
+	cause error
+}
+
+func (f *failure) Error() string { return f.code + ": " + f.says }
+
+func (f *failure) Unwrap() error { return f.cause }
+
+func invalid(says string) *failure {
+	return &failure{status: http.StatusBadRequest, code: codeRequest, says: says}
+}
+
+// retryStore is when to come back after trouble of our own.
+const retryStore = 5 * time.Second
+
+// ours is a failure that is not the client's. It must never look like
+// invalid_grant: clients would throw their tokens away.
+func ours(cause error) *failure {
+	return &failure{status: http.StatusServiceUnavailable, code: codeUnavailable, retry: retryStore, cause: cause,
+		says: "Aegis cannot answer at the moment; try again shortly"}
+}
+
+// seconds rounds up to whole seconds, at least one.
+func seconds(d time.Duration) string {
+	return strconv.Itoa(int(max(1, math.Ceil(d.Seconds()))))
+}
+
+// endpoint makes an endpoint for programs of h: open to every origin without
+// cookies, POST alone, failures in JSON.
+func (s *Server) endpoint(h func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.preflight(w, r) {
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Pragma", "no-cache") // RFC 6749 section 5.1
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", "POST, OPTIONS")
+			s.fail(w, r, &failure{status: http.StatusMethodNotAllowed, code: codeRequest, says: "use POST"})
+			return
+		}
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// fail writes an error as JSON without nulls, which some clients cannot read.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = ours(err)
+	}
+	if f.cause != nil {
+		x := exchange(r)
+		s.o.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("code", f.code).Err(f.cause).Msg("oauth request failed")
+	}
+	if f.retry > 0 {
+		w.Header().Set("Retry-After", seconds(f.retry))
+	}
+	if f.status == http.StatusUnauthorized { // RFC 6749 section 5.2
+		w.Header().Set("WWW-Authenticate", `Basic realm="aegis"`)
+	}
+	s.json(w, r, f.status, map[string]string{"error": f.code, "error_description": f.says})
+}
+
+func (s *Server) json(w http.ResponseWriter, r *http.Request, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil { // texts and numbers always marshal
+		status, body = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)
+	}
+	s.raw(w, r, status, body)
+}
+
+func (s *Server) raw(w http.ResponseWriter, _ *http.Request, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client has gone when this fails; there is nobody to tell
+}
+
+// preflight opens an answer to every origin, without cookies (the Fetch standard,
+// section 3.2), and reports whether it has answered an OPTIONS request. Clients
+// that run in browsers read metadata and fetch tokens from pages anywhere; what
+// they need to know they hold themselves.
+func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Del("Access-Control-Allow-Credentials")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", strings.Join([]string{"Authorization", "Content-Type", "Accept", "MCP-Protocol-Version"}, ", "))
+	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id")
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// closeOrigins takes back what a layer above has allowed to other origins: pages
+// and forms are for nobody else's scripts.
+func closeOrigins(h http.Header) {
+	for _, name := range []string{"Origin", "Methods", "Headers", "Credentials"} {
+		h.Del("Access-Control-Allow-" + name)
+	}
+	h.Del("Access-Control-Expose-Headers")
+	h.Del("Access-Control-Max-Age")
+}

@@ -1,0 +1,313 @@
+package oauth
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"aegis/proxy/oauth/client"
+)
+
+// consent is a request that waits for a person's answer.
+type consent struct {
+	client *client.Client
+	asked  asked
+	// form is the request in its form when there is one already.
+	form string
+	// problem is what is wrong with the answer that was given; "" at first.
+	problem string
+	choice  choice
+}
+
+// choice is how far a person narrows a request.
+type choice struct {
+	// How is "all", "read" or "pick".
+	How string
+	// Picked are the levels of "pick", by area.
+	Picked levels
+}
+
+// The values of the form's choices.
+const (
+	chooseAll  = "all"
+	chooseRead = "read"
+	choosePick = "pick"
+	sayAllow   = "allow"
+	sayDeny    = "deny"
+)
+
+// narrow returns the scopes that the choice leaves.
+func (c choice) narrow(scopes []string) []string {
+	allowed := levelsOf(scopes)
+	for i := range allowed {
+		switch c.How {
+		case chooseRead:
+			allowed[i] = min(allowed[i], read)
+		case choosePick:
+			allowed[i] = min(allowed[i], c.Picked[i])
+		}
+	}
+	return within(scopes, allowed)
+}
+
+// consentView is what the consent page shows.
+type consentView struct {
+	Form, Token string
+	Action      string
+	Problem     string
+	Client      clientView
+	Areas       []areaView
+	How         string
+	CanWrite    bool // something would be left out by reading only
+	Endpoint    string
+	Gitea       string // host of the page that follows
+	Account     string
+}
+
+// clientView is a client in words for people.
+type clientView struct {
+	Name     string
+	ID       string
+	Verified bool
+	// Source says why it is verified.
+	Source string
+	// Host is where it leads back to, big; Where explains it; URI is the address.
+	Host, Where, URI string
+	// Loopback: it only ever leads back to this computer.
+	Loopback bool
+}
+
+// areaView is a part of Gitea that a client wants.
+type areaView struct {
+	Name              string
+	Title, Says, Read string
+	Writes, Risky     bool
+	Picked            level
+}
+
+// PickedNone and its like are for the template, which knows no levels.
+func (a areaView) PickedNone() bool  { return a.Picked == none }
+func (a areaView) PickedRead() bool  { return a.Picked == read }
+func (a areaView) PickedWrite() bool { return a.Picked == write }
+
+// askPerson shows the consent page.
+func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) error {
+	browser := s.browser(w, r)
+	if c.form == "" {
+		var err error
+		if c.form, err = s.seal(c.asked); err != nil {
+			return err
+		}
+	}
+	status := http.StatusOK
+	if c.problem != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	v := consentView{
+		Form: c.form, Token: s.keys.formToken(browser, c.asked.id(browser)), Action: s.prefix + pathConsent, Problem: c.problem,
+		Client: viewClient(c.client, c.asked.RedirectURI), Areas: viewAreas(c.asked.Scopes, c.choice), How: c.choice.How,
+		Endpoint: c.asked.Resource, Gitea: hostOf(s.o.Upstream.RevokeURL()), Account: s.prefix + pathAccount,
+	}
+	if v.How == "" {
+		v.How = chooseAll
+	}
+	for _, a := range v.Areas {
+		v.CanWrite = v.CanWrite || a.Writes
+	}
+	s.render(w, r, status, "consent.html", view{Title: "Allow " + v.Client.Name + "?", Body: v})
+	return nil
+}
+
+func viewClient(c *client.Client, uri string) clientView {
+	v := clientView{Name: displayName(c.Name), ID: c.ID, Verified: c.Verified, URI: uri, Loopback: c.LoopbackOnly}
+	switch c.Kind {
+	case client.Static:
+		v.Source = "Named by whoever runs this server"
+	case client.Document:
+		v.Source = "Described by " + c.Host
+	}
+	v.Host, v.Where = redirectHost(uri)
+	return v
+}
+
+// displayName makes a name of the client's own harmless once more: no characters
+// that are invisible or turn text around, 60 at most.
+func displayName(name string) string {
+	n := 0
+	name = strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || n >= 60 {
+			return -1
+		}
+		n++
+		return r
+	}, name)
+	if name = strings.TrimSpace(name); name == "" {
+		return "A client without a name"
+	}
+	return name
+}
+
+// redirectHost says where an address leads, in a word and in a sentence.
+func redirectHost(uri string) (host, where string) {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return "unknown", ""
+	case opensApp(uri):
+		return u.Scheme + "://", "a program on this computer that opens such addresses"
+	case u.Scheme == "http":
+		return "this computer", "a program that listens on " + u.Host
+	}
+	return u.Host, "a web site"
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "Gitea"
+	}
+	return u.Host
+}
+
+func viewAreas(scopes []string, c choice) (list []areaView) {
+	for i, l := range levelsOf(scopes) {
+		if l == none {
+			continue
+		}
+		a := areas[i]
+		v := areaView{Name: a.Word, Title: a.Title, Says: a.Read, Read: a.Read, Writes: l == write, Risky: a.Risky, Picked: l}
+		if l == write {
+			v.Says = a.Write
+		}
+		if c.How == choosePick {
+			v.Picked = min(l, c.Picked[i])
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// describe says in plain words what scopes permit, for /account.
+func describe(scopes []string) (list []string) {
+	for i, l := range levelsOf(scopes) {
+		switch l {
+		case read:
+			list = append(list, areas[i].Title+": read")
+		case write:
+			list = append(list, areas[i].Title+": read and change")
+		}
+	}
+	return list
+}
+
+// consent answers the form of the consent page.
+func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
+	form, f := readForm(w, r, maxPage)
+	if f != nil {
+		return f
+	}
+	c, err := s.readConsent(r, form)
+	if err != nil {
+		return err
+	}
+	say, _ := form.get("say")
+	if say != sayAllow && say != sayDeny {
+		c.problem = "Press Allow or Deny."
+		return s.askPerson(w, r, c)
+	}
+	left := c.choice.narrow(c.asked.Scopes)
+	if say == sayAllow && len(left) == 0 {
+		c.problem = "Nothing is left to allow. Choose something, or press Deny."
+		return s.askPerson(w, r, c)
+	}
+	if err := s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie))); err != nil {
+		if errors.Is(err, errAnswered) {
+			return &notice{status: http.StatusConflict, Title: "This was answered already",
+				Text: []string{"Every request can be answered once. To connect again, start again in your MCP client."}}
+		}
+		return err
+	}
+	c.asked.Scopes = left
+	if say == sayDeny {
+		return s.denied(w, r, c)
+	}
+	return s.approved(w, r, c)
+}
+
+// readConsent checks that a form is ours, in time and from the browser that it was
+// made for, and reads it.
+func (s *Server) readConsent(r *http.Request, form fields) (consent, error) {
+	if form.twice("request", "token", "say", "access") {
+		return consent{}, invalid("a field comes more than once")
+	}
+	get := func(name string) string { v, _ := form.get(name); return v }
+	a, late, ok := s.unseal(get("request"))
+	browser := s.cookie(r, browserCookie)
+	switch {
+	case ok && browser == "":
+		return consent{}, &notice{status: http.StatusForbidden, Title: "Your browser sent no cookie",
+			Text: []string{"Signing in needs a cookie from this server, to know that it is still you. Allow cookies for this address and start again in your MCP client."}}
+	case !ok || !s.keys.checkForm(browser, a.id(browser), get("token")):
+		return consent{}, &notice{status: http.StatusForbidden, Title: "This form is not one of ours",
+			Text: []string{"Nothing was changed. Start again in your MCP client."}}
+	case late:
+		return consent{}, &notice{status: http.StatusBadRequest, Title: "This page was open for too long",
+			Text: []string{"A request can be answered for ten minutes. Start again in your MCP client."}}
+	}
+	// The client may have been taken away meanwhile.
+	c, err := s.o.Clients.Client(r.Context(), a.ClientID)
+	if err != nil {
+		return consent{}, unknownClient(err)
+	}
+	if !c.Redirect(a.RedirectURI) {
+		return consent{}, badRequest("It wants to go to an address that is not one of this client's.")
+	}
+	return consent{client: c, asked: a, form: get("request"), choice: readChoice(form)}, nil
+}
+
+// readChoice reads how far the person narrows. What is not well-formed narrows to
+// nothing.
+func readChoice(form fields) choice {
+	how, _ := form.get("access")
+	c := choice{How: how}
+	switch how {
+	case chooseAll, chooseRead:
+		return c
+	}
+	c.How = choosePick
+	for i, a := range areas {
+		switch v, _ := form.get("area." + a.Word); v {
+		case "read":
+			c.Picked[i] = read
+		case "write":
+			c.Picked[i] = write
+		}
+	}
+	return c
+}
+
+// denied sends the person back with a no.
+func (s *Server) denied(w http.ResponseWriter, r *http.Request, c consent) error {
+	s.event(r, Event{Name: "consent", Reason: "denied", ClientID: c.client.ID, ClientName: c.client.Name})
+	name := displayName(c.client.Name)
+	s.show(w, r, &notice{status: http.StatusOK, Title: "Denied", Refresh: true,
+		Text: []string{name + " got no access. You are taken back to it, to hear so."},
+		Link: &link{URL: template.URL(s.back(c.asked, "error", codeDenied, "error_description", "the person denied the request")), Text: "Back to " + name}})
+	return nil
+}
+
+// approved goes on to Gitea. The answer to the form is a page that leads there, as
+// browsers hold a redirect to the form-action of this page's policy.
+func (s *Server) approved(w http.ResponseWriter, r *http.Request, c consent) error {
+	login, err := s.begin(w, r, flow{Purpose: forClient, Asked: c.asked})
+	if err != nil {
+		return err
+	}
+	s.show(w, r, &notice{status: http.StatusOK, Title: "On to Gitea", Refresh: true,
+		Text: []string{"Gitea now asks you to sign in, if you have not yet, and to let Aegis act for you."},
+		Link: &link{URL: template.URL(login), Text: "Continue to Gitea"}})
+	return nil
+}

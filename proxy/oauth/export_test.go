@@ -1,0 +1,14 @@
+package oauth
+
+// SafeRedirect is safeRedirect, which the clients' own rules leave nothing to do.
+func SafeRedirect(uri string) bool { return safeRedirect(uri) }
+
+// MaxAddrs is the bound of addresses that a limit remembers.
+const MaxAddrs = maxAddrs
+
+// RegisterCallers returns how many addresses the limit of registrations remembers.
+func (s *Server) RegisterCallers() int {
+	s.rates.register.mu.Lock()
+	defer s.rates.register.mu.Unlock()
+	return len(s.rates.register.keys)
+}

@@ -1,0 +1,90 @@
+package oauth
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+)
+
+const (
+	// maxForm bounds the body of a form that programs send, in bytes.
+	maxForm = 16 << 10
+	// maxPage bounds the body of a form that people send: it carries the request
+	// of the client.
+	maxPage = 64 << 10
+	// maxQuery bounds a query string.
+	maxQuery = 16 << 10
+	// maxFields bounds the fields of a form or query.
+	maxFields = 100
+)
+
+// fields are the parameters of a request. One that comes twice is an error
+// wherever it is asked for (RFC 6749 section 3.1).
+type fields url.Values
+
+// get returns a parameter, "" when it is absent or empty (RFC 6749 section 3.1:
+// both mean the same). ok is false when it comes more than once.
+func (f fields) get(name string) (value string, ok bool) {
+	switch v := f[name]; len(v) {
+	case 0:
+		return "", true
+	case 1:
+		return v[0], true
+	}
+	return "", false
+}
+
+// twice returns whether one of the names comes more than once.
+func (f fields) twice(names ...string) bool {
+	for _, n := range names {
+		if len(f[n]) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// parseFields reads application/x-www-form-urlencoded text.
+func parseFields(text string) (fields, bool) {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, false
+	}
+	n := 0
+	for _, v := range values {
+		n += len(v)
+	}
+	return fields(values), n <= maxFields
+}
+
+// readForm reads the form in a request's body. Parameters of the query do not
+// count: tokens and secrets do not belong into addresses.
+func readForm(w http.ResponseWriter, r *http.Request, limit int64) (fields, *failure) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/x-www-form-urlencoded" {
+		return nil, invalid("send the parameters as application/x-www-form-urlencoded")
+	}
+	body, f := readBody(w, r, limit)
+	if f != nil {
+		return nil, f
+	}
+	form, ok := parseFields(string(body))
+	if !ok {
+		return nil, invalid("the form cannot be read")
+	}
+	return form, nil
+}
+
+// readBody reads a body of at most limit bytes.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *failure) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err == nil {
+		return body, nil
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, &failure{status: http.StatusRequestEntityTooLarge, code: codeRequest, says: "the request is too large"}
+	}
+	return nil, invalid("the request could not be read to its end; send it again")
+}

@@ -1,0 +1,253 @@
+package oauth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+// pages are the templates and what every page is sent with.
+type pages struct {
+	templates *template.Template
+	style     template.CSS
+	policy    string // Content-Security-Policy
+}
+
+// loadPages reads the embedded templates.
+func loadPages() (*pages, error) {
+	style, err := pageFiles.ReadFile("pages/style.css")
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	t := template.New("").Funcs(template.FuncMap{"day": day, "moment": moment, "client": ofClient})
+	if t, err = t.ParseFS(pageFiles, "pages/*.html"); err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	sum := sha256.Sum256(style)
+	return &pages{
+		templates: t,
+		style:     template.CSS(style),
+		// No script, no image, no frame, nothing from anywhere else. Forms go to
+		// this host; what follows them is a page of its own, as browsers apply
+		// form-action to the redirects of a form too.
+		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	}, nil
+}
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// view is what the templates see.
+type view struct {
+	Style template.CSS
+	Title string
+	// Refresh is where the page goes on by itself; "": it stays.
+	Refresh template.URL
+	// Body is the page's own data.
+	Body any
+}
+
+// notice is a page that says what happened and what to do. As an error it is a
+// failure of which people read.
+type notice struct {
+	status int
+	Title  string
+	Text   []string
+	// Hint is said apart, smaller.
+	Hint string
+	// Link leads on; Help leads to where the person can do something about it.
+	Link, Help *link
+	// Refresh follows Link without a click.
+	Refresh bool
+	// cause is for the log; may be nil.
+	cause error
+}
+
+// link is where a page leads.
+type link struct {
+	URL  template.URL
+	Text string
+}
+
+func (n *notice) Error() string { return n.Title }
+
+func (n *notice) Unwrap() error { return n.cause }
+
+// page makes a page for people of h. It is never framed or kept, no other site's
+// script reads it, and its forms work from itself alone.
+func (s *Server) page(h func(http.ResponseWriter, *http.Request) error, methods ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		closeOrigins(w.Header())
+		if err := s.admitPage(r, methods); err != nil {
+			if len(methods) > 0 && !slices.Contains(methods, r.Method) {
+				w.Header().Set("Allow", strings.Join(methods, ", "))
+			}
+			s.problem(w, r, err)
+			return
+		}
+		if err := h(w, r); err != nil {
+			s.problem(w, r, err)
+		}
+	})
+}
+
+func (s *Server) admitPage(r *http.Request, methods []string) error {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if !slices.Contains(methods, method) {
+		return &notice{status: http.StatusMethodNotAllowed, Title: "This address is part of signing in",
+			Text: []string{"It does not work by itself. Start in your MCP client; it opens the right page."}}
+	}
+	if method == http.MethodPost && !s.sameOrigin(r) {
+		return &notice{status: http.StatusForbidden, Title: "This form came from somewhere else",
+			Text: []string{"Aegis takes only forms from its own pages. Nothing was changed. Start again in your MCP client."}}
+	}
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "iframe", "frame", "fencedframe", "object", "embed":
+		return &notice{status: http.StatusForbidden, Title: "This page does not work inside another",
+			Text: []string{"Open it in a window of its own."}}
+	}
+	if wait := s.rates.browse.take(addrKey(r)); wait > 0 {
+		return tooMany(wait)
+	}
+	return nil
+}
+
+// sameOrigin reports whether a form comes from our own pages. Browsers say so in
+// Sec-Fetch-Site (the Fetch Metadata standard); those that do not send an Origin,
+// which is "null" from our pages as they tell no referrer. Whoever passes still
+// needs the form's token and the cookie that it belongs to.
+func (s *Server) sameOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if len(r.Header.Values("Origin")) > 1 || origin != "" && origin != "null" && !strings.EqualFold(origin, s.origin) {
+		return false
+	}
+	site := r.Header.Values("Sec-Fetch-Site")
+	return len(site) == 0 || len(site) == 1 && site[0] == "same-origin"
+}
+
+// problem shows an error as a page.
+func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	x := exchange(r)
+	var n *notice
+	var f *failure
+	switch {
+	case errors.As(err, &n):
+	case errors.As(err, &f) && f.status == http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", seconds(f.retry))
+		n = &notice{status: f.status, Title: "Too many requests", Text: []string{"Many requests came from your network. Wait a moment and load this page again."}}
+	case errors.As(err, &f) && f.status < http.StatusInternalServerError:
+		n = &notice{status: f.status, Title: "This request cannot be read", Text: []string{"Start again in your MCP client."}, cause: f.cause}
+	default:
+		w.Header().Set("Retry-After", seconds(retryStore))
+		n = &notice{status: http.StatusServiceUnavailable, Title: "Aegis cannot do this at the moment",
+			Text: []string{"Nothing was changed. Wait a moment and try again; if it stays so, tell whoever runs this server."}, cause: err}
+	}
+	if n.cause != nil {
+		s.o.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Int("status", n.status).Err(n.cause).Msg("oauth page failed")
+	}
+	if x.RequestID != "" && n.status >= http.StatusInternalServerError {
+		n.Hint = "Request " + x.RequestID
+	}
+	s.show(w, r, n)
+}
+
+// show renders a notice.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, n *notice) {
+	v := view{Title: n.Title, Body: n}
+	if n.Refresh && n.Link != nil {
+		v.Refresh = n.Link.URL
+	}
+	s.render(w, r, n.status, "notice.html", v)
+}
+
+// render writes a page. It is made whole before a byte is sent.
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
+	v.Style = s.pages.style
+	var buf bytes.Buffer
+	if err := s.pages.templates.ExecuteTemplate(&buf, name, v); err != nil { // a defect of ours; the tests render every page
+		s.o.Log.Error().Str("request_id", exchange(r).RequestID).Err(err).Msg("a page cannot be rendered")
+		status = http.StatusInternalServerError
+		buf.Reset()
+		buf.WriteString("internal error\n")
+	}
+	s.pageHeaders(w.Header())
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.Bytes()) // the client has gone when this fails; there is nobody to tell
+}
+
+// pageHeaders are those of every page and redirect. Cross-Origin-Opener-Policy is
+// left out on purpose: clients that open this page in a window of theirs wait for
+// it to come back.
+func (s *Server) pageHeaders(h http.Header) {
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", s.pages.policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Robots-Tag", "noindex")
+}
+
+// redirect sends the browser to an address that was checked. It must not answer a
+// form.
+func (s *Server) redirect(w http.ResponseWriter, to string) {
+	s.pageHeaders(w.Header())
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusFound)
+}
+
+// back returns the address that a client gets its answer at: its redirect URI
+// with the parameters, its state as it was sent, and the issuer (RFC 9207) when
+// that is advertised. The URI's own query stays as it is.
+func (s *Server) back(a asked, params ...string) string {
+	b := []byte(a.RedirectURI)
+	sep := byte('?')
+	if strings.Contains(a.RedirectURI, "?") {
+		sep = '&'
+	}
+	add := func(name, value string) {
+		b = append(b, sep)
+		b = append(append(append(b, name...), '='), escape(value)...)
+		sep = '&'
+	}
+	for i := 0; i+1 < len(params); i += 2 {
+		add(params[i], params[i+1])
+	}
+	if a.State != nil {
+		add("state", string(a.State))
+	}
+	if s.o.Config.AdvertiseIssuer {
+		add("iss", s.issuer)
+	}
+	return string(b)
+}
+
+// escape percent-encodes a value, blanks too: some clients do not read "+" as one.
+func escape(value string) string {
+	return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+}
+
+// opensApp reports whether a redirect URI opens a program by a scheme of its own,
+// which leaves the browser's tab as it is.
+func opensApp(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	return !strings.EqualFold(scheme, "https") && !strings.EqualFold(scheme, "http")
+}

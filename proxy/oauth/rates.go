@@ -1,0 +1,122 @@
+package oauth
+
+import (
+	"container/list"
+	"math"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// rates hold strangers to a pace before anything is done for them. Hosted clients
+// serve many people from few addresses, so the rates are generous: they stop
+// floods, not users.
+type rates struct {
+	register, everyRegister, token, browse, failures *buckets
+}
+
+const (
+	// maxAddrs bounds the addresses that a limit remembers; the one unseen
+	// longest is forgotten first.
+	maxAddrs = 10_000
+	// everyone is the key of a limit that all share.
+	everyone = "*"
+)
+
+func newRates(now func() time.Time) *rates {
+	return &rates{
+		register:      newBuckets(now, rate.Every(2*time.Second), 30),
+		everyRegister: newBuckets(now, rate.Every(6*time.Second), 200),
+		token:         newBuckets(now, 5, 150),
+		browse:        newBuckets(now, 2, 60),
+		failures:      newBuckets(now, rate.Every(3*time.Second), 20),
+	}
+}
+
+// buckets is one limit by address.
+type buckets struct {
+	now   func() time.Time
+	every rate.Limit
+	burst int
+
+	mu    sync.Mutex
+	keys  map[string]*list.Element
+	order list.List // of *bucket, the one seen last in front
+}
+
+type bucket struct {
+	key    string
+	tokens *rate.Limiter
+}
+
+func newBuckets(now func() time.Time, every rate.Limit, burst int) *buckets {
+	return &buckets{now: now, every: every, burst: burst, keys: map[string]*list.Element{}}
+}
+
+// of returns the bucket of a key, a full one when the key is new.
+func (b *buckets) of(key string) *rate.Limiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.keys[key]; e != nil {
+		b.order.MoveToFront(e)
+		return e.Value.(*bucket).tokens
+	}
+	if len(b.keys) >= maxAddrs {
+		last := b.order.Back()
+		delete(b.keys, b.order.Remove(last).(*bucket).key)
+	}
+	n := &bucket{key: key, tokens: rate.NewLimiter(b.every, b.burst)}
+	b.keys[key] = b.order.PushFront(n)
+	return n.tokens
+}
+
+// take takes a token of a key. wait is how long until there is one, 0 when it was
+// taken.
+func (b *buckets) take(key string) (wait time.Duration) {
+	tokens := b.of(key)
+	now := b.now()
+	if tokens.AllowN(now, 1) {
+		return 0
+	}
+	return b.wait(tokens, now)
+}
+
+// empty returns how long a key must wait for a token, and takes none.
+func (b *buckets) empty(key string) (wait time.Duration) { return b.wait(b.of(key), b.now()) }
+
+func (b *buckets) wait(tokens *rate.Limiter, now time.Time) time.Duration {
+	missing := 1 - tokens.TokensAt(now)
+	if missing <= 0 {
+		return 0
+	}
+	return time.Duration(math.Ceil(missing / float64(b.every) * float64(time.Second)))
+}
+
+// addrKey is who counts as one: an IPv4 address, or an IPv6 /64 network, since
+// whoever has one address of it usually has all.
+func addrKey(r *http.Request) string {
+	addr := exchange(r).Addr
+	a, err := netip.ParseAddr(addr)
+	if err != nil {
+		return "?"
+	}
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil { // the length fits every IPv6 address
+			return p.String()
+		}
+	}
+	return a.String()
+}
+
+// tooMany is the refusal of whoever must wait; nil when nobody must.
+func tooMany(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	return &failure{status: http.StatusTooManyRequests, code: codeMany, retry: wait,
+		says: "too many requests from your address; come back after Retry-After seconds"}
+}

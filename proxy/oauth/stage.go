@@ -1,0 +1,69 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"aegis/proxy"
+	"aegis/proxy/oauth/upstream"
+)
+
+// Stage refuses calls that need more than the caller's grant has. The [Guard] has
+// judged the message before; this judges the call that came of it, whoever has
+// decoded it in between. It stands behind the catalog, which finds the tool.
+// Static identities have no grant, and pass.
+//
+// It also hears when Gitea refuses the credential of a call: the person may have
+// taken the permission back there, of which Gitea tells nobody.
+func (s *Server) Stage() proxy.Stage {
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			if c.Identity.Grant == nil {
+				return next.Handle(ctx, c)
+			}
+			if lacks := missing(c.Identity.Grant.Scopes, s.needs(c.Tool)); len(lacks) > 0 {
+				return nil, proxy.NewError(proxy.KindForbidden,
+					"the tool needs the Gitea scope "+strings.Join(lacks, " ")+", which the person did not allow this client; they can allow it by signing in again", nil)
+			}
+			result, err := next.Handle(ctx, c)
+			var pe *proxy.Error
+			if errors.As(err, &pe) && pe.Kind == proxy.KindUnauthorized && !basicOnly(c.Tool) {
+				return nil, s.rejected(ctx, c, err)
+			}
+			return result, err
+		})
+	}
+}
+
+// basicOnly reports whether Gitea refuses every token on a tool's route.
+func basicOnly(t *proxy.Tool) bool { return t != nil && t.BasicAuthOnly }
+
+// rejected returns what a call ends with whose credential Gitea refused.
+func (s *Server) rejected(ctx context.Context, c *proxy.Call, cause error) error {
+	s.recent.drop(c.Identity.UserID)
+	err := s.o.Upstream.Rejected(ctx, c.Identity.UserID, c.Identity.Credential)
+	var ue *upstream.Error
+	switch {
+	case err == nil:
+		return proxy.NewError(proxy.KindUnauthorized, "Gitea refused the sign-in, which was renewed meanwhile; make the call again", cause)
+	case errors.As(err, &ue) && ue.Kind == upstream.Gone:
+		return proxy.NewError(proxy.KindUnauthorized, ue.Public, err)
+	case errors.As(err, &ue) && ue.Kind == upstream.Config:
+		return proxy.NewError(proxy.KindUpstreamError, ue.Public, err)
+	case errors.As(err, &ue):
+		pe := proxy.NewError(proxy.KindUpstreamUnavailable, ue.Public, err)
+		pe.RetryAfter = ue.RetryAfter
+		return pe
+	}
+	return cause
+}
+
+// needs returns the scopes of a tool. A route that no operation is known for may
+// do anything, so it needs everything that there is to allow.
+func (s *Server) needs(t *proxy.Tool) []string {
+	if t == nil || t.OperationID == "" {
+		return s.o.Config.Scopes
+	}
+	return t.Scopes
+}

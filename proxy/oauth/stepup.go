@@ -1,0 +1,219 @@
+package oauth
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// Needs says which Gitea scopes a call needs.
+type Needs interface {
+	// Needs returns the scopes of a tools/call of this name with these arguments,
+	// as the client spelled both; args may be nil. All of them are needed. A name
+	// that is no tool needs none: the call is refused for that. Tools that stand
+	// for others (gitea_call_tool, gitea_api_request) need what the call that
+	// they mean needs. It asks nobody, and is called for every call of an OAuth
+	// identity.
+	Needs(tool string, args json.RawMessage) []string
+}
+
+// NeedsFunc makes a function a [Needs].
+type NeedsFunc func(tool string, args json.RawMessage) []string
+
+// Needs calls f.
+func (f NeedsFunc) Needs(tool string, args json.RawMessage) []string { return f(tool, args) }
+
+const (
+	// peekDepth and peekValues bound what is looked through for calls; the MCP
+	// layer stops there too.
+	peekDepth  = 1000
+	peekValues = 200_000
+	// maxMessages bounds a batch.
+	maxMessages = 100
+	// defaultPeek bounds a body when the guard has no bound of its own.
+	defaultPeek = 4 << 20
+)
+
+var (
+	errTwice = errors.New("a member comes more than once; send each once")
+	errBatch = fmt.Errorf("a batch may hold at most %d messages", maxMessages)
+)
+
+// calls returns the scopes that the calls in a body need, none for everything
+// that is no call. A body that is not JSON needs none, as nothing will come of it.
+//
+// Decoders differ in which of two equal members they take, and some ignore case.
+// A message that leaves room for that is refused, so that what is judged here is
+// what runs.
+func calls(body []byte, needs Needs) (scopes []string, err error) {
+	if jsonscan.CheckValues(body, peekDepth, peekValues) != nil {
+		return nil, nil
+	}
+	if jsonscan.Kind(body) != '[' {
+		return callOf(body, needs)
+	}
+	n := 0
+	for message := range jsonscan.Elements(body) {
+		if n++; n > maxMessages {
+			return nil, errBatch
+		}
+		more, err := callOf(message, needs)
+		if err != nil {
+			return nil, err
+		}
+		scopes = append(scopes, more...)
+	}
+	return scopes, nil
+}
+
+// callOf returns what one message needs.
+func callOf(message []byte, needs Needs) ([]string, error) {
+	method, params, err := pick(message, "method", "params")
+	if err != nil {
+		return nil, err
+	}
+	if jsonscan.Kind(method) != '"' || jsonscan.Unquote(method) != "tools/call" {
+		return nil, nil
+	}
+	name, args, err := pick(params, "name", "arguments")
+	if err != nil {
+		return nil, err
+	}
+	if jsonscan.Kind(name) != '"' {
+		return nil, nil // the MCP layer refuses it
+	}
+	return needs.Needs(jsonscan.Unquote(name), args), nil
+}
+
+// pick returns two members of an object, nil for those that are absent. It fails
+// when a name like theirs, whatever its case, comes twice or in another case.
+func pick(object []byte, first, second string) (a, b []byte, err error) {
+	for name, value := range jsonscan.Members(object) {
+		plain := name[1 : len(name)-1]
+		if bytes.IndexByte(plain, '\\') >= 0 {
+			plain = []byte(jsonscan.Unquote(name))
+		}
+		for _, want := range []struct {
+			name string
+			at   *[]byte
+		}{{first, &a}, {second, &b}} {
+			switch {
+			case !strings.EqualFold(string(plain), want.name):
+			case *want.at != nil || string(plain) != want.name:
+				return nil, nil, errTwice
+			default:
+				*want.at = value
+			}
+		}
+	}
+	return a, b, nil
+}
+
+// stepUp looks into the body of a POST for calls that need more than the token
+// has, and restores it. It reports false when it has answered the request itself.
+func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.Exchange) bool {
+	if g.Needs == nil || x.Identity.Grant == nil || r.Method != http.MethodPost {
+		return true
+	}
+	body, ok := g.peek(w, r, x)
+	if !ok {
+		return false
+	}
+	need, err := calls(body, g.Needs)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, string(proxy.KindBadRequest), "the message is ambiguous: "+err.Error(), x.RequestID)
+		return false
+	}
+	have := x.Identity.Grant.Scopes
+	if Covers(have, need) {
+		return true
+	}
+	g.askMore(w, x, union(have, need), missing(have, need))
+	return false
+}
+
+// missing returns what of need have does not permit.
+func missing(have, need []string) (list []string) {
+	for _, n := range need {
+		if !Covers(have, []string{n}) && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// peek reads the body and puts it back.
+func (g *Guard) peek(w http.ResponseWriter, r *http.Request, x *proxy.Exchange) ([]byte, bool) {
+	limit := g.MaxBody
+	if limit <= 0 {
+		limit = defaultPeek
+	}
+	var buf bytes.Buffer
+	if r.ContentLength > 0 { // what is only announced takes no memory yet
+		buf.Grow(int(min(r.ContentLength, 256<<10, limit)) + bytes.MinRead)
+	}
+	// Broken-off and slow bodies are for the MCP layer to explain: it gets what
+	// there was and then the same error.
+	_, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	body := buf.Bytes()
+	if int64(len(body)) > limit {
+		w.Header().Set("Connection", "close") // the rest stays unread
+		writeError(w, http.StatusRequestEntityTooLarge, string(proxy.KindPayloadTooLarge),
+			fmt.Sprintf("the request body exceeds %d bytes, the bound of this server; send less at once", limit), x.RequestID)
+		return nil, false
+	}
+	r.Body = &restored{Reader: bytes.NewReader(body), err: err, body: r.Body}
+	return body, true
+}
+
+// restored is a body that was read before.
+type restored struct {
+	*bytes.Reader
+	err  error
+	body io.Closer
+}
+
+// Read returns what was read, and then how the reading ended.
+func (b *restored) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF && b.err != nil {
+		err = b.err
+	}
+	return n, err
+}
+
+// WriteTo is Read for whoever copies.
+func (b *restored) WriteTo(w io.Writer) (int64, error) {
+	n, err := b.Reader.WriteTo(w)
+	if err == nil {
+		err = b.err
+	}
+	return n, err
+}
+
+// Close closes the request's own body.
+func (b *restored) Close() error { return b.body.Close() }
+
+// askMore answers 403 with a challenge that names all that the token should have
+// (RFC 6750 section 3.1): what it has and what is missing, so that clients that
+// replace one by the other lose nothing. When no sign-in can bring what is
+// missing, the answer has no challenge: clients would ask people in circles.
+func (g *Guard) askMore(w http.ResponseWriter, x *proxy.Exchange, all, lacks []string) {
+	g.Log.Info().Str("request_id", x.RequestID).Strs("missing", lacks).Msg("scopes are missing")
+	says := "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which you did not allow this client; allow it by signing in again"
+	if g.Offered != nil && !Covers(g.Offered, lacks) {
+		says = "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which this server hands to no client; whoever runs it can add it to auth.oauth.scopes"
+	} else {
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", resource_metadata="`+g.MetadataURL+`", scope="`+strings.Join(all, " ")+
+			`", error_description="the call needs more than the token allows"`)
+	}
+	writeError(w, http.StatusForbidden, "insufficient_scope", says, x.RequestID)
+}

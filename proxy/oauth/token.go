@@ -1,0 +1,294 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"aegis/proxy/oauth/client"
+	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/upstream"
+)
+
+// tokenAnswer is a successful answer (RFC 6749 section 5.1). scope is always
+// there: some clients take its absence for no scope at all.
+type tokenAnswer struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int64  `json:"expires_in"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+	Scope        string `json:"scope"`
+}
+
+// token answers /token (RFC 6749 section 3.2). The client proves itself before
+// its code or token is touched, so that a failed attempt burns nothing.
+func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
+	if err := tooMany(s.rates.token.take(addrKey(r))); err != nil {
+		return err
+	}
+	form, f := readForm(w, r, maxForm)
+	if f != nil {
+		return f
+	}
+	if form.twice("grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "client_id", "client_secret") {
+		return invalid("a parameter comes more than once")
+	}
+	if len(form["resource"]) > 1 {
+		return &failure{status: http.StatusBadRequest, code: codeTarget, says: "ask for one resource"}
+	}
+	c, err := s.authenticate(r, form)
+	if err != nil {
+		return err
+	}
+	var tokens *grant.Tokens
+	switch kind, _ := form.get("grant_type"); kind {
+	case "authorization_code":
+		tokens, err = s.redeem(r.Context(), c, form)
+	case "refresh_token":
+		tokens, err = s.refresh(r.Context(), c, form)
+	case "":
+		return invalid("grant_type is missing")
+	default:
+		return &failure{status: http.StatusBadRequest, code: codeGrantType, says: "use authorization_code or refresh_token"}
+	}
+	if err != nil {
+		return tokenFailure(err)
+	}
+	s.json(w, r, http.StatusOK, tokenAnswer{
+		AccessToken: tokens.Access, TokenType: "Bearer", ExpiresIn: int64(tokens.ExpiresIn.Seconds()),
+		RefreshToken: tokens.Refresh, Scope: strings.Join(tokens.Scopes, " "),
+	})
+	return nil
+}
+
+// redeem exchanges a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
+func (s *Server) redeem(ctx context.Context, c *client.Client, form fields) (*grant.Tokens, error) {
+	get := func(name string) string { v, _ := form.get(name); return v }
+	if get("code") == "" {
+		return nil, invalid("code is missing")
+	}
+	if get("code_verifier") == "" {
+		return nil, invalid("code_verifier is missing; PKCE is needed")
+	}
+	resource, err := s.grantedResource(get("resource"))
+	if err != nil {
+		return nil, err
+	}
+	return s.o.Grants.Redeem(ctx, get("code"), grant.Redeem{
+		ClientID: c.ID, RedirectURI: get("redirect_uri"), Verifier: get("code_verifier"), Resource: resource,
+	})
+}
+
+// refresh exchanges a refresh token (RFC 6749 section 6). More scopes than were
+// granted are no error: some clients always ask for all that they know.
+func (s *Server) refresh(ctx context.Context, c *client.Client, form fields) (*grant.Tokens, error) {
+	get := func(name string) string { v, _ := form.get(name); return v }
+	if get("refresh_token") == "" {
+		return nil, invalid("refresh_token is missing")
+	}
+	resource, err := s.grantedResource(get("resource"))
+	if err != nil {
+		return nil, err
+	}
+	var scopes []string
+	if asked := get("scope"); asked != "" {
+		scopes = union(strings.Fields(asked), nil)
+	}
+	return s.o.Grants.Refresh(ctx, get("refresh_token"), grant.Refresh{
+		ClientID: c.ID, Scopes: scopes, Resource: resource, Allow: s.stillAllowed,
+	})
+}
+
+// grantedResource returns the endpoint that a token request names, "" when it
+// names none: then it is the grant's.
+func (s *Server) grantedResource(asked string) (string, error) {
+	if asked == "" {
+		return "", nil
+	}
+	resource, ok := s.resource(asked)
+	if !ok {
+		return "", &failure{status: http.StatusBadRequest, code: codeTarget, says: "resource is no endpoint of this server"}
+	}
+	return resource, nil
+}
+
+// stillAllowed decides whether a grant may go on. Gitea is asked only about
+// membership, and what was learned is kept for a while: an outage of Gitea must
+// not end anybody's grant.
+func (s *Server) stillAllowed(ctx context.Context, g grant.Grant) error {
+	live, err := s.o.Upstream.State(ctx, g.UserID)
+	if err != nil {
+		return fmt.Errorf("credential: %w", err)
+	}
+	if !live {
+		return fmt.Errorf("%w: the sign-in at Gitea is over", grant.ErrDenied)
+	}
+	ok, err := s.member(ctx, g.UserID)
+	var ue *upstream.Error
+	switch {
+	case errors.As(err, &ue) && ue.Kind == upstream.Gone:
+		return fmt.Errorf("%w: %w", grant.ErrDenied, err)
+	case err != nil:
+		return fmt.Errorf("membership: %w", err)
+	case !ok:
+		return fmt.Errorf("%w: not in auth.oauth.allow", grant.ErrDenied)
+	}
+	return nil
+}
+
+// tokenFailure sorts what grants answer into the codes of RFC 6749 section 5.2.
+func tokenFailure(err error) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, grant.ErrInvalid):
+		return &failure{status: http.StatusBadRequest, code: codeGrant, says: "the code or token is unknown, used, expired or revoked, or belongs to another client; start a new sign-in"}
+	case errors.Is(err, grant.ErrTarget):
+		return &failure{status: http.StatusBadRequest, code: codeTarget, says: "the grant is for another endpoint of this server"}
+	}
+	f = ours(err)
+	var ue *upstream.Error
+	if errors.As(err, &ue) && ue.RetryAfter > 0 {
+		f.retry = ue.RetryAfter
+	}
+	return f
+}
+
+// authenticate returns the client that a request comes from (RFC 6749 section
+// 2.3.1): by Basic, by client_id and client_secret in the form, or, for public
+// clients, by client_id alone.
+func (s *Server) authenticate(r *http.Request, form fields) (*client.Client, error) {
+	key := addrKey(r)
+	if err := tooMany(s.rates.failures.empty(key)); err != nil {
+		return nil, err
+	}
+	id, secrets, err := credentials(r, form)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.o.Clients.Returning(r.Context(), id)
+	if err != nil {
+		return nil, s.noClient(key, err)
+	}
+	if c.AuthMethod == client.AuthNone {
+		if len(secrets) == 0 {
+			return c, nil
+		}
+	} else {
+		for _, secret := range secrets {
+			if c.Secret(secret) {
+				return c, nil
+			}
+		}
+	}
+	s.rates.failures.take(key)
+	return nil, &failure{status: http.StatusUnauthorized, code: codeClient, says: "client authentication failed; check the secret, or register again"}
+}
+
+// noClient sorts the reasons for having no client. Only invalid_client makes
+// clients register anew.
+func (s *Server) noClient(key string, err error) error {
+	var ce *client.Error
+	switch {
+	case !errors.As(err, &ce):
+		return ours(err)
+	case ce.Kind == client.Unavailable:
+		f := ours(err)
+		f.says = ce.Public
+		return f
+	}
+	s.rates.failures.take(key)
+	return &failure{status: http.StatusUnauthorized, code: codeClient, says: ce.Public, cause: ce.Err}
+}
+
+// credentials returns the client_id of a request and the secrets that it may
+// mean, none when it shows none. Basic asks for percent-encoding of both, which
+// some clients do and some do not: a secret is read in both ways.
+func credentials(r *http.Request, form fields) (id string, secrets []string, err error) {
+	id, _ = form.get("client_id")
+	secret, _ := form.get("client_secret")
+	if r.Header.Get("Authorization") == "" {
+		if id == "" {
+			return "", nil, &failure{status: http.StatusUnauthorized, code: codeClient, says: "client_id is missing"}
+		}
+		if secret != "" {
+			secrets = []string{secret}
+		}
+		return id, secrets, nil
+	}
+	rawID, rawSecret, ok := r.BasicAuth()
+	if !ok || len(r.Header.Values("Authorization")) > 1 {
+		return "", nil, &failure{status: http.StatusUnauthorized, code: codeClient, says: "the Authorization header is not Basic with client_id and secret"}
+	}
+	basicID, err := url.QueryUnescape(rawID)
+	if err != nil {
+		basicID = rawID
+	}
+	if id != "" && id != basicID {
+		if id != rawID {
+			return "", nil, invalid("the Authorization header and the form name different clients")
+		}
+		basicID = rawID
+	}
+	if secret != "" && rawSecret != "" {
+		return "", nil, invalid("show the client_secret in one place")
+	}
+	for _, one := range []string{secret, rawSecret} {
+		if one != "" {
+			secrets = append(secrets, one)
+		}
+	}
+	if decoded, err := url.QueryUnescape(rawSecret); err == nil && decoded != rawSecret {
+		secrets = append(secrets, decoded)
+	}
+	return basicID, secrets, nil
+}
+
+// revoke answers /revoke (RFC 7009). A token of another client, or of nobody,
+// gets the same answer as one's own: it is not valid for this client either way.
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
+	if err := tooMany(s.rates.token.take(addrKey(r))); err != nil {
+		return err
+	}
+	form, f := readForm(w, r, maxForm)
+	if f != nil {
+		return f
+	}
+	if form.twice("token", "token_type_hint", "client_id", "client_secret") {
+		return invalid("a parameter comes more than once")
+	}
+	c, err := s.authenticate(r, form)
+	if err != nil {
+		return err
+	}
+	token, _ := form.get("token")
+	if token == "" {
+		return invalid("token is missing")
+	}
+	if _, err := s.o.Grants.Revoke(r.Context(), token, c.ID); err != nil {
+		return ours(err)
+	}
+	s.json(w, r, http.StatusOK, struct{}{})
+	return nil
+}
+
+// register answers /register (RFC 7591).
+func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
+	if err := tooMany(max(s.rates.register.take(addrKey(r)), s.rates.everyRegister.empty(everyone))); err != nil {
+		return err
+	}
+	body, f := readBody(w, r, maxForm)
+	if f != nil {
+		return f
+	}
+	status, answer := s.o.Clients.Register(r.Context(), body)
+	if status == http.StatusCreated {
+		s.rates.everyRegister.take(everyone)
+	}
+	s.raw(w, r, status, answer)
+	return nil
+}

@@ -1,0 +1,106 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"aegis/proxy"
+	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/upstream"
+)
+
+// accessPrefix begins every access token of ours.
+const accessPrefix = "aegis_at_"
+
+// Reasons for having no identity, for the log.
+var (
+	errEnded    = errors.New("the access token is unknown, expired or revoked")
+	errAudience = errors.New("the access token is for another endpoint")
+	errSignIn   = errors.New("the person must sign in to Gitea again")
+)
+
+// Verifier returns the verifier of an endpoint: it takes access tokens that were
+// issued for it (RFC 8707) and, if static is not nil, the configured tokens. The
+// prefix decides which of the two a token is.
+func (s *Server) Verifier(resource string, static Verifier) Verifier {
+	return &access{server: s, resource: resource, audience: canonicalResource(resource), static: static}
+}
+
+// access verifies the tokens of one endpoint.
+type access struct {
+	server   *Server
+	resource string
+	audience string // resource in canonical form
+	static   Verifier
+}
+
+// Verify returns the identity of a bearer token. It asks the store, and Gitea only
+// when the person's credential is about to end.
+func (v *access) Verify(ctx context.Context, token string) (*proxy.Identity, error) {
+	if !strings.HasPrefix(token, accessPrefix) {
+		if v.static == nil {
+			return nil, errUnknown
+		}
+		return v.static.Verify(ctx, token)
+	}
+	g, err := v.server.o.Grants.Verify(ctx, token)
+	switch {
+	case errors.Is(err, grant.ErrInvalid):
+		return nil, fmt.Errorf("%w: %w", errEnded, err)
+	case err != nil:
+		return nil, proxy.NewError(proxy.KindInternal, "the store of sign-ins cannot be read; try again shortly", err)
+	case g.Resource != v.resource && canonicalResource(g.Resource) != v.audience:
+		return nil, errAudience
+	}
+	c, err := v.server.credential(ctx, g.UserID)
+	if err != nil {
+		return nil, noCredential(err)
+	}
+	return &proxy.Identity{
+		Login: c.Login, Mode: proxy.ModeOAuth, UserID: g.UserID, Credential: c.Token,
+		Grant: &proxy.Grant{
+			ID: g.ID, ClientID: g.ClientID, ClientName: g.ClientName, Verified: g.Verified,
+			// What the person allowed, as far as the configuration and Gitea still do.
+			Scopes: v.server.effective(g.Scopes, c.Scopes),
+		},
+	}, nil
+}
+
+// credential returns what a person's calls are made with.
+func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credential, error) {
+	now := s.o.Now()
+	if c, ok := s.recent.get(userID, now); ok {
+		return c, nil
+	}
+	c, err := s.o.Upstream.Credential(ctx, userID)
+	if err == nil {
+		s.recent.put(userID, c, now)
+	}
+	return c, err
+}
+
+// effective returns what is left of a grant's scopes.
+func (s *Server) effective(granted, gitea []string) []string {
+	return within(within(granted, s.allowed), levelsOf(gitea))
+}
+
+// noCredential sorts the reasons for having no Gitea credential. Only the loss of
+// the sign-in itself is an invalid token: on that, clients send people to sign in
+// again.
+func noCredential(err error) error {
+	var ue *upstream.Error
+	if !errors.As(err, &ue) {
+		return proxy.NewError(proxy.KindUpstreamUnavailable, "the Gitea credential cannot be had now; try again shortly", err)
+	}
+	switch ue.Kind {
+	case upstream.Gone, upstream.Denied, upstream.Narrow, upstream.Wide:
+		return fmt.Errorf("%w: %w", errSignIn, err)
+	case upstream.Config:
+		return proxy.NewError(proxy.KindUpstreamError, ue.Public, err)
+	}
+	pe := proxy.NewError(proxy.KindUpstreamUnavailable, ue.Public, err)
+	pe.RetryAfter = ue.RetryAfter
+	return pe
+}
