@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -25,6 +26,9 @@ type Edge struct {
 	Foreign http.Handler
 	// Own reports whether a request is the server's own; needed with Foreign.
 	Own func(*http.Request) bool
+	// Open reports whether a request is for a page or an endpoint that judges the
+	// Origin itself, such as those of the authorization server; nil: none is.
+	Open func(*http.Request) bool
 	// Limit holds refused requests to a limit, so that a stranger cannot fill the
 	// log with them; nil: there is none. Requests that pass are not its matter.
 	Limit func(http.Handler) http.Handler
@@ -57,6 +61,11 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 
 // own answers a request for the server itself.
 func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if e.Open != nil && e.Open(r) {
+		secure(w.Header(), r)
+		next.ServeHTTP(w, r)
+		return
+	}
 	if why := e.check(r); why != "" {
 		e.refuse(w, r, forbidden(why))
 		return
@@ -65,6 +74,7 @@ func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		cors(w.Header(), origin)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			allowParams(w.Header(), r.Header.Get("Access-Control-Request-Headers"))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -113,6 +123,28 @@ func cors(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Traceparent, Tracestate")
 	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Mcp-Session-Id, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")
+}
+
+// allowParams allows the requested headers that repeat arguments of a call (MCP
+// 2026-07-28: Mcp-Param-…), whose names depend on the tools.
+func allowParams(h http.Header, requested string) {
+	n := 0
+	for name := range strings.SplitSeq(requested, ",") {
+		name = strings.TrimSpace(name)
+		if len(name) > 100 || !strings.HasPrefix(strings.ToLower(name), "mcp-param-") || strings.ContainsFunc(name, notToken) {
+			continue
+		}
+		if n++; n > 50 {
+			return
+		}
+		h.Set("Access-Control-Allow-Headers", h.Get("Access-Control-Allow-Headers")+", "+name)
+	}
+}
+
+// notToken reports whether a header name may not have r, letters, digits and
+// hyphens aside (RFC 9110 section 5.1 allows a few more).
+func notToken(r rune) bool {
+	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
 // refusal is an answer of the edge itself.
