@@ -1,0 +1,297 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// branchRules are the branches and tags that agents may write to.
+type branchRules struct {
+	allow, deny globs
+	protect     bool // the default branch
+}
+
+// newBranchRules compiles the rules. What is closed is closed in every case: on
+// some file systems Main is main.
+func newBranchRules(cfg config.BranchRules) (r branchRules, err error) {
+	r.protect = cfg.ProtectDefault
+	if r.allow, err = newGlobs("branches.allow", cfg.Allow, false); err != nil {
+		return r, err
+	}
+	r.deny, err = newGlobs("branches.deny", cfg.Deny, true)
+	return r, err
+}
+
+func (r *branchRules) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 || r.protect }
+
+// name returns a rule that is set.
+func (r *branchRules) name() string {
+	switch {
+	case len(r.allow.list) > 0:
+		return "branches.allow"
+	case len(r.deny.list) > 0:
+		return "branches.deny"
+	}
+	return "branches.protect_default"
+}
+
+const (
+	textBranch     = "this endpoint may not write to that branch or tag"
+	textDefault    = "this endpoint may not write to the default branch; name another branch"
+	textRef        = "an argument is no name of a branch or tag, so the rules cannot be applied"
+	textCredential = "this call administers the server or hands out a credential, with which any branch and file could be written"
+	textEvery      = "this call may change any branch or tag, and this endpoint may only write to some"
+)
+
+// branches decides which branches and tags the call may write.
+func (s *session) branches() *denial {
+	rules := &s.p.branches
+	if !rules.any() {
+		return nil
+	}
+	site := s.op.site
+	if s.op.unknownFile != "" {
+		return deny(rules.name(), "it is not known which branches the argument "+s.op.unknownFile+" of this operation can write")
+	}
+	if s.op.tool.Risk >= proxy.R4 {
+		return deny(rules.name(), textCredential)
+	}
+	if site.EveryBranch {
+		return deny(rules.name(), textEvery)
+	}
+	for _, place := range site.Locks {
+		if texts, ok := s.r.texts(place); !ok || len(texts) > 0 {
+			return deny(rules.name(), "this endpoint may not change the default branch, as the rules of its branches would then mean others")
+		}
+	}
+	for _, check := range []func() *denial{s.patterns, s.written, s.release, s.pull} {
+		if d := check(); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// patterns judges rules about branches. One that is a glob may be about any.
+func (s *session) patterns() *denial {
+	for _, place := range s.op.site.Patterns {
+		texts, ok := s.r.texts(place)
+		if !ok {
+			return deny(s.p.branches.name(), textUnread)
+		}
+		for _, text := range texts {
+			if strings.ContainsAny(text, `*?[]{}!\`) || strings.HasPrefix(text, "/") {
+				return deny(s.p.branches.name(), textEvery)
+			}
+			if d := s.branch(text); d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// written judges the branches and tags that arguments name.
+func (s *session) written() *denial {
+	for i, places := range append(s.op.site.Branches[:len(s.op.site.Branches):len(s.op.site.Branches)], s.op.site.Targets...) {
+		texts, place, ok := s.r.first(places)
+		if !ok {
+			return deny(s.p.branches.name(), textUnread)
+		}
+		if place == placeDefault {
+			if d := s.onDefault(); d != nil {
+				return d
+			}
+		}
+		for _, text := range texts {
+			if i >= len(s.op.site.Branches) && isCommit(text) {
+				return deny(s.p.branches.name(), "a commit does not tell which branch it is on; name a branch")
+			}
+			if d := s.branch(text); d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// onDefault judges a write to the default branch.
+func (s *session) onDefault() *denial {
+	if s.p.branches.protect {
+		return deny("branches.protect_default", textDefault)
+	}
+	repo, d := s.repository(s.p.branches.name())
+	if d != nil {
+		return d
+	}
+	return s.branch(repo.DefaultBranch)
+}
+
+// branch judges one branch or tag of the path's repository.
+func (s *session) branch(text string) *denial {
+	rules := &s.p.branches
+	names, ok := refNames(text)
+	if !ok {
+		return deny(rules.name(), textRef)
+	}
+	for _, name := range names {
+		if rule := rules.deny.match(name); rule != "" {
+			return deny(rule, textBranch)
+		}
+		if len(rules.allow.list) > 0 && rules.allow.match(name) == "" {
+			return deny("branches.allow", textBranch)
+		}
+	}
+	if !rules.protect {
+		return nil
+	}
+	repo, d := s.repository("branches.protect_default")
+	if d != nil {
+		return d
+	}
+	for _, name := range names {
+		if strings.EqualFold(name, repo.DefaultBranch) {
+			return deny("branches.protect_default", textDefault)
+		}
+	}
+	return nil
+}
+
+// release judges the tag that an edited release stands for.
+func (s *session) release() *denial {
+	given := false
+	for _, place := range s.op.site.Release {
+		values, ok := s.r.values(place)
+		given = given || !ok || len(values) > 0
+	}
+	if !given {
+		return nil
+	}
+	at, d := s.place("id")
+	if d != nil {
+		return d
+	}
+	rel, err := s.p.lookup.Release(s.ctx, s.c, at)
+	if err != nil {
+		return s.unanswered(s.p.branches.name(), err)
+	}
+	if d := s.branch(rel.Tag); d != nil {
+		return d
+	}
+	if rel.Target == "" {
+		return s.onDefault()
+	}
+	if isCommit(rel.Target) {
+		return deny(s.p.branches.name(), "a commit does not tell which branch it is on; name a branch")
+	}
+	return s.branch(rel.Target)
+}
+
+// pull judges the branches that a merge or an update of a pull request writes.
+func (s *session) pull() *denial {
+	if s.op.site.Pull == "" {
+		return nil
+	}
+	at, d := s.place("index")
+	if d != nil {
+		return d
+	}
+	pull, err := s.p.lookup.Pull(s.ctx, s.c, at)
+	if err != nil {
+		return s.unanswered(s.p.branches.name(), err)
+	}
+	if s.op.site.Pull == "update" {
+		return s.headBranch(pull)
+	}
+	if d := s.branch(pull.Base); d != nil {
+		return d
+	}
+	deletes, d := s.deletesHead()
+	if d != nil || !deletes {
+		return d
+	}
+	return s.headBranch(pull)
+}
+
+// deletesHead reports whether a merge deletes the pull request's own branch.
+func (s *session) deletesHead() (bool, *denial) {
+	values, ok := s.r.values("body.delete_branch_after_merge")
+	if !ok {
+		return true, nil
+	}
+	if len(values) > 0 {
+		return values[0] != false, nil
+	}
+	repo, d := s.repository(s.p.branches.name())
+	return repo.DeletesMerged, d
+}
+
+// headBranch judges a write to the branch that a pull request comes from.
+func (s *session) headBranch(pull Pull) *denial {
+	owner, name, ok := fullName(pull.HeadRepo)
+	if !ok {
+		return deny(s.p.branches.name(), "the branch of this pull request is in a repository that cannot be read")
+	}
+	if rule := s.p.scope.repo(owner, name); rule != "" {
+		return deny(rule, "the branch of this pull request is in a repository that this endpoint may not reach")
+	}
+	if s.p.branches.protect && !s.isPath(owner, name) {
+		return deny("branches.protect_default", "the branch of this pull request is in another repository, whose default branch is not known")
+	}
+	return s.branch(pull.Head)
+}
+
+// isPath reports whether a repository is the one that the path names.
+func (s *session) isPath(owner, name string) bool {
+	at, d := s.place("")
+	if d != nil {
+		return false
+	}
+	o, ok1 := ownerName(at.Owner)
+	n, ok2 := repoName(at.Repo)
+	return ok1 && ok2 && o == owner && n == name
+}
+
+// place returns the path's repository and the number of the thing in it that a
+// path parameter names; "" for the repository alone.
+func (s *session) place(number string) (Place, *denial) {
+	var at Place
+	owners, _, ok1 := s.r.first([]string{"path." + s.op.owner})
+	names, _, ok2 := s.r.first([]string{"path." + s.op.repo})
+	if !ok1 || !ok2 || len(owners) != 1 || len(names) != 1 {
+		return at, deny(s.p.first(), textUnread)
+	}
+	_, okOwner := ownerName(owners[0])
+	_, okRepo := repoName(names[0])
+	if !okOwner || !okRepo {
+		return at, deny(s.p.first(), textName)
+	}
+	at.Owner, at.Repo = owners[0], names[0]
+	if number == "" {
+		return at, nil
+	}
+	texts, ok := s.r.texts("path." + number)
+	if ok && len(texts) == 1 {
+		if n, err := strconv.ParseInt(texts[0], 10, 64); err == nil {
+			at.Number = n
+			return at, nil
+		}
+	}
+	return at, deny(s.p.first(), textUnread)
+}
+
+// repository looks up the path's repository.
+func (s *session) repository(rule string) (Repository, *denial) {
+	at, d := s.place("")
+	if d != nil {
+		return Repository{}, d
+	}
+	repo, err := s.p.lookup.Repository(s.ctx, s.c, at)
+	if err != nil {
+		return Repository{}, s.unanswered(rule, err)
+	}
+	return repo, nil
+}

@@ -1,0 +1,219 @@
+package policy
+
+import (
+	"context"
+	"slices"
+
+	"aegis/proxy"
+)
+
+// session decides about one call.
+type session struct {
+	p   *Policy
+	ctx context.Context
+	c   *proxy.Call
+	op  *operation
+	r   *reader
+}
+
+// decide returns the refusal of a call, nil when the rules let it pass. It counts
+// nothing.
+func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
+	op := p.ops[c.Tool.OperationID]
+	if op == nil {
+		return p.unmatched(c)
+	}
+	if op.tool.ReadOnly && !p.scope.restricts() {
+		return nil
+	}
+	r, ok := newReader(c, op, p.self(c))
+	if !ok {
+		return deny(p.first(), "the path, query or body holds something that the operation is not known to take, or spells it in another way, so the rules cannot be applied; use the operation's own tool")
+	}
+	s := &session{p, ctx, c, op, r}
+	d := s.repos()
+	if d == nil && !op.tool.ReadOnly {
+		d = s.write()
+	}
+	return d
+}
+
+// write decides about what only writes can do.
+func (s *session) write() *denial {
+	for _, check := range []func(*session) *denial{(*session).references, (*session).branches, (*session).paths, (*session).budgets} {
+		if d := check(s); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// self returns the account that a call acts as: where Gitea puts what has no
+// owner. It is not known whose write_token is.
+func (p *Policy) self(c *proxy.Call) string {
+	switch {
+	case p.credential != nil && !c.Tool.ReadOnly, c.Identity == nil:
+		return ""
+	case c.Options.Sudo != "":
+		return c.Options.Sudo
+	}
+	return c.Identity.Login
+}
+
+// first names a rule that there is, for refusals that no single rule makes.
+func (p *Policy) first() string {
+	switch {
+	case p.scope.restricts():
+		return p.scope.name()
+	case p.branches.any():
+		return p.branches.name()
+	case p.paths.any():
+		return p.paths.name()
+	}
+	return "budgets"
+}
+
+// unmatched decides about a request of the raw tool that belongs to no known
+// operation: nothing that a rule is about can be told from it.
+func (p *Policy) unmatched(c *proxy.Call) *denial {
+	if p.scope.restricts() || !c.Tool.ReadOnly && (p.branches.any() || p.paths.any()) {
+		return deny(p.first(), "no known operation has this method and path, and the rules of this endpoint allow only known ones")
+	}
+	r := &reader{op: &operation{tool: c.Tool, site: &site{}}, args: c.Args, raw: true}
+	return (&session{p: p, c: c, op: r.op, r: r}).budgets()
+}
+
+// name returns the rule that is set, for refusals that concern all of them.
+func (s *scope) name() string {
+	switch {
+	case s.bindOwner != "":
+		return "bind.owner"
+	case len(s.allow.list) > 0:
+		return "repos.allow"
+	}
+	return "repos.deny"
+}
+
+const (
+	textRepo   = "this endpoint may not reach the repository that the call names"
+	textOwner  = "this endpoint may not reach what belongs to the account that the call names"
+	textWhole  = "this call concerns every repository of its account, and this endpoint may not reach all of them"
+	textName   = "an argument is no plain name of an account or repository (letters, digits, '-', '_' and '.'), so the rules cannot be applied"
+	textUnread = "an argument cannot be read for certain, so the rules cannot be applied"
+)
+
+// repos decides which repositories the call may name.
+func (s *session) repos() *denial {
+	sc := s.p.scope
+	if !sc.restricts() {
+		return nil
+	}
+	switch {
+	case s.op.unknownRepo != "":
+		return deny(sc.name(), "it is not known which repositories the argument "+s.op.unknownRepo+" of this operation can reach")
+	case s.op.site.Reach == reachRefuse:
+		return deny(sc.name(), "this operation cannot be confined to some repositories: "+s.op.site.Why)
+	}
+	if d := s.pathScope(); d != nil {
+		return d
+	}
+	for _, site := range s.op.site.Repos {
+		if d := s.repoSite(site); d != nil {
+			return d
+		}
+	}
+	for _, place := range s.op.site.Owners {
+		if d := s.eachOwner(place, sc.whole, textWhole); d != nil {
+			return d
+		}
+	}
+	return s.otherSites()
+}
+
+// pathScope decides by the path alone.
+func (s *session) pathScope() *denial {
+	sc, site := s.p.scope, s.op.site
+	switch {
+	case s.op.repo != "":
+		owner, ok1 := s.r.pathText(s.op.owner)
+		repo, ok2 := s.r.pathText(s.op.repo)
+		if !ok1 || !ok2 {
+			return deny(sc.name(), textUnread)
+		}
+		return s.judge(owner, repo)
+	case s.op.owner != "" && (s.op.tool.ReadOnly || len(site.Repos) > 0):
+		return s.eachOwner("path."+s.op.owner, sc.owner, textOwner)
+	case s.op.owner != "":
+		return s.eachOwner("path."+s.op.owner, sc.whole, textWhole)
+	case site.Reach != "" || len(site.Repos)+len(site.Owners) > 0:
+		return nil
+	}
+	switch s.op.segments[0] {
+	case "version", "settings", "gitignore", "licenses", "label", "markdown", "markup", "signing-key.gpg", "signing-key.pub", "token", "users", "admin", "orgs":
+		if s.op.tool.ReadOnly {
+			return nil
+		}
+	case "user":
+		if s.op.tool.ReadOnly {
+			return nil
+		}
+		if s.op.tool.Risk < proxy.R4 { // a new credential would reach everything
+			return s.eachOwner(placeSelf, sc.whole, textWhole)
+		}
+	}
+	return deny(sc.name(), "this operation is not about single repositories, and this endpoint may only reach some")
+}
+
+// repoSite judges one repository that the call names.
+func (s *session) repoSite(site repoSite) *denial {
+	owners, _, ok1 := s.r.first(site.Owner)
+	names, _, ok2 := s.r.first(site.Name)
+	if !ok1 || !ok2 {
+		if slices.Contains(site.Owner, placeSelf) && s.r.self == "" {
+			return deny(s.p.scope.name(), "it is not known in whose account this would be; name the owner")
+		}
+		return deny(s.p.scope.name(), textUnread)
+	}
+	if len(owners) == 0 || len(names) == 0 {
+		return deny(s.p.scope.name(), "the call does not say which repository it is about")
+	}
+	for _, o := range owners {
+		for _, n := range names {
+			if d := s.judge(o, n); d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// judge decides about a repository by the names that the call spells.
+func (s *session) judge(owner, repo string) *denial {
+	o, ok1 := ownerName(owner)
+	n, ok2 := repoName(repo)
+	if !ok1 || !ok2 {
+		return deny(s.p.scope.name(), textName)
+	}
+	if rule := s.p.scope.repo(o, n); rule != "" {
+		return deny(rule, textRepo)
+	}
+	return nil
+}
+
+// eachOwner judges the accounts at a place by a rule of the scope.
+func (s *session) eachOwner(place string, rule func(string) string, text string) *denial {
+	owners, ok := s.r.texts(place)
+	if !ok {
+		return deny(s.p.scope.name(), textUnread)
+	}
+	for _, o := range owners {
+		name, ok := ownerName(o)
+		if !ok {
+			return deny(s.p.scope.name(), textName)
+		}
+		if broken := rule(name); broken != "" {
+			return deny(broken, text)
+		}
+	}
+	return nil
+}

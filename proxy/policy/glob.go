@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// glob is a compiled pattern. It runs in time linear in the text, whatever the
+// pattern.
+type glob struct {
+	text string
+	re   *regexp.Regexp
+	fold bool // the letters' case does not count
+	// Most patterns are a name, or a beginning and one wild card. These are
+	// compared without the expression: start is what comes before the wild card.
+	simple bool
+	start  string
+	rest   string // "", "*" or "**"
+}
+
+// newGlob compiles a pattern: * stands for any characters but a slash, ** for any
+// characters, ? for one that is no slash, and **/ also for nothing.
+func newGlob(text string, fold bool) (glob, error) {
+	if text == "" || len(text) > maxGlob {
+		return glob{}, fmt.Errorf("a pattern must have 1 to %d bytes", maxGlob)
+	}
+	var b strings.Builder
+	b.WriteString(`(?s`)
+	if fold {
+		b.WriteString(`i`)
+	}
+	b.WriteString(`)\A`)
+	for i := 0; i < len(text); {
+		rest := text[i:]
+		switch {
+		case strings.HasPrefix(rest, "**/") && (i == 0 || text[i-1] == '/'):
+			b.WriteString(`(?:.*/)?`)
+			i += 3
+		case strings.HasPrefix(rest, "**"):
+			b.WriteString(`.*`)
+			i += 2
+		case rest[0] == '*':
+			b.WriteString(`[^/]*`)
+			i++
+		case rest[0] == '?':
+			b.WriteString(`[^/]`)
+			i++
+		default:
+			n := strings.IndexAny(rest, "*?")
+			if n < 0 {
+				n = len(rest)
+			}
+			b.WriteString(regexp.QuoteMeta(rest[:n]))
+			i += n
+		}
+	}
+	b.WriteString(`\z`)
+	re, err := regexp.Compile(b.String())
+	if err != nil {
+		return glob{}, fmt.Errorf("the pattern cannot be used: %w", err)
+	}
+	g := glob{text: text, re: re, fold: fold, start: strings.TrimRight(text, "*")}
+	g.rest = text[len(g.start):]
+	g.simple = len(g.rest) <= 2 && !strings.ContainsAny(g.start, "*?") && ascii(g.start)
+	return g, nil
+}
+
+// ascii reports whether a text is ASCII: then letters of either case have the
+// same length.
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// maxGlob bounds a pattern, in bytes.
+const maxGlob = 300
+
+func (g *glob) match(text string) bool {
+	if !g.simple || g.fold && !ascii(text) {
+		return g.re.MatchString(text)
+	}
+	if len(text) < len(g.start) {
+		return false
+	}
+	start, rest := text[:len(g.start)], text[len(g.start):]
+	switch {
+	case g.fold && !strings.EqualFold(start, g.start), !g.fold && start != g.start:
+		return false
+	case g.rest == "":
+		return rest == ""
+	case g.rest == "*":
+		return !strings.Contains(rest, "/")
+	}
+	return true
+}
+
+// globs is a list of patterns and its name in the configuration.
+type globs struct {
+	list  []glob
+	rules []string // "repos.deny[0]", …
+}
+
+// newGlobs compiles the list of a configuration key. The error names the key and
+// place.
+func newGlobs(key string, patterns []string, fold bool) (globs, error) {
+	var out globs
+	for i, p := range patterns {
+		g, err := newGlob(p, fold)
+		if err != nil {
+			return globs{}, fmt.Errorf("%s[%d]: %w", key, i, err)
+		}
+		out.list = append(out.list, g)
+		out.rules = append(out.rules, fmt.Sprintf("%s[%d]", key, i))
+	}
+	return out, nil
+}
+
+// match returns the rule that text matches, such as "repos.deny[1]"; "" for none.
+func (l *globs) match(text string) string {
+	for i := range l.list {
+		if l.list[i].match(text) {
+			return l.rules[i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,233 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"aegis/proxy"
+)
+
+// Place is a repository as a call spells it, and the number of a pull request or
+// the id of a release in it.
+type Place struct {
+	Owner, Repo string
+	Number      int64
+}
+
+// Repository is what rules need to know of one.
+type Repository struct {
+	// DefaultBranch is its name, never empty.
+	DefaultBranch string
+	// Parent is the owner/name of what it was forked from; "" for no fork.
+	Parent string
+	// DeletesMerged says that merging deletes branches unless told not to.
+	DeletesMerged bool
+}
+
+// Pull is what rules need to know of a pull request.
+type Pull struct {
+	// Base and Head are branches; HeadRepo is the owner/name of Head's repository.
+	Base, Head, HeadRepo string
+}
+
+// Release is what rules need to know of a release.
+type Release struct {
+	// Tag is its tag, Target the revision that a tag which is still to be made gets.
+	Tag, Target string
+}
+
+// Lookup answers what a call does not say, with the credential of the call's
+// identity. An error makes the policy refuse the call.
+type Lookup interface {
+	// Repository reads a repository.
+	Repository(ctx context.Context, c *proxy.Call, at Place) (Repository, error)
+	// Pull reads a pull request by the number that people see.
+	Pull(ctx context.Context, c *proxy.Call, at Place) (Pull, error)
+	// Release reads a release by its id.
+	Release(ctx context.Context, c *proxy.Call, at Place) (Release, error)
+}
+
+// Ask returns the lookup that asks Gitea: handler is what calls it, tools are the
+// operations that it knows (repoGet, repoGetPullRequest and repoGetRelease).
+func Ask(handler proxy.Handler, tools []*proxy.Tool) Lookup {
+	a := asker{handler: handler, tools: map[string]*proxy.Tool{}}
+	for _, t := range tools {
+		switch t.OperationID {
+		case "repoGet", "repoGetPullRequest", "repoGetRelease":
+			a.tools[t.OperationID] = t
+		}
+	}
+	return a
+}
+
+type asker struct {
+	handler proxy.Handler
+	tools   map[string]*proxy.Tool
+}
+
+// get runs a reading operation on behalf of a call and decodes its answer.
+func (a asker) get(ctx context.Context, c *proxy.Call, op string, args proxy.Arguments, v any) error {
+	tool := a.tools[op]
+	if tool == nil {
+		return errors.New("the catalog lacks " + op)
+	}
+	own := &proxy.Call{
+		RequestID: c.RequestID, Team: c.Team, Name: tool.Name, Identity: c.Identity, Client: c.Client, Received: c.Received,
+		TraceID: c.TraceID, Tool: tool, Args: args, Options: proxy.CallOptions{Sudo: c.Options.Sudo},
+	}
+	res, err := a.handler.Handle(ctx, own)
+	c.Facts.Upstream += own.Facts.Upstream
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(res.Body, v)
+}
+
+// names are the arguments that name a place.
+func (at Place) names(number string) proxy.Arguments {
+	args := proxy.Arguments{"owner": at.Owner, "repo": at.Repo}
+	if number != "" {
+		args[number] = json.Number(strconv.FormatInt(at.Number, 10))
+	}
+	return args
+}
+
+// Repository reads a repository.
+func (a asker) Repository(ctx context.Context, c *proxy.Call, at Place) (Repository, error) {
+	var v struct {
+		FullName      string `json:"full_name"`
+		DefaultBranch string `json:"default_branch"`
+		Deletes       bool   `json:"default_delete_branch_after_merge"`
+		Fork          bool   `json:"fork"`
+		Parent        *struct {
+			FullName string `json:"full_name"`
+		} `json:"parent"`
+	}
+	if err := a.get(ctx, c, "repoGet", at.names(""), &v); err != nil {
+		return Repository{}, err
+	}
+	r := Repository{DefaultBranch: v.DefaultBranch, DeletesMerged: v.Deletes}
+	switch {
+	case v.DefaultBranch == "":
+		return Repository{}, errors.New("the repository names no default branch")
+	case v.Parent != nil:
+		r.Parent = v.Parent.FullName
+	case v.Fork:
+		r.Parent = "/" // of something that this identity cannot see
+	}
+	return r, nil
+}
+
+// Pull reads a pull request.
+func (a asker) Pull(ctx context.Context, c *proxy.Call, at Place) (Pull, error) {
+	type end struct {
+		Ref  string `json:"ref"`
+		Repo *struct {
+			FullName string `json:"full_name"`
+		} `json:"repo"`
+	}
+	var v struct{ Base, Head end }
+	if err := a.get(ctx, c, "repoGetPullRequest", at.names("index"), &v); err != nil {
+		return Pull{}, err
+	}
+	p := Pull{Base: v.Base.Ref, Head: v.Head.Ref}
+	if v.Head.Repo != nil {
+		p.HeadRepo = v.Head.Repo.FullName
+	}
+	if p.Base == "" {
+		return Pull{}, errors.New("the pull request names no base")
+	}
+	return p, nil
+}
+
+// Release reads a release.
+func (a asker) Release(ctx context.Context, c *proxy.Call, at Place) (Release, error) {
+	var v struct {
+		Tag    string `json:"tag_name"`
+		Target string `json:"target_commitish"`
+	}
+	if err := a.get(ctx, c, "repoGetRelease", at.names("id"), &v); err != nil {
+		return Release{}, err
+	}
+	return Release{Tag: v.Tag, Target: v.Target}, nil
+}
+
+// facts is a lookup that remembers repositories for a minute, for each identity
+// by itself.
+type facts struct {
+	Lookup
+	now func() time.Time
+
+	mu   sync.Mutex
+	seen map[string]remembered
+}
+
+type remembered struct {
+	repo  Repository
+	until time.Time
+}
+
+// How long and how many repositories are remembered.
+const (
+	rememberFor = time.Minute
+	maxSeen     = 4096
+)
+
+func newFacts(l Lookup, now func() time.Time) *facts {
+	if l == nil {
+		l = nobody{}
+	}
+	return &facts{Lookup: l, now: now, seen: map[string]remembered{}}
+}
+
+// Repository reads a repository, or remembers it.
+func (f *facts) Repository(ctx context.Context, c *proxy.Call, at Place) (Repository, error) {
+	key := strings.Join([]string{string(c.Identity.Mode), c.Identity.TokenName, c.Identity.Login, c.Options.Sudo,
+		strings.ToLower(at.Owner), strings.ToLower(at.Repo)}, "\x00")
+	now := f.now()
+	f.mu.Lock()
+	known, ok := f.seen[key]
+	f.mu.Unlock()
+	if ok && now.Before(known.until) {
+		return known.repo, nil
+	}
+	repo, err := f.Lookup.Repository(ctx, c, at)
+	if err != nil {
+		return Repository{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.seen) >= maxSeen {
+		clear(f.seen)
+	}
+	f.seen[key] = remembered{repo, now.Add(rememberFor)}
+	return repo, nil
+}
+
+// nobody answers nothing.
+type nobody struct{}
+
+var errNobody = errors.New("no lookup")
+
+func (nobody) Repository(context.Context, *proxy.Call, Place) (Repository, error) {
+	return Repository{}, errNobody
+}
+func (nobody) Pull(context.Context, *proxy.Call, Place) (Pull, error) { return Pull{}, errNobody }
+func (nobody) Release(context.Context, *proxy.Call, Place) (Release, error) {
+	return Release{}, errNobody
+}
+
+// unanswered is the refusal of a call of which too little is known.
+func (s *session) unanswered(rule string, err error) *denial {
+	var e *proxy.Error
+	why := ""
+	if errors.As(err, &e) {
+		why = " (" + string(e.Kind) + ")"
+	}
+	return deny(rule, "what the call would write to could not be read from Gitea"+why+", so the rules cannot be applied; check the names, or try again later")
+}

@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ownerName returns the name of an account as Gitea compares it. Gitea's names
+// are ASCII letters, digits, '-', '_' and '.'; whatever else is in one (a slash,
+// a percent sign, a look-alike from another script) names nothing that can be
+// judged.
+func ownerName(s string) (string, bool) {
+	if s == "" || len(s) > maxName || strings.Trim(s, ".") == "" {
+		return "", false
+	}
+	for i := 0; i < len(s); i++ {
+		if !nameByte(s[i]) {
+			return "", false
+		}
+	}
+	return strings.ToLower(s), true
+}
+
+// maxName bounds a name that is judged, in bytes; Gitea's own end at 100.
+const maxName = 255
+
+func nameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+}
+
+// repoName is ownerName for repositories. No repository can have a name that ends
+// in one of Gitea's reserved endings, so such a name is judged without it.
+func repoName(s string) (string, bool) {
+	name, ok := ownerName(s)
+	for ok {
+		short := name
+		for _, end := range []string{".git", ".wiki", ".rss", ".atom"} {
+			short = strings.TrimSuffix(short, end)
+		}
+		if short == name {
+			return name, strings.Trim(name, ".") != ""
+		}
+		name, ok = ownerName(short)
+	}
+	return "", false
+}
+
+// fullName judges "owner/name".
+func fullName(s string) (owner, repo string, ok bool) {
+	owner, repo, found := strings.Cut(s, "/")
+	if !found {
+		return "", "", false
+	}
+	owner, ok1 := ownerName(owner)
+	repo, ok2 := repoName(repo)
+	return owner, repo, ok1 && ok2
+}
+
+// refNames returns every name that Gitea could take a branch or tag for: as it
+// is, and without the words that git puts before names. It fails for what git
+// takes for no name, so that nothing is judged as one thing and read as another.
+func refNames(s string) ([]string, bool) {
+	if !validRef(s) {
+		return nil, false
+	}
+	names := []string{s}
+	for {
+		short := s
+		for _, start := range []string{"refs/", "heads/", "tags/"} {
+			short = strings.TrimPrefix(short, start)
+		}
+		if short == s {
+			return names, true
+		}
+		if s = short; s == "" {
+			return nil, false
+		}
+		names = append(names, s)
+	}
+}
+
+// validRef is git's check-ref-format for a name with or without slashes.
+func validRef(s string) bool {
+	if s == "" || len(s) > maxRef || !utf8.ValidString(s) || s == "@" || s[0] == '-' || strings.HasSuffix(s, ".") ||
+		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\") {
+		return false
+	}
+	for seg := range strings.SplitSeq(s, "/") {
+		if seg == "" || seg[0] == '.' || strings.HasSuffix(seg, ".lock") {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(s, hidden)
+}
+
+// maxRef bounds a ref that is judged, in bytes.
+const maxRef = 1024
+
+// hidden reports characters that no reader sees, and so no pattern means.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
+}
+
+// isCommit reports whether a revision is a commit's hash, perhaps a short one.
+func isCommit(s string) bool {
+	return len(s) >= 4 && len(s) <= 64 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}
+
+// filePath reports whether Gitea and git read a path as it stands.
+func filePath(s string) bool {
+	if s == "" || len(s) > maxPath || !utf8.ValidString(s) || strings.Contains(s, `\`) || strings.ContainsFunc(s, hidden) {
+		return false
+	}
+	for seg := range strings.SplitSeq(s, "/") {
+		if seg == "" || seg == "." || seg == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// maxPath bounds a path that is judged, in bytes.
+const maxPath = 4096

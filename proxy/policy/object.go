@@ -1,0 +1,240 @@
+package policy
+
+import (
+	"bytes"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"aegis/internal/jsonscan"
+)
+
+// object is what is known of a JSON object of Gitea's from its own members:
+// enough to tell of which repository it is.
+type object struct {
+	fullName, opType, kind     string
+	repoOwnerName, repoName    string
+	owner, repository, repo    []byte
+	organization, body         []byte
+	hasName, hasUnits, hasRepo bool
+	hasVersion, hasLogin       bool
+	ofOwner                    bool // a project of an account, not of a repository
+	urls                       [][]byte
+	others                     [][]byte // objects that decide for the whole: a reference in a timeline
+	objects                    int
+}
+
+// look reads an object's members.
+func look(data []byte) (o object) {
+	for name, v := range jsonscan.Members(data) {
+		if jsonscan.Kind(v) == '{' {
+			o.objects++
+		}
+		if bytes.IndexByte(name, '\\') >= 0 {
+			name = jsonscan.AppendQuote(nil, jsonscan.Unquote(name))
+		}
+		o.note(string(name[1:len(name)-1]), v)
+	}
+	return o
+}
+
+func (o *object) note(name string, v []byte) {
+	switch name {
+	case "full_name":
+		o.fullName = jsonscan.Unquote(v)
+	case "name":
+		o.hasName = true
+	case "owner":
+		o.owner = v
+	case "repository":
+		o.repository, o.hasRepo = v, true
+	case "repo":
+		o.repo = v
+	case "op_type":
+		o.opType = jsonscan.Unquote(v)
+	case "type":
+		o.kind = jsonscan.Unquote(v)
+	case "body":
+		o.body = v
+	case "repo_owner_name":
+		o.repoOwnerName = jsonscan.Unquote(v)
+	case "repo_name":
+		o.repoName = jsonscan.Unquote(v)
+	case "organization":
+		o.organization = v
+	case "units", "permission":
+		o.hasUnits = true
+	case "version":
+		o.hasVersion = true
+	case "login":
+		o.hasLogin = true
+	case "issue", "ref_issue", "dependent_issue", "ref_comment":
+		if jsonscan.Kind(v) == '{' {
+			o.others = append(o.others, v)
+		}
+	case "url", "html_url", "issue_url", "pull_request_url", "repository_url", "run_url", "commit_url", "diff_url", "git_url", "download_url":
+		if jsonscan.Kind(v) == '"' {
+			o.urls = append(o.urls, v)
+			o.ofOwner = o.ofOwner || bytes.Contains(v, []byte("/-/projects/"))
+		}
+	}
+}
+
+// judge says of which repository an object is.
+func (w *view) judge(o *object) verdict {
+	seen := unknown
+	for _, v := range []verdict{w.byName(o), w.byMember(o), w.byReference(o), w.byURL(o)} {
+		seen = max(seen, v) // denied wins
+	}
+	return seen
+}
+
+// byName judges a repository, and what names one in two words.
+func (w *view) byName(o *object) verdict {
+	switch {
+	case o.fullName != "" && o.owner != nil && o.hasName:
+		return w.named(o.fullName)
+	case o.repoOwnerName != "":
+		return w.named(o.repoOwnerName + "/" + o.repoName)
+	}
+	return unknown
+}
+
+// byMember judges what has its repository, or its owner, as a member.
+func (w *view) byMember(o *object) verdict {
+	switch {
+	case jsonscan.Kind(o.repository) == '{':
+		return w.named(text(o.repository, "full_name"))
+	case o.hasRepo && o.hasVersion && jsonscan.Kind(o.owner) == '{': // a package that no repository is linked to
+		return w.account(text(o.owner, "login"))
+	case o.opType != "" && jsonscan.Kind(o.repo) == '{':
+		return w.named(text(o.repo, "full_name"))
+	case o.hasUnits && jsonscan.Kind(o.organization) == '{': // a team
+		name := text(o.organization, "username")
+		if name == "" {
+			name = text(o.organization, "name")
+		}
+		return w.account(name)
+	}
+	return unknown
+}
+
+// byReference judges what is about an issue, perhaps of another repository.
+func (w *view) byReference(o *object) verdict {
+	seen := unknown
+	for _, v := range o.others {
+		inner := look(v)
+		seen = max(seen, w.judge(&inner))
+	}
+	if o.kind == "commit_ref" {
+		seen = max(seen, w.commitReference(o.body))
+	}
+	return seen
+}
+
+var hrefs = regexp.MustCompile(`href="([^"]*)"`)
+
+// commitReference judges a mark that a commit, perhaps of another repository,
+// left at an issue. Its text is a link to the commit.
+func (w *view) commitReference(body []byte) verdict {
+	links := hrefs.FindAllStringSubmatch(jsonscan.Unquote(body), -1)
+	if len(links) == 0 {
+		return denied // where it comes from cannot be told
+	}
+	for _, link := range links {
+		name, found := namedBy(afterHost(link[1]))
+		if !found || w.named(name.owner+"/"+name.repo) == denied {
+			return denied
+		}
+	}
+	return allowed
+}
+
+// byURL judges by the object's own addresses: those of the API, which say exactly
+// what they are about, or else those of web pages.
+func (w *view) byURL(o *object) verdict {
+	seen, page := unknown, unknown
+	for _, quoted := range o.urls {
+		if !bytes.Contains(quoted, []byte("/")) {
+			continue
+		}
+		path := afterHost(jsonscan.Unquote(quoted))
+		if _, rest, found := strings.Cut(path, "/api/v1/"); found {
+			segments := strings.SplitN(rest, "/", 4)
+			if len(segments) >= 3 && segments[0] == "repos" && segments[1] != "issues" {
+				seen = max(seen, w.named(segments[1]+"/"+segments[2]))
+			}
+			continue
+		}
+		if name, found := namedBy(path); found {
+			page = max(page, w.named(name.owner+"/"+name.repo))
+		}
+	}
+	if seen == unknown {
+		return page
+	}
+	return seen
+}
+
+// afterHost returns the path of an address, decoded once.
+func afterHost(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Path
+}
+
+// named judges owner/name as Gitea spells it.
+func (w *view) named(full string) verdict {
+	owner, repo, ok := fullName(full)
+	if !ok || w.scope.repo(owner, repo) != "" {
+		return denied
+	}
+	return allowed
+}
+
+// account judges the owner of something that no repository has.
+func (w *view) account(name string) verdict {
+	owner, ok := ownerName(name)
+	if !ok || w.scope.account(owner) != "" {
+		return denied
+	}
+	return allowed
+}
+
+// text returns a text member of an object.
+func text(data []byte, name string) string { return jsonscan.Unquote(jsonscan.Member(data, name)) }
+
+// drops reports whether a member tells of other repositories although the object
+// may be seen: counts over all of them, and addresses of others.
+func (w *view) drops(o *object, quoted, v []byte) bool {
+	repository := o.fullName != "" && o.owner != nil
+	switch string(quoted) {
+	case `"starred_repos_count"`:
+		return o.hasLogin
+	case `"forks_count"`, `"repo_transfer"`:
+		return repository
+	case `"num_issues"`, `"num_open_issues"`, `"num_closed_issues"`:
+		return !w.ofRepo || o.ofOwner
+	case `"repo_count"`:
+		return true
+	case `"original_url"`, `"remote_address"`:
+		return w.link(jsonscan.Unquote(v)) == denied
+	case `"content"`:
+		return o.opType == "rename_repo" || o.opType == "transfer_repo"
+	}
+	return false
+}
+
+// link judges the address of another repository.
+func (w *view) link(address string) verdict {
+	if address == "" {
+		return unknown
+	}
+	segments := strings.Split(strings.Trim(afterHost(address), "/"), "/")
+	if len(segments) < 2 {
+		return denied
+	}
+	return w.named(segments[len(segments)-2] + "/" + segments[len(segments)-1])
+}

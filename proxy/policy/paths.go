@@ -1,0 +1,180 @@
+package policy
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// pathRules are the files that agents may write.
+type pathRules struct{ allow, deny globs }
+
+// newPathRules compiles the rules. What is closed is closed in every case, as a
+// checkout on some file systems does not tell them apart.
+func newPathRules(cfg config.Patterns) (r pathRules, err error) {
+	if r.allow, err = newGlobs("paths.allow", cfg.Allow, false); err != nil {
+		return r, err
+	}
+	r.deny, err = newGlobs("paths.deny", cfg.Deny, true)
+	return r, err
+}
+
+func (r *pathRules) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 }
+
+func (r *pathRules) name() string {
+	if len(r.allow.list) > 0 {
+		return "paths.allow"
+	}
+	return "paths.deny"
+}
+
+// paths decides which files the call may write.
+func (s *session) paths() *denial {
+	rules := &s.p.paths
+	if !rules.any() {
+		return nil
+	}
+	switch {
+	case s.op.unknownFile != "":
+		return deny(rules.name(), "it is not known which files the argument "+s.op.unknownFile+" of this operation can write")
+	case s.op.tool.Risk >= proxy.R4:
+		return deny(rules.name(), textCredential)
+	case s.op.site.Patch:
+		return deny(rules.name(), "only git can tell which files a patch writes; use the tools that name each file")
+	}
+	for _, place := range s.op.site.Paths {
+		texts, ok := s.r.texts(place)
+		if !ok {
+			return deny(rules.name(), textUnread)
+		}
+		for _, path := range texts {
+			if !filePath(path) {
+				return deny(rules.name(), "an argument is no plain path of a file, so the rules cannot be applied")
+			}
+			if rule := rules.deny.match(path); rule != "" {
+				return deny(rule, textPath)
+			}
+			if len(rules.allow.list) > 0 && rules.allow.match(path) == "" {
+				return deny("paths.allow", textPath)
+			}
+		}
+	}
+	return nil
+}
+
+const textPath = "this endpoint may not write that file"
+
+// budgets decides how much one write may carry.
+func (s *session) budgets() (found *denial) {
+	b := s.p.budgets
+	if b.MaxFileBytes == 0 && b.MaxBodyBytes == 0 && b.MaxBatch == 0 {
+		return nil
+	}
+	if b.MaxBatch > 0 {
+		for name, v := range s.c.Args {
+			if n := longest(v, 0); n > b.MaxBatch {
+				return deny("budgets.max_batch", fmt.Sprintf("%s holds a list that is longer than the %d items that one write may carry; split it", argument(s.op, name), b.MaxBatch))
+			}
+		}
+	}
+	read := s.strings(func(name, text string, isFile bool) bool {
+		switch size := s.size(name, text, isFile); {
+		case isFile && b.MaxFileBytes > 0 && size > int64(b.MaxFileBytes):
+			found = deny("budgets.max_file_bytes", fmt.Sprintf("a file is larger than the %d bytes that one write may carry", int64(b.MaxFileBytes)))
+		case !isFile && b.MaxBodyBytes > 0 && size > int64(b.MaxBodyBytes):
+			found = deny("budgets.max_body_bytes", fmt.Sprintf("a text is longer than the %d bytes that one write may carry", int64(b.MaxBodyBytes)))
+		}
+		return found == nil
+	})
+	if !read {
+		return deny("budgets", textUnread)
+	}
+	return found
+}
+
+// argument returns the name of an argument as it may stand in a message.
+func argument(op *operation, name string) string {
+	for i := range op.tool.Params {
+		if op.tool.Params[i].Name == name {
+			return name
+		}
+	}
+	return "an argument"
+}
+
+// size returns how many bytes a text stands for.
+func (s *session) size(name, text string, isFile bool) int64 {
+	if !isFile || !s.op.bytes[strings.ToLower(name)] {
+		return int64(len(text))
+	}
+	n := len(text)
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c == '=' || c == '\n' || c == '\r' {
+			n--
+		}
+	}
+	return int64(base64.RawStdEncoding.DecodedLen(n))
+}
+
+// strings calls visit for each text that the call carries, with the name of its
+// member and whether it is a file's bytes, until visit returns false. It returns
+// false when the arguments are nested too deep to be looked at.
+func (s *session) strings(visit func(name, text string, isFile bool) bool) bool {
+	deep := false
+	for name, v := range s.c.Args {
+		if s.r.raw && (name == "method" || name == "path") {
+			continue
+		}
+		if !s.walk(name, v, visit, &deep, 0) {
+			break
+		}
+	}
+	return !deep
+}
+
+func (s *session) walk(name string, v any, visit func(name, text string, isFile bool) bool, deep *bool, depth int) bool {
+	if depth > maxDepth {
+		*deep = true
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		_, isFile := s.op.bytes[strings.ToLower(name)]
+		return visit(name, v, isFile)
+	case []any:
+		for _, item := range v {
+			if !s.walk(name, item, visit, deep, depth+1) {
+				return false
+			}
+		}
+	case map[string]any:
+		for key, member := range v {
+			if !visit("", key, false) || !s.walk(key, member, visit, deep, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// longest returns the length of the longest list in a value.
+func longest(v any, depth int) (n int) {
+	if depth > maxDepth {
+		return 0
+	}
+	switch v := v.(type) {
+	case []any:
+		n = len(v)
+		for _, item := range v {
+			n = max(n, longest(item, depth+1))
+		}
+	case map[string]any:
+		for _, member := range v {
+			n = max(n, longest(member, depth+1))
+		}
+	}
+	return n
+}

@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy"
+)
+
+// Options are what a policy needs besides its rules.
+type Options struct {
+	// Operations are every tool that the team's set has, complete: those of the
+	// bound set, not of a selection.
+	Operations []*proxy.Tool
+	// Lookup answers what a call does not say. Nil refuses calls that need it.
+	Lookup Lookup
+	// Hosts are the names, with ports, at which people and servers reach Gitea.
+	// Links in texts to other hosts are not judged; empty: every link is.
+	Hosts []string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// From is the policy that this one takes the place of: what was counted this
+	// hour counts on. Nil: none.
+	From *Policy
+}
+
+// Policy are the rules of one team, ready to decide. It is safe for concurrent
+// use.
+type Policy struct {
+	scope      *scope
+	branches   branchRules
+	paths      pathRules
+	budgets    config.Budgets
+	credential *proxy.Credential // nil: the identity's own
+	ops        map[string]*operation
+	lookup     *facts
+	hosts      map[string]bool
+	hour       *hour // nil: writes are not counted
+	empty      bool
+}
+
+// New compiles a team's rules. The error names the key, relative to the policy
+// block, that is wrong.
+func New(cfg config.Policy, o Options) (*Policy, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	p := &Policy{budgets: cfg.Budgets, ops: make(map[string]*operation, len(o.Operations))}
+	var err error
+	if p.scope, err = newScope(cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Bind.Repo != "" && cfg.Bind.Owner == "" {
+		return nil, errors.New("bind.repo: needs bind.owner")
+	}
+	if p.branches, err = newBranchRules(cfg.Branches); err != nil {
+		return nil, err
+	}
+	if p.paths, err = newPathRules(cfg.Paths); err != nil {
+		return nil, err
+	}
+	if token := cfg.WriteToken.Reveal(); token != "" {
+		cred := proxy.NewCredential(proxy.ModeStatic, token)
+		p.credential = &cred
+	}
+	if cfg.Budgets.WritesPerHour > 0 {
+		p.hour = newHour(cfg.Budgets.WritesPerHour, o.Now)
+		if o.From != nil {
+			p.hour.adopt(o.From.hour)
+		}
+	}
+	p.empty = !p.scope.restricts() && !p.branches.any() && !p.paths.any() && cfg.Budgets == (config.Budgets{}) && p.credential == nil
+	p.hosts = make(map[string]bool, len(o.Hosts))
+	for _, h := range o.Hosts {
+		p.hosts[strings.ToLower(h)] = true
+	}
+	p.lookup = newFacts(o.Lookup, o.Now)
+	return p, p.learn(o.Operations)
+}
+
+// learn prepares the operations.
+func (p *Policy) learn(tools []*proxy.Tool) error {
+	table, err := loadSites()
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if t.OperationID == "" || t.Path == "" {
+			continue
+		}
+		if before := p.ops[t.OperationID]; before != nil {
+			return fmt.Errorf("two operations are called %s", t.OperationID)
+		}
+		p.ops[t.OperationID] = newOperation(t, table[t.OperationID])
+	}
+	return nil
+}
+
+// Empty reports whether there is no rule: both stages are nil then.
+func (p *Policy) Empty() bool { return p.empty }
+
+// Stage returns the stage that decides about a call before Gitea is asked. It
+// belongs behind the catalog's and the limiter's. A refusal is an error of kind
+// policy_denied. With write_token, writes go on with that credential. It is nil
+// when there is no rule.
+func (p *Policy) Stage() proxy.Stage {
+	if p.empty {
+		return nil
+	}
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			if d := p.decide(ctx, c); d != nil {
+				c.Facts.Policy = d.rule
+				return nil, d.err()
+			}
+			if c.Tool.ReadOnly {
+				return next.Handle(ctx, c)
+			}
+			return p.write(ctx, c, next)
+		})
+	}
+}
+
+// write lets a write pass: counted, and with the team's credential. One that never
+// gets to Gitea, because a person is asked first, is not counted.
+func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
+	own := c.Identity
+	if p.hour != nil {
+		key := string(own.Mode) + "\x00" + own.TokenName + "\x00" + own.Login
+		wait, ok := p.hour.take(key)
+		if !ok {
+			d := &denial{rule: "budgets.writes_per_hour", wait: wait,
+				text: fmt.Sprintf("the policy allows this identity %d writes an hour; wait and try again", p.budgets.WritesPerHour)}
+			c.Facts.Policy = d.rule
+			return nil, d.err()
+		}
+		sent := c.Facts.Attempts
+		defer func() {
+			if c.Facts.Attempts == sent {
+				p.hour.giveBack(key)
+			}
+		}()
+	}
+	if p.credential != nil {
+		as := *own
+		as.Credential, as.AllowSudo = *p.credential, false
+		c.Identity = &as
+		defer func() { c.Identity = own }()
+	}
+	return next.Handle(ctx, c)
+}
+
+// denial is a refusal. The text names the rule and what to do, never a value.
+type denial struct {
+	rule string
+	text string
+	wait time.Duration
+	as   *proxy.Error // in place of policy_denied
+}
+
+func (d *denial) err() error {
+	if d.as != nil {
+		return d.as
+	}
+	e := proxy.NewError(proxy.KindPolicyDenied, d.text+" (rule policy."+d.rule+"). Nothing was sent to Gitea.", nil)
+	e.RetryAfter = d.wait
+	return e
+}
+
+// deny is the refusal of a rule.
+func deny(rule, text string) *denial { return &denial{rule: rule, text: text} }

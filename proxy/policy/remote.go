@@ -1,0 +1,202 @@
+package policy
+
+import (
+	"regexp"
+	"strings"
+)
+
+// otherSites decides about what names a repository in a form of its own.
+func (s *session) otherSites() *denial {
+	site := s.op.site
+	for _, group := range []struct {
+		places []string
+		judge  func(string) *denial
+	}{{site.Heads, s.head}, {site.Links, s.link}, {site.Contexts, s.context}, {site.Opaque, s.opaque}} {
+		for _, place := range group.places {
+			texts, ok := s.r.texts(place)
+			if !ok {
+				return deny(s.p.scope.name(), textUnread)
+			}
+			for _, text := range texts {
+				if d := group.judge(text); d != nil {
+					return d
+				}
+			}
+		}
+	}
+	if site.Parent {
+		return s.parent()
+	}
+	return nil
+}
+
+// head judges a revision, or two with dots between them, that may be another
+// repository's: owner:branch, owner/name:branch.
+func (s *session) head(text string) *denial {
+	for _, part := range strings.Split(strings.ReplaceAll(text, "...", ".."), "..") {
+		of, _, found := strings.Cut(part, ":")
+		if !found {
+			continue
+		}
+		if owner, repo, both := strings.Cut(of, "/"); both {
+			if d := s.judge(owner, repo); d != nil {
+				return d
+			}
+			continue
+		}
+		name, ok := ownerName(of)
+		if !ok {
+			return deny(s.p.scope.name(), textName)
+		}
+		base, _, _ := s.r.first([]string{"path." + s.op.owner})
+		if len(base) == 1 && strings.EqualFold(base[0], name) {
+			continue // the path's own repository
+		}
+		// Gitea looks for that account's fork, whatever its name.
+		if rule := s.p.scope.whole(name); rule != "" {
+			return deny(rule, "the branch belongs to a repository that the call does not name in full; write owner/name:branch")
+		}
+	}
+	return nil
+}
+
+// link judges the address of a repository, on whatever server: names and
+// addresses of one and the same server are too many to tell it from others.
+func (s *session) link(text string) *denial {
+	text, _, _ = strings.Cut(text, "#")
+	text, _, _ = strings.Cut(text, "?")
+	if _, rest, found := strings.Cut(text, "://"); found {
+		_, text, _ = strings.Cut(rest, "/")
+	} else if host, rest, found := strings.Cut(text, ":"); found && !strings.Contains(host, "/") {
+		text = rest // git@host:owner/name
+	}
+	segments := strings.Split(strings.Trim(text, "/"), "/")
+	if len(segments) < 2 {
+		return deny(s.p.scope.name(), "an address does not end with a repository's owner/name, so the rules cannot be applied")
+	}
+	return s.judge(segments[len(segments)-2], segments[len(segments)-1])
+}
+
+// context judges where a text is rendered: owner/name, perhaps more behind it.
+func (s *session) context(text string) *denial {
+	if _, rest, found := strings.Cut(text, "://"); found {
+		_, text, _ = strings.Cut(rest, "/")
+	}
+	segments := strings.SplitN(strings.TrimPrefix(text, "/"), "/", 3)
+	if len(segments) < 2 {
+		return deny(s.p.scope.name(), "the context must begin with the owner and name of a repository")
+	}
+	return s.judge(segments[0], segments[1])
+}
+
+// opaque refuses an id that may be of any repository.
+func (s *session) opaque(text string) *denial {
+	if strings.Trim(text, "0") == "" {
+		return nil
+	}
+	return deny(s.p.scope.name(), "an id does not tell which repository or account it is of; leave it out, or use names")
+}
+
+// parent judges the repository that the path's one was forked from.
+func (s *session) parent() *denial {
+	repo, d := s.repository(s.p.scope.name())
+	if d != nil || repo.Parent == "" {
+		return d
+	}
+	owner, name, ok := fullName(repo.Parent)
+	if !ok || s.p.scope.repo(owner, name) != "" {
+		return deny(s.p.scope.name(), "this endpoint may not reach the repository that this one was forked from")
+	}
+	return nil
+}
+
+// Texts that refer to issues, pull requests and commits of other repositories.
+// Gitea leaves a mark at the other end of such a reference.
+var (
+	shortReference = regexp.MustCompile(`([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)[#!][0-9]`)
+	linkReference  = regexp.MustCompile(`(?i)\bhttps?://([^/\s<>"')\]]+)/([^\s<>"')\]?#]+)`)
+)
+
+// references judges the repositories that a written text refers to.
+func (s *session) references() (found *denial) {
+	if !s.p.scope.restricts() {
+		return nil
+	}
+	read := s.strings(func(_ string, text string, isFile bool) bool {
+		if !isFile {
+			found = s.referred(text)
+		}
+		return found == nil
+	})
+	if !read {
+		return deny(s.p.scope.name(), textUnread)
+	}
+	return found
+}
+
+func (s *session) referred(text string) *denial {
+	const refusal = "a text refers to an issue, pull request or commit of a repository that this endpoint may not reach; leave the reference out"
+	if strings.ContainsAny(text, "#!") {
+		for _, m := range shortReference.FindAllStringSubmatch(text, -1) {
+			if d := s.judge(m[1], m[2]); d != nil {
+				return deny(d.rule, refusal)
+			}
+		}
+	}
+	if strings.Contains(text, "://") {
+		for _, m := range linkReference.FindAllStringSubmatch(text, -1) {
+			if !s.p.ours(m[1]) {
+				continue
+			}
+			for _, name := range referredBy(m[2]) {
+				if d := s.judge(name.owner, name.repo); d != nil {
+					return deny(d.rule, refusal)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ours reports whether a host may be Gitea's.
+func (p *Policy) ours(host string) bool {
+	if len(p.hosts) == 0 {
+		return true
+	}
+	if _, rest, found := strings.Cut(host, "@"); found {
+		host = rest
+	}
+	return p.hosts[strings.ToLower(host)]
+}
+
+// pair is a repository as an address spells it.
+type pair struct{ owner, repo string }
+
+// namedBy returns the repository that a web page of Gitea's is about: the two
+// segments before the first word such as issues, wherever Gitea is mounted. A
+// folder further behind may have such a name too.
+func namedBy(path string) (pair, bool) {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i := 2; i+1 < len(segments); i++ {
+		switch segments[i] {
+		case "issues", "pulls", "commit", "src", "raw", "actions", "releases", "milestone", "milestones", "projects", "wiki", "compare":
+			return pair{segments[i-2], segments[i-1]}, segments[i-1] != "-"
+		}
+	}
+	return pair{}, false
+}
+
+// referredBy returns every repository that a link in a text may refer to: Gitea
+// acts on links to issues, pull requests and commits.
+func referredBy(path string) (out []pair) {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i := 2; i+1 < len(segments); i++ {
+		switch segments[i] {
+		case "issues", "pulls", "commit":
+			if next := segments[i+1]; next != "" && strings.Trim(next[:1], "0123456789abcdefABCDEF") == "" {
+				out = append(out, pair{segments[i-2], segments[i-1]})
+			}
+		}
+	}
+	return out
+}

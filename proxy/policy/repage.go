@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// To a bound team nothing else exists. So where a list may hold rows of others,
+// its pages are made of the rows that the team may see: a page with gaps, or an
+// empty one before the last, would tell how many there are of the others.
+
+// maxRepaged bounds the pages of Gitea's that one page of a bound team's is made
+// of.
+const maxRepaged = 40
+
+// repages reports whether an operation's pages are made anew.
+func (p *Policy) repages(op *operation) bool {
+	return p.scope.bindOwner != "" && op.tool.Paging == proxy.PagingPage && op.site.Rows != "" &&
+		(op.site.Foreign || p.scope.bindRepo != "" && op.repo == "")
+}
+
+// book gathers the rows of one page out of Gitea's pages.
+type book struct {
+	page, limit int
+	seen        int      // rows that may be seen, so far
+	rows        [][]byte // those of the page
+}
+
+// repage answers with the wanted page of what may be seen.
+func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next proxy.Handler) (*proxy.Result, error) {
+	given := c.Args
+	defer func() { c.Args = given }()
+	b := book{page: pageOf(c, op)}
+	if b.page > maxRepaged {
+		return nil, p.tooFar()
+	}
+	for n := 1; ; n++ {
+		c.Args = withPage(given, c, op, n)
+		res, err := next.Handle(ctx, c)
+		if err != nil {
+			return nil, p.scrub(c, op, err)
+		}
+		switch {
+		case res.Kind != proxy.BodyJSON || res.Page == nil:
+			return p.filter(op, res)
+		case n == 1:
+			b.limit = max(res.Page.Limit, 1)
+		}
+		w := p.view(op)
+		head, rows, tail := w.list(jsonscan.Trim(res.Body))
+		b.add(rows)
+		if b.seen <= b.page*b.limit && res.Page.NextPage != nil {
+			if n == maxRepaged {
+				return nil, p.tooFar()
+			}
+			continue
+		}
+		res.Body = slices.Concat(head, joined(b.rows), tail)
+		res.Page = &proxy.Pagination{Page: b.page, Limit: b.limit}
+		if following := b.page + 1; b.seen > b.page*b.limit {
+			res.Page.NextPage = &following
+		}
+		return res, nil
+	}
+}
+
+// tooFar is the error of a page that would take too many requests.
+func (p *Policy) tooFar() error {
+	return proxy.NewError(proxy.KindPolicyDenied, "the list is too long to be confined to what this endpoint may see; narrow it with more arguments, or ask for a lower page (rule policy."+p.scope.name()+")", nil)
+}
+
+// add keeps the rows that belong to the page.
+func (b *book) add(rows [][]byte) {
+	first := (b.page - 1) * b.limit
+	for _, row := range rows {
+		if b.seen >= first && b.seen < first+b.limit {
+			b.rows = append(b.rows, slices.Clone(row))
+		}
+		b.seen++
+	}
+}
+
+// list returns the rows of an answer that may be seen, and what stands around
+// them.
+func (w *view) list(data []byte) (head []byte, rows [][]byte, tail []byte) {
+	if jsonscan.Kind(data) == '[' {
+		return []byte("["), w.visible(data), []byte("]")
+	}
+	list := []byte(nil)
+	head = []byte("{")
+	for name, v := range jsonscan.Members(data) {
+		switch {
+		case jsonscan.Kind(v) == '[' && list == nil:
+			list = v
+			tail = append(append(append(tail, ','), name...), ':')
+		case jsonscan.NameIs(name, "total_count"), jsonscan.Kind(v) == '[', jsonscan.Kind(v) == '{':
+		default:
+			head = append(append(append(append(head, name...), ':'), v...), ',')
+		}
+	}
+	if list == nil { // an empty list may be null
+		body, seen := w.value(nil, data, 0)
+		if seen == denied {
+			body = []byte("null")
+		}
+		return body, nil, nil
+	}
+	head = append(append(head[:len(head):len(head)], tail[1:]...), '[')
+	return head, w.visible(list), []byte("]}")
+}
+
+// visible returns copies of the elements that may be seen.
+func (w *view) visible(list []byte) (rows [][]byte) {
+	for row := range jsonscan.Elements(w.rows(nil, list)) {
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func joined(rows [][]byte) (out []byte) {
+	for i, row := range rows {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, row...)
+	}
+	return out
+}
+
+// pageArgument returns the name of the argument that is the page.
+func pageArgument(op *operation) string {
+	for i := range op.tool.Params {
+		if p := &op.tool.Params[i]; p.In == proxy.InQuery && p.Wire == "page" {
+			return p.Name
+		}
+	}
+	return "page"
+}
+
+// pageOf returns the page that a call wants.
+func pageOf(c *proxy.Call, op *operation) int {
+	args, name := map[string]any(c.Args), pageArgument(op)
+	if c.Tool.Path == "" {
+		args, _ = c.Args["query"].(map[string]any)
+		name = "page"
+	}
+	text := ""
+	switch v := args[name].(type) {
+	case json.Number:
+		text = v.String()
+	case string:
+		text = v
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
+// withPage returns a call's arguments with another page.
+func withPage(given proxy.Arguments, c *proxy.Call, op *operation, page int) proxy.Arguments {
+	out := maps.Clone(given)
+	if out == nil {
+		out = proxy.Arguments{}
+	}
+	number := json.Number(strconv.Itoa(page))
+	if c.Tool.Path != "" {
+		out[pageArgument(op)] = number
+		return out
+	}
+	query, _ := given["query"].(map[string]any)
+	if query = maps.Clone(query); query == nil {
+		query = map[string]any{}
+	}
+	query["page"] = number
+	out["query"] = query
+	return out
+}

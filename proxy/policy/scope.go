@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"strings"
+
+	"aegis/config"
+)
+
+// scope are the repositories that a team may reach.
+type scope struct {
+	bindOwner, bindRepo string // in lower case
+	allow, deny         globs
+	// The same patterns, cut: of the owner alone, and whether all of an owner's
+	// repositories are meant.
+	allowOwners, denyOwners []ownerGlob
+}
+
+// ownerGlob is a pattern of repositories seen from its owner.
+type ownerGlob struct {
+	owner glob
+	whole bool // the pattern covers every repository of the owners it matches
+	rule  string
+}
+
+func newScope(cfg config.Policy) (*scope, error) {
+	s := &scope{bindOwner: strings.ToLower(cfg.Bind.Owner), bindRepo: strings.ToLower(cfg.Bind.Repo)}
+	var err error
+	if s.allow, err = newGlobs("repos.allow", cfg.Repos.Allow, true); err != nil {
+		return nil, err
+	}
+	if s.deny, err = newGlobs("repos.deny", cfg.Repos.Deny, true); err != nil {
+		return nil, err
+	}
+	if s.allowOwners, err = cutGlobs(&s.allow); err != nil {
+		return nil, err
+	}
+	s.denyOwners, err = cutGlobs(&s.deny)
+	return s, err
+}
+
+// cutGlobs returns the owners' part of patterns.
+func cutGlobs(l *globs) (out []ownerGlob, err error) {
+	for i, g := range l.list {
+		owner, name, found := strings.Cut(g.text, "/")
+		if !found || strings.Contains(owner, "**") {
+			owner = "*" // ** may end anywhere: take it for every owner …
+			if g.text != "**" {
+				name = "?" // … and for some of their repositories
+			} else {
+				name = "**"
+			}
+		}
+		cut, err := newGlob(owner, true)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ownerGlob{cut, name == "*" || name == "**", l.rules[i]})
+	}
+	return out, nil
+}
+
+// restricts reports whether there is a rule about repositories at all.
+func (s *scope) restricts() bool {
+	return s.bindOwner != "" || len(s.allow.list)+len(s.deny.list) > 0
+}
+
+// repo returns the rule that keeps a repository from the team, "" when none does.
+// Both names are as ownerName and repoName return them.
+func (s *scope) repo(owner, repo string) string {
+	if s.bindOwner != "" && owner != s.bindOwner {
+		return "bind.owner"
+	}
+	if s.bindRepo != "" && repo != s.bindRepo {
+		return "bind.repo"
+	}
+	if len(s.allow.list)+len(s.deny.list) == 0 {
+		return ""
+	}
+	full := owner + "/" + repo
+	if rule := s.deny.match(full); rule != "" {
+		return rule
+	}
+	if len(s.allow.list) > 0 && s.allow.match(full) == "" {
+		return "repos.allow"
+	}
+	return ""
+}
+
+// owner returns the rule that keeps what belongs to an owner, and to none of its
+// repositories, from the team.
+func (s *scope) owner(owner string) string {
+	if rule := s.account(owner); rule != "" || s.bindRepo == "" {
+		return rule
+	}
+	return "bind.repo"
+}
+
+// account returns the rule that keeps all repositories of an owner from the team.
+func (s *scope) account(owner string) string {
+	if s.bindOwner != "" && owner != s.bindOwner {
+		return "bind.owner"
+	}
+	for i := range s.denyOwners {
+		g := &s.denyOwners[i]
+		if g.whole && g.owner.match(owner) {
+			return g.rule
+		}
+	}
+	for i := range s.allowOwners {
+		g := &s.allowOwners[i]
+		if g.owner.match(owner) {
+			return ""
+		}
+	}
+	if len(s.allowOwners) > 0 {
+		return "repos.allow"
+	}
+	return ""
+}
+
+// whole returns the rule that keeps any repository of an owner from the team.
+func (s *scope) whole(owner string) string {
+	if rule := s.owner(owner); rule != "" {
+		return rule
+	}
+	for i := range s.denyOwners {
+		g := &s.denyOwners[i]
+		if g.owner.match(owner) {
+			return g.rule
+		}
+	}
+	for i := range s.allowOwners {
+		g := &s.allowOwners[i]
+		if g.whole && g.owner.match(owner) {
+			return ""
+		}
+	}
+	if len(s.allowOwners) > 0 {
+		return "repos.allow"
+	}
+	return ""
+}

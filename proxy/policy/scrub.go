@@ -1,0 +1,83 @@
+package policy
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"aegis/proxy"
+)
+
+var (
+	twoWords = regexp.MustCompile(`[A-Za-z0-9._-]+/[A-Za-z0-9._-]+`)
+	movedTo  = regexp.MustCompile(`is now ([A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)?);`)
+)
+
+// scrub makes an error fit for the team: it names no repository that the team may
+// not see, unless the call named it itself.
+func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
+	e := proxy.AsError(err)
+	switch {
+	case op.site.Reach == reachResult && (e.Kind == proxy.KindNotFound || e.Kind == proxy.KindForbidden):
+		return missing()
+	case e.Kind == proxy.KindMoved:
+		return p.scrubMoved(e)
+	case e.Status == 0 || !p.tells(c, op, e.Public):
+		return err
+	}
+	return &proxy.Error{
+		Kind: e.Kind, Status: e.Status, RetryAfter: e.RetryAfter, Err: e.Err,
+		Public: "Gitea refused the request (" + strings.ToLower(http.StatusText(e.Status)) + "); its words are withheld, as they name what this endpoint may not show",
+	}
+}
+
+// scrubMoved hides where a repository or account went when that is outside.
+func (p *Policy) scrubMoved(e *proxy.Error) error {
+	if m := movedTo.FindStringSubmatch(e.Public); m != nil {
+		w := view{scope: p.scope}
+		seen := w.account(m[1])
+		if strings.Contains(m[1], "/") {
+			seen = w.named(m[1])
+		}
+		if seen == allowed {
+			return e
+		}
+	}
+	return &proxy.Error{
+		Kind: proxy.KindMoved, Status: e.Status, Err: e.Err,
+		Public: "what the call names is now elsewhere, where this endpoint may not reach; nothing was sent there",
+	}
+}
+
+// tells reports whether a text names a repository that the team may not see. What
+// the call itself gives as a branch or file is none.
+func (p *Policy) tells(c *proxy.Call, op *operation, text string) bool {
+	w := view{scope: p.scope}
+	for _, full := range twoWords.FindAllString(text, -1) {
+		full = strings.TrimRight(full, ".")
+		if w.named(full) == denied && !refersTo(c, op, full) {
+			return true
+		}
+	}
+	return false
+}
+
+// refersTo reports whether a call gives a text, or more than it, as a branch, a
+// file or a commit.
+func refersTo(c *proxy.Call, op *operation, text string) bool {
+	if c.Tool.Path == "" {
+		path, _ := c.Args["path"].(string)
+		_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/repos/"), "/")
+		return strings.Contains(rest, text)
+	}
+	for i := range op.tool.Params {
+		p := &op.tool.Params[i]
+		if p.Wire != "sha" && p.Wire != "head" && !namesFile(p.Wire, p.In) {
+			continue
+		}
+		if v, ok := c.Args[p.Name].(string); ok && strings.Contains(v, text) {
+			return true
+		}
+	}
+	return false
+}

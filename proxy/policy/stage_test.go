@@ -1,0 +1,205 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy"
+	"aegis/proxy/policy"
+)
+
+// arrived is what a stage lets through.
+func arrived(t *testing.T, p *policy.Policy, c *proxy.Call) (*proxy.Identity, error) {
+	t.Helper()
+	var as *proxy.Identity
+	_, err := p.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
+		as = c.Identity
+		c.Facts.Attempts++
+		return &proxy.Result{}, nil
+	})).Handle(t.Context(), c)
+	return as, err
+}
+
+// TestWriteToken: writes run with the team's token, reads with the identity's own,
+// and nobody above the stage sees the difference.
+func TestWriteToken(t *testing.T) {
+	tools := byID(t)
+	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
+	own := &proxy.Identity{Login: "alice", AllowSudo: true, Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}
+	c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"}, Identity: own}
+	as, err := arrived(t, p, c)
+	if err != nil || as.Credential.Secret() != "write-token" || as.Login != "alice" || as.AllowSudo {
+		t.Errorf("%+v, %v", as, err)
+	}
+	if c.Identity != own || own.Credential.Secret() != "own-token" {
+		t.Error("the call's identity has changed")
+	}
+	c.Tool = tools["issueGetIssue"]
+	if as, err := arrived(t, p, c); err != nil || as != own {
+		t.Errorf("a read runs as %+v, %v", as, err)
+	}
+	p = compile(t, rules(t, func(p *config.Policy) {
+		p.WriteToken, p.Repos.Allow = config.NewSecret("write-token"), []string{"alice/*"}
+	}), nil)
+	c = &proxy.Call{Tool: tools["createCurrentUserRepo"], Args: proxy.Arguments{"name": "x"}, Identity: own}
+	if _, err := arrived(t, p, c); err == nil {
+		t.Error("a repository is made in an account that nobody knows")
+	}
+	if text := fmt.Sprintf("%v %+v %#v", p, p, p); strings.Contains(text, "write-token") {
+		t.Error("the policy prints its token")
+	}
+}
+
+// TestRefusalSaysTheRule and nothing of what was asked for.
+func TestRefusalSaysTheRule(t *testing.T) {
+	p := compile(t, rules(t, repos([]string{"acme/*"}, []string{"acme/zqsecret"})), nil)
+	c := &proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"}, Identity: &proxy.Identity{}}
+	_, err := arrived(t, p, c)
+	e := proxy.AsError(err)
+	if e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "policy.repos.deny[0]") || strings.Contains(e.Public, "zq") || c.Facts.Policy != "repos.deny[0]" {
+		t.Errorf("%v, facts %q", err, c.Facts.Policy)
+	}
+}
+
+// TestWritesPerHour: an identity has an hour's worth, gets it back evenly, and
+// does not share it.
+func TestWritesPerHour(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tools := byID(t)
+	cfg := rules(t, func(p *config.Policy) { p.Budgets.WritesPerHour = 4 })
+	options := policy.Options{Operations: builtin(t).Tools(), Now: func() time.Time { return now }}
+	p, err := policy.New(cfg, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(login string) *proxy.Error {
+		c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: login}}
+		if _, err := arrived(t, p, c); err != nil {
+			return proxy.AsError(err)
+		}
+		return nil
+	}
+	for range 4 {
+		if e := write("alice"); e != nil {
+			t.Fatal(e)
+		}
+	}
+	if e := write("alice"); e == nil || e.RetryAfter != 15*time.Minute || e.Kind != proxy.KindPolicyDenied {
+		t.Errorf("the fifth write: %v", e)
+	}
+	if e := write("bob"); e != nil {
+		t.Errorf("bob: %v", e)
+	}
+	options.From = p
+	if p, err = policy.New(cfg, options); err != nil { // a reload
+		t.Fatal(err)
+	}
+	if e := write("alice"); e == nil {
+		t.Error("a reload gives a new hour")
+	}
+	now = now.Add(15 * time.Minute)
+	if e := write("alice"); e != nil {
+		t.Errorf("after a quarter: %v", e)
+	}
+	if e := write("alice"); e == nil {
+		t.Error("a quarter gives back more than a quarter")
+	}
+	read := &proxy.Call{Tool: tools["issueGetIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "index": "1"}, Identity: &proxy.Identity{Login: "alice"}}
+	if _, err := arrived(t, p, read); err != nil {
+		t.Errorf("a read: %v", err)
+	}
+	asked := p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
+		return nil, proxy.NewError(proxy.KindPolicyDenied, "a person is asked first", nil)
+	}))
+	for range 9 {
+		c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "dora"}}
+		if _, err := asked.Handle(t.Context(), c); err == nil || c.Facts.Policy != "" {
+			t.Errorf("what never gets to Gitea is counted: %v", err)
+		}
+	}
+	if e := write("dora"); e != nil {
+		t.Errorf("dora: %v", e)
+	}
+	refused := rules(t, func(p *config.Policy) { p.Budgets.WritesPerHour, p.Repos.Deny = 1, []string{"o/*"} })
+	if p, err = policy.New(refused, policy.Options{Operations: options.Operations, Now: options.Now}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if e := write("carol"); e == nil || !strings.Contains(e.Public, "repos.deny") {
+			t.Errorf("%v", e)
+		}
+	}
+}
+
+// counting is a lookup that counts.
+type counting struct {
+	world
+	n int
+}
+
+func (c *counting) Repository(ctx context.Context, call *proxy.Call, at policy.Place) (policy.Repository, error) {
+	c.n++
+	return c.world.Repository(ctx, call, at)
+}
+
+// TestDefaultBranchIsRemembered for a minute, for each identity by itself, and a
+// failure is not.
+func TestDefaultBranchIsRemembered(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	look := &counting{}
+	p, err := policy.New(rules(t, branches(nil, nil, true)), policy.Options{Operations: builtin(t).Tools(), Lookup: look, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(login, owner, repo string) {
+		c := &proxy.Call{Tool: byID(t)["repoDeleteBranch"], Args: proxy.Arguments{"owner": owner, "repo": repo, "branch": "x"}, Identity: &proxy.Identity{Login: login}}
+		p.Explain(t.Context(), c)
+	}
+	for i, step := range []struct {
+		login, owner, repo string
+		wait               time.Duration
+		asked              int
+	}{
+		{"alice", "acme", "web", 0, 1}, {"alice", "ACME", "Web", 0, 1}, {"bob", "acme", "web", 0, 2}, {"alice", "acme", "api", 0, 3},
+		{"alice", "acme", "web", 59 * time.Second, 3}, {"alice", "acme", "web", time.Second, 4},
+		{"alice", "nobody", "x", 0, 5}, {"alice", "nobody", "x", 0, 6},
+	} {
+		now = now.Add(step.wait)
+		if try(step.login, step.owner, step.repo); look.n != step.asked {
+			t.Errorf("step %d: %d questions, want %d", i, look.n, step.asked)
+		}
+	}
+}
+
+// TestAskGitea: the lookup reads what it needs with the call's own credential.
+func TestAskGitea(t *testing.T) {
+	in := newInstance(t)
+	in.seedOwner("acme", "ours", 1)
+	in.do("POST", "/repos/acme/ours-repo-0/forks", args{"organization": nil, "name": "copy"})
+	in.do("POST", "/repos/acme/ours-repo-0/releases", args{"tag_name": "v1", "target_commitish": "main"})
+	look := policy.Ask(in.client, builtin(t).Tools())
+	c := call(t, "x", nil)
+	c.Tool = byID(t)["repoMergePullRequest"]
+	repo, err := look.Repository(t.Context(), c, policy.Place{Owner: "alice", Repo: "copy"})
+	if err != nil || repo.DefaultBranch != "main" || repo.Parent != "acme/ours-repo-0" {
+		t.Errorf("%+v, %v", repo, err)
+	}
+	pull, err := look.Pull(t.Context(), c, policy.Place{Owner: "acme", Repo: "ours-repo-0", Number: 3})
+	if err != nil || pull != (policy.Pull{Base: "main", Head: "ours-branch", HeadRepo: "acme/ours-repo-0"}) {
+		t.Errorf("%+v, %v", pull, err)
+	}
+	release, err := look.Release(t.Context(), c, policy.Place{Owner: "acme", Repo: "ours-repo-0", Number: 1})
+	if err != nil || release.Tag != "v1" || release.Target != "main" {
+		t.Errorf("%+v, %v", release, err)
+	}
+	if _, err := look.Repository(t.Context(), c, policy.Place{Owner: "acme", Repo: "none"}); err == nil {
+		t.Error("a repository that is not there has a default branch")
+	}
+	if _, err := look.Pull(t.Context(), c, policy.Place{Owner: "acme", Repo: "ours-repo-0", Number: 99}); err == nil {
+		t.Error("a pull request that is not there has a base")
+	}
+}

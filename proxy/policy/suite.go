@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"aegis/proxy"
+)
+
+// Suite is a file of calls and the decisions that are expected; docs/teams.md
+// describes its form. It stands in for Gitea: what calls do not say comes from
+// the file.
+type Suite struct {
+	Login        string                     `yaml:"login"`
+	Repositories map[string]suiteRepository `yaml:"repositories"`
+	Pulls        map[string]suitePull       `yaml:"pulls"`
+	Releases     map[string]suiteRelease    `yaml:"releases"`
+	Calls        []suiteCall                `yaml:"calls"`
+}
+
+type suiteRepository struct {
+	DefaultBranch string `yaml:"default_branch"`
+	Parent        string `yaml:"parent"`
+	DeletesMerged bool   `yaml:"deletes_merged"`
+}
+
+type suitePull struct {
+	Base     string `yaml:"base"`
+	Head     string `yaml:"head"`
+	HeadRepo string `yaml:"head_repo"`
+}
+
+type suiteRelease struct {
+	Tag    string `yaml:"tag"`
+	Target string `yaml:"target"`
+}
+
+type suiteCall struct {
+	Name   string         `yaml:"name"`
+	Team   string         `yaml:"team"`
+	Login  string         `yaml:"login"`
+	Tool   string         `yaml:"tool"`
+	Args   map[string]any `yaml:"args"`
+	Expect string         `yaml:"expect"`
+	Rule   string         `yaml:"rule"`
+}
+
+// maxCalls bounds a suite.
+const maxCalls = 10_000
+
+// ParseSuite reads a suite. It is as strict as the configuration: an unknown key
+// and a second document are errors. The error names the line or the call.
+func ParseSuite(data []byte) (*Suite, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	var s Suite
+	if err := dec.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the file is no list of calls: %w", err)
+	}
+	if err := dec.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file holds more than one document")
+	}
+	if len(s.Calls) == 0 || len(s.Calls) > maxCalls {
+		return nil, fmt.Errorf("calls: must list 1 to %d calls", maxCalls)
+	}
+	var problems []error
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		switch {
+		case c.Tool == "":
+			problems = append(problems, fmt.Errorf("calls[%d]: tool: required", i))
+		case c.Expect != "allow" && c.Expect != "deny":
+			problems = append(problems, fmt.Errorf("calls[%d]: expect: must be allow or deny", i))
+		case c.Rule != "" && c.Expect == "allow":
+			problems = append(problems, fmt.Errorf("calls[%d]: rule: only a denied call has one", i))
+		}
+	}
+	return &s, errors.Join(problems...)
+}
+
+// Outcome is what became of one call of a suite.
+type Outcome struct {
+	// Name is the call's name, or its place and tool.
+	Name string
+	// Team is the endpoint's name.
+	Team string
+	// Want is the expected decision, Got the real one.
+	Want string
+	Got  Verdict
+	// Err is why there is no decision: an unknown team, rules that cannot be used.
+	Err error
+	// OK says that the decision, and the rule if one is named, are as expected.
+	OK bool
+}
+
+// Run decides about every call. Team returns an endpoint by name, "" for the
+// default one; false when there is none.
+func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)) []Outcome {
+	type ready struct {
+		endpoint Endpoint
+		policy   *Policy
+		err      error
+	}
+	teams := map[string]ready{}
+	out := make([]Outcome, 0, len(s.Calls))
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		t, known := teams[c.Team]
+		if !known {
+			var found bool
+			if t.endpoint, found = team(c.Team); found {
+				t.policy, t.err = New(t.endpoint.Rules, Options{Operations: t.endpoint.Operations, Lookup: s})
+			} else {
+				t.err = errors.New("there is no such team")
+			}
+			teams[c.Team] = t
+		}
+		o := Outcome{Name: c.Name, Team: c.Team, Want: c.Expect, Err: t.err}
+		if o.Name == "" {
+			o.Name = fmt.Sprintf("calls[%d] %s", i, c.Tool)
+		}
+		if c.Rule != "" {
+			o.Want += " by " + c.Rule
+		}
+		if o.Err == nil {
+			o.Got, o.Err = s.decide(ctx, t.policy, t.endpoint, c)
+		}
+		o.OK = o.Err == nil && o.Got.Allowed == (c.Expect == "allow") && ruleFits(c.Rule, o.Got.Rule)
+		out = append(out, o)
+	}
+	return out
+}
+
+func (s *Suite) decide(ctx context.Context, p *Policy, e Endpoint, c *suiteCall) (Verdict, error) {
+	args, err := json.Marshal(c.Args)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("args: %w", err)
+	}
+	login := c.Login
+	if login == "" {
+		login = s.Login
+	}
+	return p.try(ctx, e, Request{Login: login, Tool: c.Tool, Args: args}), nil
+}
+
+// ruleFits reports whether a rule is the wanted one or below it: repos is what
+// repos.deny[1] belongs to.
+func ruleFits(want, got string) bool {
+	rest, ok := strings.CutPrefix(got, want)
+	return ok && (want == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Repository answers from the file.
+func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Repository, error) {
+	for name, r := range s.Repositories {
+		if strings.EqualFold(name, at.Owner+"/"+at.Repo) && r.DefaultBranch != "" {
+			return Repository(r), nil
+		}
+	}
+	return Repository{}, errors.New("repositories: the file does not say it")
+}
+
+// Pull answers from the file.
+func (s *Suite) Pull(_ context.Context, _ *proxy.Call, at Place) (Pull, error) {
+	for name, p := range s.Pulls {
+		if strings.EqualFold(name, at.String()) {
+			return Pull(p), nil
+		}
+	}
+	return Pull{}, errors.New("pulls: the file does not say it")
+}
+
+// Release answers from the file.
+func (s *Suite) Release(_ context.Context, _ *proxy.Call, at Place) (Release, error) {
+	for name, r := range s.Releases {
+		if strings.EqualFold(name, at.String()) {
+			return Release(r), nil
+		}
+	}
+	return Release{}, errors.New("releases: the file does not say it")
+}
+
+// String is the place as suites write it: acme/web#7.
+func (at Place) String() string { return fmt.Sprintf("%s/%s#%d", at.Owner, at.Repo, at.Number) }
