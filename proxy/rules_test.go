@@ -218,3 +218,16 @@ func TestModuleHasNoReplace(t *testing.T) {
 		t.Error("go.mod: no replace and no toolchain lines")
 	}
 }
+
+// TestNoTemplates: text/template and html/template call methods by name, so the
+// linker keeps every method of every package; that makes the binary a third larger.
+// Pages are built of components instead.
+func TestNoTemplates(t *testing.T) {
+	for file, f := range sources(t, false) {
+		for _, imp := range f.Imports {
+			if path := strings.Trim(imp.Path.Value, `"`); path == "text/template" || path == "html/template" {
+				t.Errorf("%s imports %s; see docs/adr/0001-dependencies.md", file, path)
+			}
+		}
+	}
+}

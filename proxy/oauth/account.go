@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,14 +53,14 @@ func (s *Server) account(w http.ResponseWriter, r *http.Request) error {
 	v := accountView{Action: s.prefix + pathAccount, RevokeURL: s.o.Upstream.RevokeURL()}
 	if who == nil {
 		v.Token = s.keys.formToken(browser, actSignIn)
-		s.render(w, r, http.StatusOK, "account.html", view{Title: "Connected clients", Body: v})
+		s.render(w, r, http.StatusOK, view{Title: "Connected clients", Wide: true, Body: v.markup()})
 		return nil
 	}
 	v.Token, v.Login, v.userID = s.keys.formToken(who.cookie, pathAccount), who.Login, who.UserID
 	if err := s.fill(r.Context(), &v, who); err != nil {
 		return err
 	}
-	s.render(w, r, http.StatusOK, "account.html", view{Title: "Connected clients", Body: v})
+	s.render(w, r, http.StatusOK, view{Title: "Connected clients", Wide: true, Body: v.markup()})
 	return nil
 }
 
@@ -88,21 +87,6 @@ type grantView struct {
 	Endpoint           string
 	Created, LastUsed  time.Time
 	Expires            time.Time
-}
-
-// clientRow is one client with what its form needs.
-type clientRow struct {
-	Grant         grantView
-	Owner         string // of another person's client
-	Action, Token string
-}
-
-func ofClient(g grantView, page accountView) clientRow {
-	c := clientRow{Grant: g, Action: page.Action, Token: page.Token}
-	if g.UserID != page.userID {
-		c.Owner = g.Login
-	}
-	return c
 }
 
 func viewGrant(g grant.Grant) grantView {
@@ -216,7 +200,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error
 	}
 	if who == nil {
 		return &notice{status: http.StatusForbidden, Title: "You are not signed in any more", Text: []string{"Nothing was changed. Sign in again."},
-			Link: &link{URL: template.URL(s.prefix + pathAccount), Text: "Sign in"}}
+			Link: &link{URL: address(s.prefix + pathAccount), Text: "Sign in"}}
 	}
 	if !s.keys.checkForm(who.cookie, pathAccount, token) {
 		return notOurs()
@@ -245,7 +229,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.show(w, r, &notice{status: http.StatusOK, Title: "On to Gitea", Refresh: true,
-		Text: []string{"Gitea now asks you to sign in, if you have not yet."}, Link: &link{URL: template.URL(login), Text: "Continue to Gitea"}})
+		Text: []string{"Gitea now asks you to sign in, if you have not yet."}, Link: &link{URL: address(login), Text: "Continue to Gitea"}})
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 
 	"aegis/proxy/oauth/client"
@@ -70,10 +69,10 @@ func (s *Server) refusedByGitea(w http.ResponseWriter, r *http.Request, f flow, 
 // tells it. The page does not go on by itself: the person must read it.
 func (s *Server) stopped(f flow, n *notice, code string) *notice {
 	if f.Purpose != forClient {
-		n.Link = &link{URL: template.URL(s.prefix + pathAccount), Text: "Back to your connected clients"}
+		n.Link = &link{URL: address(s.prefix + pathAccount), Text: "Back to your connected clients"}
 		return n
 	}
-	n.Link = &link{URL: template.URL(s.back(f.Asked, "error", code, "error_description", "the sign-in did not succeed; the page said why")), Text: "Back to the client"}
+	n.Link = &link{URL: address(s.back(f.Asked, "error", code, "error_description", "the sign-in did not succeed; the page said why")), Text: "Back to the client"}
 	return n
 }
 
@@ -89,7 +88,7 @@ func (s *Server) noExchange(f flow, err error) error {
 	switch ue.Kind {
 	case upstream.Narrow, upstream.Wide:
 		n.status, n.Title, code = http.StatusForbidden, "Gitea has an older permission that does not fit", codeDenied
-		n.Help = &link{URL: template.URL(s.o.Upstream.RevokeURL()), Text: "Open Gitea"}
+		n.Help = &link{URL: address(s.o.Upstream.RevokeURL()), Text: "Open Gitea"}
 	case upstream.Denied, upstream.Gone:
 		n.status, n.Title, code = http.StatusForbidden, "Gitea did not accept this sign-in", codeDenied
 	case upstream.Config:
@@ -166,5 +165,5 @@ func (s *Server) handOver(w http.ResponseWriter, r *http.Request, a asked, c *cl
 	name := displayName(c.Name)
 	s.show(w, r, &notice{status: http.StatusOK, Title: "Back to " + name, Refresh: true,
 		Text: []string{"You have allowed " + name + ". Your browser may ask whether it may open it. You can close this page afterwards."},
-		Link: &link{URL: template.URL(to), Text: "Open " + name}})
+		Link: &link{URL: address(to), Text: "Open " + name}})
 }

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -88,11 +87,6 @@ type areaView struct {
 	Picked            level
 }
 
-// PickedNone and its like are for the template, which knows no levels.
-func (a areaView) PickedNone() bool  { return a.Picked == none }
-func (a areaView) PickedRead() bool  { return a.Picked == read }
-func (a areaView) PickedWrite() bool { return a.Picked == write }
-
 // askPerson shows the consent page.
 func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) error {
 	browser := s.browser(w, r)
@@ -117,7 +111,7 @@ func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) er
 	for _, a := range v.Areas {
 		v.CanWrite = v.CanWrite || a.Writes
 	}
-	s.render(w, r, status, "consent.html", view{Title: "Allow " + v.Client.Name + "?", Body: v})
+	s.render(w, r, status, view{Title: "Allow " + v.Client.Name + "?", Body: v.markup()})
 	return nil
 }
 
@@ -295,7 +289,7 @@ func (s *Server) denied(w http.ResponseWriter, r *http.Request, c consent) error
 	name := displayName(c.client.Name)
 	s.show(w, r, &notice{status: http.StatusOK, Title: "Denied", Refresh: true,
 		Text: []string{name + " got no access. You are taken back to it, to hear so."},
-		Link: &link{URL: template.URL(s.back(c.asked, "error", codeDenied, "error_description", "the person denied the request")), Text: "Back to " + name}})
+		Link: &link{URL: address(s.back(c.asked, "error", codeDenied, "error_description", "the person denied the request")), Text: "Back to " + name}})
 	return nil
 }
 
@@ -308,6 +302,6 @@ func (s *Server) approved(w http.ResponseWriter, r *http.Request, c consent) err
 	}
 	s.show(w, r, &notice{status: http.StatusOK, Title: "On to Gitea", Refresh: true,
 		Text: []string{"Gitea now asks you to sign in, if you have not yet, and to let Aegis act for you."},
-		Link: &link{URL: template.URL(login), Text: "Continue to Gitea"}})
+		Link: &link{URL: address(login), Text: "Continue to Gitea"}})
 	return nil
 }

@@ -30,17 +30,17 @@ type gitea struct {
 	down  atomic.Bool
 }
 
-func (g *gitea) Login(_ context.Context, cred proxy.Credential) (string, bool, error) {
+func (g *gitea) Login(_ context.Context, cred proxy.Credential) (proxy.Person, error) {
 	g.asked.Add(1)
 	switch {
 	case g.down.Load():
-		return "", false, proxy.NewError(proxy.KindUpstreamUnavailable, "connection refused", nil)
+		return proxy.Person{}, proxy.NewError(proxy.KindUpstreamUnavailable, "connection refused", nil)
 	case cred.Authorization() == "token gitea-alice":
-		return "alice", false, nil
+		return proxy.Person{ID: 7, Login: "alice", Admin: false}, nil
 	case cred.Authorization() == "token gitea-root":
-		return "root1", true, nil
+		return proxy.Person{ID: 7, Login: "root1", Admin: true}, nil
 	}
-	return "", false, proxy.NewError(proxy.KindUnauthorized, "no", nil)
+	return proxy.Person{}, proxy.NewError(proxy.KindUnauthorized, "no", nil)
 }
 
 func tokens() []config.Token {

@@ -3,62 +3,50 @@ package oauth
 import (
 	"bytes"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
 )
 
-//go:embed pages
-var pageFiles embed.FS
+//go:embed pages/style.css
+var style string
 
-// pages are the templates and what every page is sent with.
+// pages are what every page is sent with.
 type pages struct {
-	templates *template.Template
-	style     template.CSS
-	policy    string // Content-Security-Policy
+	policy string // Content-Security-Policy
 }
 
-// loadPages reads the embedded templates.
-func loadPages() (*pages, error) {
-	style, err := pageFiles.ReadFile("pages/style.css")
-	if err != nil {
-		return nil, fmt.Errorf("pages: %w", err)
-	}
-	t := template.New("").Funcs(template.FuncMap{"day": day, "moment": moment, "client": ofClient})
-	if t, err = t.ParseFS(pageFiles, "pages/*.html"); err != nil {
-		return nil, fmt.Errorf("pages: %w", err)
-	}
-	sum := sha256.Sum256(style)
+func newPages() *pages {
+	sum := sha256.Sum256([]byte(style))
 	return &pages{
-		templates: t,
-		style:     template.CSS(style),
 		// No script, no image, no frame, nothing from anywhere else. Forms go to
 		// this host; what follows them is a page of its own, as browsers apply
 		// form-action to the redirects of a form too.
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-	}, nil
+	}
 }
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
-// view is what the templates see.
+// view is one page.
 type view struct {
-	Style template.CSS
 	Title string
 	// Refresh is where the page goes on by itself; "": it stays.
-	Refresh template.URL
-	// Body is the page's own data.
-	Body any
+	Refresh address
+	// Wide pages hold lists.
+	Wide bool
+	// Body is what stands on it.
+	Body g.Node
 }
 
 // notice is a page that says what happened and what to do. As an error it is a
@@ -79,7 +67,7 @@ type notice struct {
 
 // link is where a page leads.
 type link struct {
-	URL  template.URL
+	URL  address
 	Text string
 }
 
@@ -170,18 +158,17 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 
 // show renders a notice.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, n *notice) {
-	v := view{Title: n.Title, Body: n}
+	v := view{Title: n.Title, Body: n.markup()}
 	if n.Refresh && n.Link != nil {
 		v.Refresh = n.Link.URL
 	}
-	s.render(w, r, n.status, "notice.html", v)
+	s.render(w, r, n.status, v)
 }
 
 // render writes a page. It is made whole before a byte is sent.
-func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
-	v.Style = s.pages.style
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, v view) {
 	var buf bytes.Buffer
-	if err := s.pages.templates.ExecuteTemplate(&buf, name, v); err != nil { // a defect of ours; the tests render every page
+	if err := document(style, v).Render(&buf); err != nil { // writing to memory does not fail
 		s.o.Log.Error().Str("request_id", exchange(r).RequestID).Err(err).Msg("a page cannot be rendered")
 		status = http.StatusInternalServerError
 		buf.Reset()

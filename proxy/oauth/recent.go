@@ -29,16 +29,21 @@ type recentCredential struct {
 func newRecent() *recent { return &recent{user: map[int64]recentCredential{}} }
 
 func (r *recent) get(userID int64, now time.Time) (upstream.Credential, bool) {
+	return r.within(userID, now, 0)
+}
+
+// within is get for a credential that was to be used no longer than longer ago.
+func (r *recent) within(userID int64, now time.Time, longer time.Duration) (upstream.Credential, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, ok := r.user[userID]
-	return c.credential, ok && now.Before(c.until)
+	return c.credential, ok && now.Before(c.until.Add(longer))
 }
 
 func (r *recent) put(userID int64, c upstream.Credential, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.user) >= maxRecent { // what is a second old is no loss
+	if len(r.user) >= maxRecent { // what is old is no loss
 		clear(r.user)
 	}
 	r.user[userID] = recentCredential{c, now.Add(recentFor)}

@@ -107,6 +107,9 @@ type Options struct {
 	Event func(*proxy.Exchange, Event)
 	Log   zerolog.Logger
 	Now   func() time.Time
+	// Outage is how long a person's last known Gitea credential is used while the
+	// store cannot be reached; 0: not at all.
+	Outage time.Duration
 }
 
 // Server is the HTTP side of the authorization server. It is safe for concurrent
@@ -157,9 +160,8 @@ func New(o Options) (*Server, error) {
 	s.keys = newKeys(o.Keys)
 	s.rates = newRates(o.Now)
 	s.unused, s.recent = newUnused(), newRecent()
-	var err error
-	s.pages, err = loadPages()
-	return s, err
+	s.pages = newPages()
+	return s, nil
 }
 
 // complete reports what o lacks.

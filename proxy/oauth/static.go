@@ -17,7 +17,7 @@ import (
 // Resolver says whose credential it is: the login, and whether that user
 // administers the instance. Errors are [*proxy.Error].
 type Resolver interface {
-	Login(ctx context.Context, cred proxy.Credential) (login string, admin bool, err error)
+	Login(ctx context.Context, cred proxy.Credential) (proxy.Person, error)
 }
 
 const (
@@ -134,7 +134,7 @@ func (s *Static) identity(ctx context.Context, e *entry) (*proxy.Identity, error
 
 func (s *Static) resolve(ctx context.Context, t config.Token) (*proxy.Identity, error) {
 	cred := proxy.NewCredential(proxy.ModeStatic, t.GiteaToken.Reveal())
-	login, admin, err := s.resolver.Login(ctx, cred)
+	who, err := s.resolver.Login(ctx, cred)
 	var pe *proxy.Error
 	switch {
 	case errors.As(err, &pe) && pe.Kind == proxy.KindUnauthorized:
@@ -146,11 +146,11 @@ func (s *Static) resolve(ctx context.Context, t config.Token) (*proxy.Identity, 
 	case err != nil:
 		return nil, proxy.NewError(proxy.KindUpstreamUnavailable,
 			"Gitea cannot be asked whose token this is; try again shortly", err)
-	case t.AllowSudo && !admin:
+	case t.AllowSudo && !who.Admin:
 		return nil, proxy.NewError(proxy.KindForbidden,
-			fmt.Sprintf("auth.tokens entry %q sets allow_sudo, but %s is not a site administrator of Gitea; its operator must remove allow_sudo or use an administrator's token", t.Name, login), nil)
+			fmt.Sprintf("auth.tokens entry %q sets allow_sudo, but %s is not a site administrator of Gitea; its operator must remove allow_sudo or use an administrator's token", t.Name, who.Login), nil)
 	}
-	return &proxy.Identity{Login: login, Mode: proxy.ModeStatic, TokenName: t.Name, Credential: cred, AllowSudo: t.AllowSudo}, nil
+	return &proxy.Identity{Login: who.Login, UserID: who.ID, Mode: proxy.ModeStatic, TokenName: t.Name, Credential: cred, AllowSudo: t.AllowSudo}, nil
 }
 
 // Resolve makes all identities now and returns the failures by token name, so

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"aegis/internal/kv"
 	"aegis/proxy"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
@@ -75,8 +76,15 @@ func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credent
 		return c, nil
 	}
 	c, err := s.o.Upstream.Credential(ctx, userID)
-	if err == nil {
+	switch {
+	case err == nil:
 		s.recent.put(userID, c, now)
+	case errors.Is(err, kv.ErrUnavailable): // the token was verified, so the credential was there a moment ago
+		if last, ok := s.recent.within(userID, now, s.o.Outage); ok {
+			return last, nil
+		}
+	default:
+		s.recent.drop(userID)
 	}
 	return c, err
 }

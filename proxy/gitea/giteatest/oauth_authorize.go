@@ -24,11 +24,11 @@ func authorize(c *call) {
 		challenge: c.form.Get("code_challenge"), method: c.form.Get("code_challenge_method"),
 	}
 	if a.app == nil {
-		c.page(http.StatusBadRequest, failedPage, "Authorization failed", "Client ID not registered")
+		c.failedPage("Client ID not registered")
 		return
 	}
 	if !a.app.takesRedirect(a.redirectURI) {
-		c.page(http.StatusBadRequest, failedPage, "Authorization failed", "Unregistered Redirect URI")
+		c.failedPage("Unregistered Redirect URI")
 		return
 	}
 	if code, text := a.wrong(); code != "" {
@@ -47,7 +47,7 @@ func authorize(c *call) {
 		return
 	}
 	c.sess.pending, c.sess.clientID, c.sess.state, c.sess.redirectURI = true, a.app.ClientID, a.state, a.redirectURI
-	c.page(http.StatusOK, grantPage, "Authorize "+a.app.Name, consent{
+	c.grantPage(consent{
 		App: a.app.Name, ClientID: a.app.ClientID, By: a.app.creator(), State: a.state, Scope: a.scope, Nonce: a.nonce,
 		RedirectURI: a.redirectURI, Everything: grantScopes(a.scope).all,
 	})

@@ -64,7 +64,7 @@ func showLogin(c *call) {
 	if to != "" {
 		c.setCookie(redirectCookie, url.QueryEscape(to))
 	}
-	c.page(http.StatusOK, loginPage, "Sign in", loginForm{})
+	c.loginPage(loginForm{})
 }
 
 // doLogin is POST /user/login. A user who was deactivated gets in, and then sees
@@ -79,7 +79,7 @@ func doLogin(c *call) {
 		return strings.EqualFold(u.Login, name) || u.Email != "" && strings.EqualFold(u.Email, name)
 	})
 	if !ok || u.Password == "" || u.Password != c.form.Get("password") {
-		c.page(http.StatusOK, loginPage, "Sign in", loginForm{Name: name, Wrong: true})
+		c.loginPage(loginForm{Name: name, Wrong: true})
 		return
 	}
 	if u.ProhibitLogin {
@@ -98,7 +98,7 @@ func doLogin(c *call) {
 
 // prohibited answers users who may not come in. It is a page with status 200.
 func (c *call) prohibited() {
-	c.page(http.StatusOK, prohibitedPage, "Sign-In Prohibited", nil)
+	c.prohibitedPage()
 }
 
 // barred says whether the user may use nothing at all.
@@ -140,7 +140,7 @@ func showHome(c *call) {
 	if c.doer != nil {
 		name = c.doer.Login
 	}
-	c.page(http.StatusOK, homePage, "Gitea double", name)
+	c.homePage(name)
 }
 
 // wantsPage says whether a browser asks.
@@ -162,10 +162,7 @@ func showApplications(c *call) {
 			Revoke: c.link() + "/user/settings/applications/oauth2/" + strconv.FormatInt(g.app.ID, 10) + "/revoke/" + strconv.FormatInt(g.id, 10),
 		}
 	})
-	c.page(http.StatusOK, applicationsPage, "Applications", struct {
-		Login string
-		Rows  []grantRow
-	}{c.doer.Login, rows})
+	c.applicationsPage(c.doer.Login, rows)
 }
 
 // revoke is the button on that page. Only the number of the grant counts; another

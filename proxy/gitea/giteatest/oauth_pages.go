@@ -2,19 +2,14 @@ package giteatest
 
 import (
 	"bytes"
-	"html/template"
 	"net/http"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
-// layout frames every page. Nothing on them needs JavaScript.
-const layout = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="same-origin">
-<title>{{.Title}}</title>
-<style>
+// style is that of every page. Nothing on them needs JavaScript.
+const style = `
 body { margin: 0; background: #f3f4f1; color: #24292b; font: 16px/1.5 system-ui, sans-serif }
 header { background: #fff; border-bottom: 1px solid #dcdfd8; padding: .7rem 1.2rem; font-weight: 600 }
 header a { color: #4c8a2b; text-decoration: none }
@@ -28,89 +23,101 @@ button.main { background: #4c8a2b; border-color: #4c8a2b; color: #fff }
 .bad { background: #fdecea; border: 1px solid #e6a9a3; border-radius: 5px; padding: .5rem .8rem }
 code { overflow-wrap: anywhere }
 li { margin-bottom: 1rem }
-</style>
-</head>
-<body>
-<header><a href="{{.Link}}/">Gitea double</a></header>
-<main>
-<h1>{{.Title}}</h1>
-{{template "body" .}}
-</main>
-</body>
-</html>
 `
 
 // The pages. The names of forms and fields are those of the real server.
-var (
-	loginPage = parsePage(`
-{{if .Data.Wrong}}<p class="bad" role="alert">Username or password is incorrect.</p>{{end}}
-<form action="{{.Link}}/user/login" method="post">
-<label for="user_name">Username or email address</label>
-<input id="user_name" type="text" name="user_name" value="{{.Data.Name}}" autocomplete="username" autofocus required>
-<label for="password">Password</label>
-<input id="password" type="password" name="password" autocomplete="current-password" required>
-<p class="row"><button class="main" type="submit">Sign in</button></p>
-</form>`)
 
-	prohibitedPage = parsePage(`
-<p>Your account is prohibited from signing in. Ask your site administrator.</p>
-<p><a href="{{.Link}}/user/logout">Sign out</a></p>`)
-
-	failedPage = parsePage(`
-<p class="bad" role="alert">{{.Data}}</p>
-<p>The request of the application is not valid. Ask whoever runs the application.</p>`)
-
-	grantPage = parsePage(`
-{{with .Data}}
-<p><b>{{.App}}</b>{{if .By}}, registered by @{{.By}},{{end}} asks for access to your account.</p>
-{{if .Everything}}<p class="bad">It will be able to read and write everything that you can, private repositories and organizations included.</p>{{end}}
-<p>With scopes: <b>{{.Scope}}</b></p>
-<p>You will be sent to <code>{{.RedirectURI}}</code></p>
-<form method="post" action="{{$.Link}}/login/oauth/grant">
-<input type="hidden" name="client_id" value="{{.ClientID}}">
-<input type="hidden" name="state" value="{{.State}}">
-<input type="hidden" name="scope" value="{{.Scope}}">
-<input type="hidden" name="nonce" value="{{.Nonce}}">
-<input type="hidden" name="redirect_uri" value="{{.RedirectURI}}">
-<p class="row">
-<button class="main" type="submit" id="authorize-app" name="granted" value="true">Authorize application</button>
-<button type="submit" name="granted" value="false">Cancel</button>
-</p>
-</form>
-{{end}}`)
-
-	applicationsPage = parsePage(`
-<p>Applications that may use the account of <b>{{.Data.Login}}</b>:</p>
-{{if .Data.Rows}}<ul>
-{{range .Data.Rows}}<li><b>{{.App}}</b>, since {{.Since}}<br>
-{{if .Everything}}Everything{{if .Scope}} (asked as <code>{{.Scope}}</code>){{end}}{{else}}<code>{{.Scope}}</code>{{end}}
-<form method="post" action="{{.Revoke}}"><button type="submit">Revoke</button></form></li>
-{{end}}</ul>{{else}}<p>None.</p>{{end}}`)
-
-	homePage = parsePage(`
-<p>This is a double of a Gitea server: it answers the API, and has pages for signing in only.</p>
-{{if .Data}}<p>You are signed in as <b>{{.Data}}</b>.</p>
-<ul><li><a href="{{.Link}}/user/settings/applications">Applications</a></li><li><a href="{{.Link}}/user/logout">Sign out</a></li></ul>
-{{else}}<p><a href="{{.Link}}/user/login">Sign in</a></p>{{end}}`)
-)
-
-// parsePage compiles a page within the layout.
-func parsePage(body string) *template.Template {
-	return template.Must(template.Must(template.New("page").Parse(layout)).New("body").Parse(body)).Lookup("page")
+func (c *call) loginPage(f loginForm) {
+	c.page("Sign in",
+		g.If(f.Wrong, h.P(h.Class("bad"), h.Role("alert"), g.Text("Username or password is incorrect."))),
+		h.Form(h.Action(c.link()+"/user/login"), h.Method("post"),
+			h.Label(h.For("user_name"), g.Text("Username or email address")),
+			h.Input(h.ID("user_name"), h.Type("text"), h.Name("user_name"), h.Value(f.Name), h.AutoComplete("username"), h.AutoFocus(), h.Required()),
+			h.Label(h.For("password"), g.Text("Password")),
+			h.Input(h.ID("password"), h.Type("password"), h.Name("password"), h.AutoComplete("current-password"), h.Required()),
+			h.P(h.Class("row"), h.Button(h.Class("main"), h.Type("submit"), g.Text("Sign in")))))
 }
 
-// page answers a page.
-func (c *call) page(status int, t *template.Template, title string, data any) {
+func (c *call) prohibitedPage() {
+	c.page("Sign-In Prohibited",
+		h.P(g.Text("Your account is prohibited from signing in. Ask your site administrator.")),
+		h.P(h.A(h.Href(c.link()+"/user/logout"), g.Text("Sign out"))))
+}
+
+func (c *call) failedPage(why string) {
+	c.page("Authorization failed",
+		h.P(h.Class("bad"), h.Role("alert"), g.Text(why)),
+		h.P(g.Text("The request of the application is not valid. Ask whoever runs the application.")))
+	c.out.status = http.StatusBadRequest
+}
+
+func (c *call) grantPage(d consent) {
+	by := " asks for access to your account."
+	if d.By != "" {
+		by = ", registered by @" + d.By + "," + by
+	}
+	hidden := func(name, value string) g.Node { return h.Input(h.Type("hidden"), h.Name(name), h.Value(value)) }
+	c.page("Authorize "+d.App,
+		h.P(h.B(g.Text(d.App)), g.Text(by)),
+		g.If(d.Everything, h.P(h.Class("bad"), g.Text("It will be able to read and write everything that you can, private repositories and organizations included."))),
+		h.P(g.Text("With scopes: "), h.B(g.Text(d.Scope))),
+		h.P(g.Text("You will be sent to "), h.Code(g.Text(d.RedirectURI))),
+		h.Form(h.Method("post"), h.Action(c.link()+"/login/oauth/grant"),
+			hidden("client_id", d.ClientID), hidden("state", d.State), hidden("scope", d.Scope), hidden("nonce", d.Nonce), hidden("redirect_uri", d.RedirectURI),
+			h.P(h.Class("row"),
+				h.Button(h.Class("main"), h.Type("submit"), h.ID("authorize-app"), h.Name("granted"), h.Value("true"), g.Text("Authorize application")),
+				h.Button(h.Type("submit"), h.Name("granted"), h.Value("false"), g.Text("Cancel")))))
+}
+
+func (c *call) applicationsPage(login string, rows []grantRow) {
+	list := h.P(g.Text("None."))
+	if len(rows) > 0 {
+		list = h.Ul(g.Map(rows, func(r grantRow) g.Node {
+			scope := g.Node(h.Code(g.Text(r.Scope)))
+			if r.Everything {
+				scope = g.Text("Everything")
+				if r.Scope != "" {
+					scope = g.Group{g.Text("Everything (asked as "), h.Code(g.Text(r.Scope)), g.Text(")")}
+				}
+			}
+			return h.Li(h.B(g.Text(r.App)), g.Text(", since "+r.Since), h.Br(), scope,
+				h.Form(h.Method("post"), h.Action(r.Revoke), h.Button(h.Type("submit"), g.Text("Revoke"))))
+		}))
+	}
+	c.page("Applications", h.P(g.Text("Applications that may use the account of "), h.B(g.Text(login)), g.Text(":")), list)
+}
+
+func (c *call) homePage(login string) {
+	links := g.Node(h.P(h.A(h.Href(c.link()+"/user/login"), g.Text("Sign in"))))
+	if login != "" {
+		links = g.Group{h.P(g.Text("You are signed in as "), h.B(g.Text(login)), g.Text(".")), h.Ul(
+			h.Li(h.A(h.Href(c.link()+"/user/settings/applications"), g.Text("Applications"))),
+			h.Li(h.A(h.Href(c.link()+"/user/logout"), g.Text("Sign out"))))}
+	}
+	c.page("Gitea double", h.P(g.Text("This is a double of a Gitea server: it answers the API, and has pages for signing in only.")), links)
+}
+
+// page answers a page, with status 200.
+func (c *call) page(title string, body ...g.Node) {
 	var buf bytes.Buffer
-	err := t.Execute(&buf, struct {
-		Title, Link string
-		Data        any
-	}{title, c.link(), data})
+	err := h.Doctype(h.HTML(h.Lang("en"),
+		h.Head(
+			h.Meta(h.Charset("utf-8")),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			h.Meta(h.Name("referrer"), h.Content("same-origin")),
+			h.TitleEl(g.Text(title)),
+			h.StyleEl(g.Raw(style)),
+		),
+		h.Body(
+			h.Header(h.A(h.Href(c.link()+"/"), g.Text("Gitea double"))),
+			h.Main(h.H1(g.Text(title)), g.Group(body)),
+		),
+	)).Render(&buf)
 	if err != nil {
 		c.plain(http.StatusInternalServerError, "Internal Server Error\n")
 		return
 	}
 	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
-	c.out.status = status
+	c.out.status = http.StatusOK
 	c.out.body.Write(buf.Bytes())
 }

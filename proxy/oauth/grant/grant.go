@@ -95,6 +95,9 @@ type Options struct {
 	// seal.Ring.
 	Keys   func(label string) [][]byte
 	Config Lifetimes
+	// Outage is how long a token that was verified is taken without the store,
+	// while that cannot be reached; 0: not at all.
+	Outage time.Duration
 	// Now tells the time; nil: [time.Now].
 	Now func() time.Time
 	// Event is told what happens, before the caller is; nil: nobody is. It is
@@ -110,6 +113,8 @@ type Grants struct {
 	now   func() time.Time
 	event func(Event)
 	cache cache
+	// outage is that of the options.
+	outage time.Duration
 }
 
 // New returns the grants in o.Store.
@@ -131,7 +136,7 @@ func New(o Options) (*Grants, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	return &Grants{store: o.Store, keys: keys, life: c, now: o.Now, event: o.Event, cache: newCache()}, nil
+	return &Grants{store: o.Store, keys: keys, life: c, now: o.Now, event: o.Event, cache: newCache(), outage: o.Outage}, nil
 }
 
 // Grant is what a person has allowed a client.

@@ -2,14 +2,18 @@ package grant
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"aegis/internal/kv"
 )
 
 // Verify returns the grant of an access token, with the token's own scopes. The
 // error wraps [ErrInvalid] when the token is unknown, has expired, or its grant
 // has ended; any other is trouble of the store and says nothing of the token. A
-// grant that another process ended may be seen for 5 seconds more.
+// grant that another process ended may be seen for 5 seconds more, or, while the
+// store cannot be reached, for as long as [Options] say.
 func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
 	if _, ok := body(accessPrefix, token, secretSize); !ok {
 		return nil, invalid("the access token is malformed")
@@ -19,23 +23,37 @@ func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
 		return grant, nil
 	}
 	epoch := g.cache.now()
-	var a access
-	if _, err := g.load(ctx, key, &a); err != nil {
+	a, f, err := g.read(ctx, key)
+	switch {
+	case errors.Is(err, kv.ErrUnavailable):
+		if grant := g.cache.within(key, g.now(), g.outage); grant != nil {
+			return grant, nil
+		}
+		return nil, err
+	case errors.Is(err, ErrInvalid):
+		g.cache.drop(key) // no outage may bring it back
+		return nil, err
+	case err != nil:
 		return nil, err
 	}
 	now := g.now()
-	if !now.Before(a.Expires) {
-		return nil, invalid("the access token has expired")
-	}
-	f, _, err := g.family(ctx, a.Family)
-	if err != nil {
-		return nil, err
-	}
 	grant := f.grant(a.Family)
 	grant.Scopes, grant.LastUsed = clone(a.Scopes), now
 	g.cache.put(key, cached{grant: grant, checked: now, expires: a.Expires}, epoch)
 	g.touch(ctx, &grant)
 	return &grant, nil
+}
+
+// read reads the records of an access token that is good now.
+func (g *Grants) read(ctx context.Context, key string) (a access, f *family, err error) {
+	if _, err := g.load(ctx, key, &a); err != nil {
+		return a, nil, err
+	}
+	if !g.now().Before(a.Expires) {
+		return a, nil, invalid("the access token has expired")
+	}
+	f, _, err = g.family(ctx, a.Family)
+	return a, f, err
 }
 
 // touchEvery is how exact the time of the last use is.
@@ -74,11 +92,14 @@ func newCache() cache { return cache{tokens: map[string]cached{}, used: map[stri
 
 // get returns a copy of the grant under key, nil when there is none to be relied
 // on.
-func (c *cache) get(key string, now time.Time) *Grant {
+func (c *cache) get(key string, now time.Time) *Grant { return c.within(key, now, cacheLife) }
+
+// within is get for a token that was verified less than life ago.
+func (c *cache) within(key string, now time.Time, life time.Duration) *Grant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.tokens[key]
-	if !ok || now.Before(e.checked) || now.Sub(e.checked) >= cacheLife || !now.Before(e.expires) {
+	if !ok || now.Before(e.checked) || now.Sub(e.checked) >= life || !now.Before(e.expires) {
 		return nil
 	}
 	e.grant.Scopes, e.grant.LastUsed = clone(e.grant.Scopes), now
@@ -102,6 +123,13 @@ func (c *cache) put(key string, e cached, epoch uint64) {
 	e.grant.Scopes = clone(e.grant.Scopes)
 	makeRoom(c.tokens)
 	c.tokens[key] = e
+}
+
+// drop forgets a token.
+func (c *cache) drop(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tokens, key)
 }
 
 // touched reports whether the last touch of a grant is so long ago that another

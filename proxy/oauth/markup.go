@@ -1,0 +1,215 @@
+package oauth
+
+import (
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// The pages are built of components, which escape every text and attribute. The
+// templates of the standard library would do it too, but they call methods by name,
+// and for that the linker keeps every method of every package in the binary.
+
+// address is where a page leads. Whoever makes one has checked its scheme.
+type address string
+
+// textIf returns nodes when there is a text.
+func textIf(text string, nodes ...g.Node) g.Node { return g.If(text != "", g.Group(nodes)) }
+
+func soft(children ...g.Node) g.Node { return h.Span(h.Class("soft"), g.Group(children)) }
+
+func softly(children ...g.Node) g.Node { return h.P(h.Class("soft"), g.Group(children)) }
+
+func hidden(name, value string) g.Node {
+	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
+}
+
+func form(action string, children ...g.Node) g.Node {
+	return h.Form(h.Method("post"), h.Action(action), g.Group(children))
+}
+
+func button(name, value, class string, children ...g.Node) g.Node {
+	return h.Button(g.If(class != "", h.Class(class)), h.Name(name), h.Value(value), g.Group(children))
+}
+
+// document is a whole page.
+func document(style string, v view) g.Node {
+	main := h.Main(g.If(v.Wide, h.Class("wide")), brand(), v.Body)
+	return h.Doctype(h.HTML(h.Lang("en"),
+		h.Head(
+			h.Meta(h.Charset("utf-8")),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			h.Meta(h.Name("robots"), h.Content("noindex")),
+			g.If(v.Refresh != "", h.Meta(g.Attr("http-equiv", "refresh"), h.Content("0; url="+string(v.Refresh)))),
+			h.TitleEl(g.Text(v.Title+" · Aegis")),
+			h.StyleEl(g.Raw(style)), g.Text("\n"),
+		),
+		h.Body(main),
+	))
+}
+
+func brand() g.Node {
+	return h.P(h.Class("brand"),
+		g.Raw(`<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 3 5 6v5c0 4.6 2.9 8.2 7 10 4.1-1.8 7-5.4 7-10V6z"/><path d="m9 11.5 2.2 2.2 4.3-4.2"/></svg>`),
+		g.Text("Aegis for Gitea"))
+}
+
+// markup is a page that says what happened and what to do.
+func (n *notice) markup() g.Node {
+	var links []g.Node
+	if n.Help != nil {
+		links = append(links, h.A(h.Class("button go"), h.Href(string(n.Help.URL)), g.Text(n.Help.Text)))
+	}
+	if n.Link != nil {
+		class := "button go"
+		if n.Help != nil {
+			class = "button"
+		}
+		links = append(links, h.A(h.Class(class), h.Href(string(n.Link.URL)), g.Text(n.Link.Text)))
+	}
+	return g.Group{
+		h.H1(g.Text(n.Title)),
+		g.Map(n.Text, func(text string) g.Node { return h.P(g.Text(text)) }),
+		g.If(len(links) > 0, h.Div(h.Class("actions"), g.Group(links))),
+		textIf(n.Hint, softly(g.Text(n.Hint))),
+	}
+}
+
+// markup is the consent page.
+func (v consentView) markup() g.Node {
+	return g.Group{
+		h.H1(g.Text("Allow "), g.El("bdi", g.Text(v.Client.Name)), g.Text(" to use Gitea as you?")),
+		textIf(v.Problem, h.Div(h.Class("warn"), h.Role("alert"), h.P(g.Text(v.Problem)))),
+		v.Client.standing(),
+		h.Div(h.Class("to"), soft(g.Text("After this, you are sent to")), h.Strong(g.Text(v.Client.Host)), soft(g.Text(v.Client.Where))),
+		g.If(v.Client.Loopback, h.Div(h.Class("warn"), h.P(g.Text("This client runs on your own computer. Any program there can listen for its answer, so go on only if you started it a moment ago and trust what runs on this computer.")))),
+		form(v.Action, h.AutoComplete("off"),
+			hidden("request", v.Form), hidden("token", v.Token),
+			h.FieldSet(h.Legend(g.Text("What may it do, with your rights?")),
+				v.choice("all", g.Text("Everything it asks for")),
+				g.If(v.CanWrite, v.choice("read", g.Text("Only read "), soft(g.Text("– it changes nothing")))),
+				v.choice("pick", g.Text("Let me choose")),
+			),
+			h.Ul(h.Class("areas"), g.Map(v.Areas, areaView.markup)),
+			h.Div(h.Class("actions"), button("say", "allow", "go", g.Text("Allow")), button("say", "deny", "", g.Text("Deny"))),
+		),
+		softly(g.Text("If you allow it, "+v.Gitea+" asks you to sign in next. You can take this back at any time on "),
+			h.A(h.Href(v.Account), g.Text("your page of connected clients")), g.Text(".")),
+		h.Details(h.Summary(g.Text("Details")), h.Dl(
+			detail("Client", v.Client.ID), detail("Address that gets the answer", v.Client.URI), detail("Endpoint", v.Endpoint),
+		)),
+	}
+}
+
+// standing says how much is known of a client.
+func (c clientView) standing() g.Node {
+	if c.Verified {
+		return h.P(h.Span(h.Class("tag"), g.Text("known client")), g.Text(" "), soft(g.Text(c.Source)))
+	}
+	return h.P(h.Span(h.Class("tag bad"), g.Text("not verified")), g.Text(" "),
+		soft(g.Text("The name is the client's own word. Allow it only if you have just started this yourself.")))
+}
+
+// choice is one of the ways to narrow what a client gets.
+func (v consentView) choice(value string, words ...g.Node) g.Node {
+	return h.Label(h.Class("choice"),
+		h.Input(h.Type("radio"), h.Name("access"), h.Value(value), h.ID("access-"+value), g.If(v.How == value, h.Checked())),
+		h.Span(g.Group(words)))
+}
+
+func detail(term, value string) g.Node {
+	return g.Group{h.Dt(g.Text(term)), h.Dd(h.Code(g.Text(value)))}
+}
+
+// markup is one part of Gitea and how much of it a client gets.
+func (a areaView) markup() g.Node {
+	says := soft(g.Text(a.Says))
+	if a.Writes {
+		says = g.Group{h.Span(h.Class("soft full"), g.Text(a.Says)), h.Span(h.Class("soft less"), g.Text(a.Read))}
+	}
+	option := func(l level, value, words string) g.Node {
+		return h.Option(h.Value(value), g.If(a.Picked == l, h.Selected()), g.Text(words))
+	}
+	return h.Li(h.Class("row"),
+		h.Div(h.Strong(g.Text(a.Title)), g.If(a.Risky, g.Group{g.Text(" "), h.Span(h.Class("tag bad"), g.Text("sensitive"))}), h.Br(), says),
+		h.Select(h.Class("pick"), h.Name("area."+a.Name), h.Aria("label", a.Title),
+			g.If(a.Writes, option(write, "write", "read and change")), option(read, "read", "read only"), option(none, "none", "nothing")))
+}
+
+// markup is the page of connected clients.
+func (v accountView) markup() g.Node {
+	if v.Login == "" {
+		return g.Group{
+			h.H1(g.Text("Connected clients")),
+			h.P(g.Text("Sign in to see which MCP clients may use Gitea as you, and to disconnect them.")),
+			form(v.Action, hidden("token", v.Token), h.Div(h.Class("actions"), button("do", actSignIn, "go", g.Text("Sign in with Gitea")))),
+		}
+	}
+	return g.Group{
+		h.H1(g.Text("Connected clients")),
+		h.Div(h.Class("row"), h.P(g.Text("Signed in as "), h.Strong(g.Text(v.Login))),
+			form(v.Action, h.Class("inline"), hidden("token", v.Token), button("do", actSignOut, "small", g.Text("Sign out")))),
+		g.If(len(v.Codes) > 0, g.Group{
+			h.H2(g.Text("Waiting for your confirmation")),
+			softly(g.Text("An agent asked to do this. Give it the code only if you want it done.")),
+			g.Map(v.Codes, PendingCode.markup),
+		}),
+		h.H2(g.Text("Your clients")),
+		v.mine(),
+		softly(g.Text("When no client is left, Aegis forgets its access to your Gitea account. To take back the permission itself, revoke Aegis in Gitea under "),
+			h.A(h.Href(v.RevokeURL), g.Text("Settings, Applications")), g.Text(".")),
+		g.If(v.Admin, v.others()),
+	}
+}
+
+func (v accountView) mine() g.Node {
+	if len(v.Mine) == 0 {
+		return h.P(g.Text("None. A client appears here once you have allowed it."))
+	}
+	return g.Group{
+		v.clients(v.Mine),
+		form(v.Action, hidden("token", v.Token), h.Div(h.Class("actions"), button("do", actRevokeAll, "", g.Text("Disconnect all of them")))),
+	}
+}
+
+func (v accountView) others() g.Node {
+	if len(v.Others) == 0 {
+		return g.Group{h.H2(g.Text("Everybody else's clients")), h.P(g.Text("None."))}
+	}
+	return g.Group{
+		h.H2(g.Text("Everybody else's clients")),
+		v.clients(v.Others),
+		g.If(v.More, softly(g.Text("There are more. The command line lists all of them."))),
+	}
+}
+
+func (v accountView) clients(list []grantView) g.Node {
+	return g.Map(list, func(one grantView) g.Node { return one.markup(v) })
+}
+
+// markup is one client on the page.
+func (one grantView) markup(page accountView) g.Node {
+	tag := h.Span(h.Class("tag bad"), g.Text("not verified"))
+	if one.Verified {
+		tag = h.Span(h.Class("tag"), g.Text("known client"))
+	}
+	used := "never"
+	if !one.LastUsed.IsZero() {
+		used = moment(one.LastUsed)
+	}
+	return h.Div(h.Class("client"), h.Div(h.Class("row"),
+		h.Div(
+			h.H3(g.El("bdi", g.Text(one.Name)), g.Text(" "), tag),
+			g.If(one.UserID != page.userID, h.P(g.Text("of "), h.Strong(g.Text(one.Login)))),
+			h.Ul(h.Class("plain soft"), g.Map(one.Allowed, func(text string) g.Node { return h.Li(g.Text(text)) })),
+			softly(g.Text("Connected "+day(one.Created)+", last used "+used)),
+		),
+		form(page.Action, h.Class("inline"), hidden("token", page.Token), hidden("id", one.ID),
+			button("do", actRevoke, "small", g.Text("Disconnect"), h.Span(h.Class("unseen"), g.Text(" "+one.Name)))),
+	))
+}
+
+// markup is a call that waits for its code.
+func (p PendingCode) markup() g.Node {
+	return h.Div(h.Class("client"), h.P(h.Class("code"), g.Text(p.Code)), h.P(g.Text(p.Summary)),
+		softly(h.Code(g.Text(p.Tool)), g.Text(" · until "+moment(p.Expires))))
+}
