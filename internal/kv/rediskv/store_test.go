@@ -1,0 +1,105 @@
+package rediskv_test
+
+import (
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"aegis/internal/kv"
+	"aegis/internal/kv/kvtest"
+	"aegis/internal/kv/rediskv"
+	"aegis/internal/kv/rediskv/redistest"
+	"aegis/internal/seal"
+)
+
+var prefixes atomic.Int64
+
+// fresh returns a prefix that nobody used before.
+func fresh() string { return "t" + strconv.FormatInt(prefixes.Add(1), 10) + "*:" }
+
+func open(t testing.TB, o rediskv.Options) *rediskv.Store {
+	t.Helper()
+	s, err := rediskv.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestOneServer(t *testing.T) {
+	server := redistest.Start(t)
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		return open(t, rediskv.Options{Addresses: []string{server.Address}, Prefix: fresh(), Database: 1, Now: now, Timeout: 10 * time.Second})
+	})
+}
+
+func TestCluster(t *testing.T) {
+	nodes := redistest.Cluster(t)
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		return open(t, rediskv.Options{Addresses: []string{nodes[1].Address}, Cluster: true, Prefix: fresh(), Now: now, Timeout: 10 * time.Second})
+	})
+}
+
+func TestSealed(t *testing.T) {
+	server := redistest.Start(t)
+	ring, err := seal.New([]byte(strings.Repeat("k", 40)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		return kv.Sealed(open(t, rediskv.Options{Addresses: []string{server.Address}, Prefix: fresh(), Now: now, Timeout: 10 * time.Second}), ring)
+	})
+}
+
+// TestManyProcesses: two clients of one Redis see the same, and one wins.
+func TestManyProcesses(t *testing.T) {
+	server := redistest.Start(t)
+	prefix := fresh()
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		server.Do("FLUSHALL")
+		o := rediskv.Options{Addresses: []string{server.Address}, Prefix: prefix, Now: now, Timeout: 10 * time.Second}
+		return &alternating{[]kv.Store{open(t, o), open(t, o), open(t, o)}, &atomic.Int64{}}
+	})
+}
+
+// TestOwnClock: without a clock of a test, Redis decides what has expired.
+func TestOwnClock(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, rediskv.Options{Addresses: []string{server.Address}, Prefix: "a:"})
+	before := time.Now()
+	if err := s.Put(t.Context(), "short", []byte("v"), 300*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CompareAndSwap(t.Context(), "long", 0, []byte("v"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Get(t.Context(), "long")
+	if left := e.Expires.Sub(before); err != nil || left < 59*time.Minute || left > 61*time.Minute {
+		t.Errorf("%v, %v", left, err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		if _, err := s.Get(t.Context(), "short"); err == kv.ErrNotFound {
+			break
+		} else if err != nil || time.Now().After(deadline) {
+			t.Fatalf("still there: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := s.Take(t.Context(), "short"); err != kv.ErrNotFound {
+		t.Error(err)
+	}
+	if ttl := server.Do("PTTL a:kv:long"); ttl == ":-1" || ttl == ":-2" {
+		t.Errorf("Redis does not know when the entry expires: %s", ttl)
+	}
+}

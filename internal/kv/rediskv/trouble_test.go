@@ -1,0 +1,316 @@
+package rediskv_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"aegis/internal/kv"
+	"aegis/internal/kv/rediskv"
+	"aegis/internal/kv/rediskv/redistest"
+)
+
+// eventually tries until there is no error, for a bounded time.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestFrozen: a Redis that takes connections and answers nothing holds nobody up
+// for longer than the timeout, soon nobody at all, and is used again by itself.
+func TestFrozen(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, rediskv.Options{Addresses: []string{server.Address}, Timeout: 500 * time.Millisecond})
+	if err := s.Put(t.Context(), "a", []byte("v"), 0); err != nil {
+		t.Fatal(err)
+	}
+	server.Signal(syscall.SIGSTOP)
+	thaw := sync.OnceFunc(func() { server.Signal(syscall.SIGCONT) })
+	defer thaw()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			begin := time.Now()
+			if _, err := s.Get(t.Context(), "a"); !errors.Is(err, kv.ErrUnavailable) {
+				t.Errorf("Get: %v", err)
+			}
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("a call was held up for %v", took)
+			}
+		})
+	}
+	wg.Wait()
+	if !s.Down() {
+		t.Error("it is not known to be down")
+	}
+	if _, err := s.Take(t.Context(), "a"); !errors.Is(err, kv.ErrUnavailable) {
+		t.Errorf("Take: %v", err)
+	}
+	thaw()
+	eventually(t, func() error { _, err := s.Get(t.Context(), "b"); return expect(err, kv.ErrNotFound) })
+	if s.Down() {
+		t.Error("still taken for down")
+	}
+}
+
+func expect(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return fmt.Errorf("%w instead of %w", err, want)
+}
+
+// TestRestart: what was written is there again, and the scripts need not be.
+func TestRestart(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := open(t, rediskv.Options{Addresses: []string{server.Address}})
+	v, err := s.CompareAndSwap(t.Context(), "a", 0, []byte("one"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	if _, err := s.Get(t.Context(), "a"); !errors.Is(err, kv.ErrUnavailable) {
+		t.Errorf("Get of a server that is gone: %v", err)
+	}
+	server.Run()
+	eventually(t, func() error { return s.Ping(t.Context()) })
+	e, err := s.Get(t.Context(), "a")
+	if err != nil || e.Version != v || string(e.Value) != "one" || e.Expires.IsZero() {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := s.CompareAndSwap(t.Context(), "a", v, []byte("two"), 0); err != nil {
+		t.Error(err)
+	}
+	if e, err := s.Take(t.Context(), "a"); err != nil || string(e.Value) != "two" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestFull(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
+	s := open(t, rediskv.Options{Addresses: []string{server.Address}})
+	var err error
+	for i := 0; i < 200 && err == nil; i++ {
+		err = s.Put(t.Context(), fmt.Sprint(i), []byte(strings.Repeat("v", kv.MaxValue)), 0)
+	}
+	if !errors.Is(err, kv.ErrFull) {
+		t.Errorf("%v; want ErrFull", err)
+	}
+	if _, err := s.Get(t.Context(), "0"); err != nil {
+		t.Errorf("what was there: %v", err)
+	}
+	if err := s.Delete(t.Context(), "0"); err != nil {
+		t.Errorf("deletion: %v", err)
+	}
+}
+
+// TestForeignKeys: what other programs keep beside us is not ours.
+func TestForeignKeys(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, rediskv.Options{Addresses: []string{server.Address}, Prefix: "a:"})
+	for _, c := range []string{"SET a:kv:text hello", "SET other 1", "HSET a:kv:odd f 1", "HSET a:kv:none v 1", "LPUSH a:kv:list 1"} {
+		server.Do(c)
+	}
+	for _, k := range []string{"text", "list", "none"} {
+		if e, err := s.Get(t.Context(), k); err == nil || e.Value != nil || errors.Is(err, kv.ErrUnavailable) {
+			t.Errorf("%s: %v, %v", k, e, err)
+		}
+	}
+	if _, err := s.Get(t.Context(), "other"); !errors.Is(err, kv.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+func TestNoPasswordInErrors(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "right-password")
+	const wrong = "wrong-password-1234"
+	s, err := rediskv.New(rediskv.Options{Addresses: []string{server.Address}, Password: wrong})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Ping(t.Context()); err == nil || strings.Contains(err.Error(), wrong) || !strings.Contains(err.Error(), "store.password") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	for name, o := range map[string]rediskv.Options{
+		"no address": {}, "cluster and sentinel": {Addresses: []string{"a:1"}, Cluster: true, Master: "m"},
+		"database of a cluster": {Addresses: []string{"a:1"}, Cluster: true, Database: 1}, "timeout": {Addresses: []string{"a:1"}, Timeout: -1},
+	} {
+		if s, err := rediskv.New(o); err == nil || s != nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func grades(list []rediskv.Finding) string {
+	var out []string
+	for _, f := range list {
+		out = append(out, string(f.Grade)+": "+f.What)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestInspect(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		user string
+		want []string
+	}{
+		"sound":       {[]string{"--appendonly", "yes"}, "", []string{"ok: the user may do all", "ok: entries survive", "ok: entries are never evicted", "warning: the server has no replica"}},
+		"evicts":      {[]string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, "", []string{"failure: Redis may evict"}},
+		"forgets":     {nil, "", []string{"warning: without appendonly"}},
+		"no scripts":  {nil, "+@all -@scripting", []string{"failure: cannot write"}},
+		"no scan":     {nil, "+@all -scan", []string{"failure: cannot list"}},
+		"no info":     {nil, "+@all -info", []string{"ok: the user may do all", "warning: whether entries can be lost is not known"}},
+		"just enough": {nil, "+@read +@write +@scripting +time +ping +info", []string{"ok: the user may do all", "ok: entries are never evicted"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t, c.args...)
+			o := rediskv.Options{Addresses: []string{server.Address}, Prefix: "aegis:"}
+			if c.user != "" {
+				o.Username, o.Password = "aegis", "secret-of-aegis"
+				if got := server.Do("ACL SETUSER aegis on >secret-of-aegis ~aegis:* " + c.user); got != "+OK" {
+					t.Fatal(got)
+				}
+			}
+			got := grades(open(t, o).Inspect(t.Context()))
+			for _, w := range c.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("%q is missing from\n%s", w, got)
+				}
+			}
+			if keys := server.Do("DBSIZE"); keys != ":0" && keys != ":1" { // a bucket of limits may be left for a second
+				t.Errorf("it left %s keys", keys)
+			}
+		})
+	}
+	s, err := rediskv.New(rediskv.Options{Addresses: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := grades(s.Inspect(t.Context())); !strings.HasPrefix(got, "failure: Redis cannot be used") {
+		t.Error(got)
+	}
+}
+
+// TestSentinel: after the master dies, the other server is written to.
+func TestSentinel(t *testing.T) {
+	master := redistest.Start(t)
+	host, port, _ := strings.Cut(master.Address, ":")
+	second := redistest.Start(t, "--replicaof", host+" "+port)
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n", host, port)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel := redistest.StartSentinel(t, file)
+	s := open(t, rediskv.Options{Addresses: []string{sentinel.Address}, Master: "main", Timeout: time.Second})
+	eventually(t, func() error { return s.Put(t.Context(), "a", []byte("before"), 0) })
+	eventually(t, func() error { // the sentinel must know the replica, and the replica the entry
+		if got := second.Do("EXISTS kv:a"); got != ":1" {
+			return errors.New(got)
+		}
+		if got := sentinel.Do("SENTINEL CKQUORUM main"); !strings.HasPrefix(got, "+OK") {
+			return errors.New(got)
+		}
+		if got := sentinel.Do("SENTINEL REPLICAS main"); got != "*1" {
+			return errors.New("replicas: " + got)
+		}
+		return nil
+	})
+	master.Stop()
+	eventually(t, func() error { return s.Put(t.Context(), "b", []byte("after"), 0) })
+	if e, err := s.Get(t.Context(), "a"); err != nil || string(e.Value) != "before" {
+		t.Errorf("%q, %v", e.Value, err)
+	}
+}
+
+// TestSpend: three clients in parallel get the bucket's tokens and no more.
+func TestSpend(t *testing.T) {
+	server := redistest.Start(t)
+	var clients []*rediskv.Store
+	for range 3 {
+		clients = append(clients, open(t, rediskv.Options{Addresses: []string{server.Address}}))
+	}
+	slow := rediskv.Budget{Key: "slow", Every: time.Hour, Burst: 100}
+	var got atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			for range 25 {
+				out, err := clients[i%3].Spend(context.Background(), []rediskv.Budget{slow})
+				if err != nil {
+					t.Error(err)
+				} else if out[0].Wait == 0 {
+					got.Add(1)
+				} else if out[0].Wait > time.Hour || out[0].Wait < 50*time.Minute {
+					t.Errorf("wait %v", out[0].Wait)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got.Load() != 100 {
+		t.Errorf("%d tokens of 100", got.Load())
+	}
+	// What one bucket refuses costs the others nothing.
+	wide := rediskv.Budget{Key: "wide", Every: time.Hour, Burst: 10}
+	for range 50 {
+		if out, err := clients[0].Spend(t.Context(), []rediskv.Budget{wide, slow}); err != nil || out[0].Wait != 0 || out[1].Wait == 0 {
+			t.Fatalf("%v, %v", out, err)
+		}
+	}
+	if out, err := clients[1].Spend(t.Context(), []rediskv.Budget{wide}); err != nil || out[0].Left != 9 {
+		t.Errorf("%v, %v", out, err)
+	}
+	quick := rediskv.Budget{Key: "quick", Every: 50 * time.Millisecond, Burst: 1}
+	first, err := clients[0].Spend(t.Context(), []rediskv.Budget{quick})
+	if err != nil || first[0].Wait != 0 || first[0].Left != 0 {
+		t.Errorf("%v, %v", first, err)
+	}
+	eventually(t, func() error {
+		out, err := clients[2].Spend(t.Context(), []rediskv.Budget{quick})
+		if err == nil && out[0].Wait > 0 {
+			err = errors.New("the token does not come back")
+		}
+		return err
+	})
+}
+
+// TestAcrossCluster: buckets of several nodes in one call.
+func TestSpendAcrossCluster(t *testing.T) {
+	nodes := redistest.Cluster(t)
+	s := open(t, rediskv.Options{Addresses: []string{nodes[0].Address}, Cluster: true})
+	var all []rediskv.Budget
+	for i := range 5 {
+		all = append(all, rediskv.Budget{Key: fmt.Sprint(i), Every: time.Hour, Burst: 2 + i})
+	}
+	for i := range 3 {
+		out, err := s.Spend(t.Context(), all)
+		if err != nil || (out[0].Wait > 0) != (i == 2) || out[4].Wait != 0 {
+			t.Fatalf("%d: %v, %v", i, out, err)
+		}
+	}
+}
