@@ -81,6 +81,7 @@ type accountView struct {
 type grantView struct {
 	ID, Name, ClientID string
 	Verified           bool
+	Host               string // of the document that describes it; "" for others
 	UserID             int64
 	Login              string
 	Allowed            []string
@@ -90,7 +91,11 @@ type grantView struct {
 }
 
 func viewGrant(g grant.Grant) grantView {
-	return grantView{ID: g.ID, Name: displayName(g.ClientName), ClientID: g.ClientID, Verified: g.Verified, UserID: g.UserID, Login: g.Login,
+	host := ""
+	if strings.HasPrefix(g.ClientID, "https://") {
+		host = hostOf(g.ClientID)
+	}
+	return grantView{Host: host, ID: g.ID, Name: displayName(g.ClientName), ClientID: g.ClientID, Verified: g.Verified, UserID: g.UserID, Login: g.Login,
 		Allowed: describe(g.Scopes), Endpoint: g.Resource, Created: g.Created, LastUsed: g.LastUsed, Expires: g.Expires}
 }
 
@@ -224,6 +229,9 @@ func notOurs() error {
 }
 
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
+	if wait := s.rates.begin.take(everyone); wait > 0 {
+		return tooMany(wait)
+	}
 	login, err := s.begin(w, r, flow{Purpose: forAccount})
 	if err != nil {
 		return err

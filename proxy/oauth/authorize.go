@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"errors"
+
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,10 +26,25 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if f := s.whatAsks(q, &a); f != nil {
-		s.redirect(w, s.back(a, "error", f.code, "error_description", f.says))
-		return nil
+		return s.sendBack(w, c, a, f)
 	}
 	return s.askPerson(w, r, consent{client: c, asked: a})
+}
+
+// sendBack tells a client what is wrong with its request. Nobody has agreed to
+// anything yet, and anybody can make a client known that leads to a web site of
+// theirs: such an address is shown and not followed, so that links to Aegis cannot
+// be made to lead elsewhere (RFC 9700 section 4.11.2).
+func (s *Server) sendBack(w http.ResponseWriter, c *client.Client, a asked, f *failure) error {
+	to := s.back(a, "error", f.code, "error_description", f.says)
+	if c.Kind == client.Static || !strings.HasPrefix(a.RedirectURI, "https:") {
+		s.redirect(w, to)
+		return nil
+	}
+	n := badRequest(sentence(f.says))
+	host, _ := redirectHost(a.RedirectURI)
+	n.Link = &link{URL: address(to), Text: "Back to " + host}
+	return n
 }
 
 func badRequest(says string) *notice {
@@ -88,8 +104,9 @@ func unknownClient(err error) error {
 	if !errors.As(err, &ce) {
 		return err
 	}
+	says, _, _ := strings.Cut(ce.Public, "; remove ") // which the second sentence says to people
 	n := &notice{status: http.StatusBadRequest, Title: "Aegis does not know this client", cause: ce.Err,
-		Text: []string{sentence(ce.Public), "In your MCP client, remove this server and add it again; it then makes itself known anew."}}
+		Text: []string{sentence(says), "In your MCP client, remove this server and add it again; it then makes itself known anew."}}
 	switch ce.Kind {
 	case client.Refused:
 		n.Title, n.Text = "Aegis does not accept this client", []string{sentence(ce.Public), "Tell whoever runs this server if it should."}

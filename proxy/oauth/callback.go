@@ -115,6 +115,9 @@ func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user 
 	}
 	if !ok {
 		s.event(r, Event{Name: "login", Reason: "refused: not in auth.oauth.allow", UserID: user.ID, Login: user.Login, ClientID: f.Asked.ClientID})
+		if err := s.forget(r.Context(), user.ID); err != nil { // the sweep tries again
+			s.o.Log.Warn().Str("request_id", exchange(r).RequestID).Err(err).Msg("the credential of a person who may not use this server is still kept")
+		}
 		return s.stopped(f, &notice{status: http.StatusForbidden, Title: "You are not among the people who may use this server",
 			Text: []string{"You are signed in to Gitea as " + user.Login + ". Whoever runs this server decides who may use it (auth.oauth.allow); ask them, or sign in to Gitea as somebody else."}}, codeDenied)
 	}

@@ -71,6 +71,9 @@ type clientView struct {
 	Name     string
 	ID       string
 	Verified bool
+	// Known clients are named by whoever runs this server. A document proves who
+	// describes a client, and anybody can publish one.
+	Known bool
 	// Source says why it is verified.
 	Source string
 	// Host is where it leads back to, big; Where explains it; URI is the address.
@@ -119,11 +122,14 @@ func viewClient(c *client.Client, uri string) clientView {
 	v := clientView{Name: displayName(c.Name), ID: c.ID, Verified: c.Verified, URI: uri, Loopback: c.LoopbackOnly}
 	switch c.Kind {
 	case client.Static:
-		v.Source = "Named by whoever runs this server"
+		v.Known, v.Source = true, "Named by whoever runs this server"
 	case client.Document:
 		v.Source = "Described by " + c.Host
 	}
 	v.Host, v.Where = redirectHost(uri)
+	// Further redirect URIs must not hide that this answer goes to whatever program
+	// listens here; only the operator's word for a client counts for more.
+	v.Loopback = v.Loopback || c.Kind != client.Static && strings.HasPrefix(uri, "http:")
 	return v
 }
 
@@ -216,6 +222,11 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 	if say == sayAllow && len(left) == 0 {
 		c.problem = "Nothing is left to allow. Choose something, or press Deny."
 		return s.askPerson(w, r, c)
+	}
+	if say == sayAllow {
+		if wait := s.rates.begin.take(everyone); wait > 0 {
+			return tooMany(wait)
+		}
 	}
 	if err := s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie))); err != nil {
 		if errors.Is(err, errAnswered) {

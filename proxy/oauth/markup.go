@@ -102,8 +102,12 @@ func (v consentView) markup() g.Node {
 
 // standing says how much is known of a client.
 func (c clientView) standing() g.Node {
-	if c.Verified {
+	switch {
+	case c.Known:
 		return h.P(h.Span(h.Class("tag"), g.Text("known client")), g.Text(" "), soft(g.Text(c.Source)))
+	case c.Verified:
+		return h.P(h.Span(h.Class("tag bad"), g.Text(c.Source)), g.Text(" "),
+			soft(g.Text("Anybody can publish such a description, under any name. Allow it only if you know this host and have just started this yourself.")))
 	}
 	return h.P(h.Span(h.Class("tag bad"), g.Text("not verified")), g.Text(" "),
 		soft(g.Text("The name is the client's own word. Allow it only if you have just started this yourself.")))
@@ -189,7 +193,10 @@ func (v accountView) clients(list []grantView) g.Node {
 // markup is one client on the page.
 func (one grantView) markup(page accountView) g.Node {
 	tag := h.Span(h.Class("tag bad"), g.Text("not verified"))
-	if one.Verified {
+	switch {
+	case one.Host != "":
+		tag = h.Span(h.Class("tag"), g.Text("described by "+one.Host))
+	case one.Verified:
 		tag = h.Span(h.Class("tag"), g.Text("known client"))
 	}
 	used := "never"

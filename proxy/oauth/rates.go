@@ -16,6 +16,10 @@ import (
 // floods, not users.
 type rates struct {
 	register, everyRegister, token, browse, failures *buckets
+	// begin bounds the sign-ins that all begin together. Each waits in the store for
+	// ten minutes, and strangers can begin one: from many addresses they could fill
+	// the store, and then nobody's tokens could be refreshed.
+	begin *buckets
 }
 
 const (
@@ -28,11 +32,13 @@ const (
 
 func newRates(now func() time.Time) *rates {
 	return &rates{
-		register:      newBuckets(now, rate.Every(2*time.Second), 30),
+		// Slower than everyRegister, or one address could use that up for all.
+		register:      newBuckets(now, rate.Every(30*time.Second), 30),
 		everyRegister: newBuckets(now, rate.Every(6*time.Second), 200),
 		token:         newBuckets(now, 5, 150),
 		browse:        newBuckets(now, 2, 60),
 		failures:      newBuckets(now, rate.Every(3*time.Second), 20),
+		begin:         newBuckets(now, 10, 600),
 	}
 }
 

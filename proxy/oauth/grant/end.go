@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"aegis/internal/kv"
 )
 
 // Revoke ends the grant of an access or refresh token if it is this client's
@@ -82,25 +84,27 @@ func (g *Grants) End(ctx context.Context, id string) error {
 }
 
 // EndUser ends all grants of a person, and returns how many there were. Codes
-// that were issued before become worthless.
+// that were issued before become worthless. A store that is full still takes deletions:
+// the grants are ended then, and the error tells of the codes.
 func (g *Grants) EndUser(ctx context.Context, userID int64) (n int, err error) {
 	now := g.now()
-	if err := g.save(ctx, clearedKey(userID), now, now.Add(2*codeLife)); err != nil {
-		return 0, err
+	marked := g.save(ctx, clearedKey(userID), now, now.Add(2*codeLife))
+	if marked != nil && !errors.Is(marked, kv.ErrFull) {
+		return 0, marked
 	}
 	for id, err := range g.ids(ctx, userPrefix(userID)) {
 		if err != nil {
-			return n, err
+			return n, errors.Join(marked, err)
 		}
 		ended, err := g.end(ctx, id)
 		if err != nil {
-			return n, err
+			return n, errors.Join(marked, err)
 		}
 		if ended {
 			n++
 		}
 	}
-	return n, nil
+	return n, marked
 }
 
 // Get returns one grant. The error wraps [ErrInvalid] when there is none.
