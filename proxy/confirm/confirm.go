@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ type Options struct {
 	Key []byte
 	// AccountURL is the page where people read their codes; "" when there is none.
 	AccountURL string
+	// Operations are the tools' names by OperationID, so that a rule about a tool
+	// holds for its operation however it is reached; the raw tool has another name.
+	Operations map[string]string
 	// Facts may be nil.
 	Facts Facts
 	// Now is the clock; nil means time.Now.
@@ -70,15 +74,21 @@ func New(rules config.Confirm, o Options) (*Confirm, error) {
 }
 
 // Asks reports whether calls of the tool need a person. A nil Confirm never asks.
+// A route that the catalog lacks may be any of those that the rules are about.
 func (c *Confirm) Asks(t *proxy.Tool) bool {
-	if c == nil || t == nil {
+	switch {
+	case c == nil || t == nil:
 		return false
-	}
-	if c.risks[t.Risk] {
+	case c.risks[t.Risk], t.OperationID == "" && t.Method != "" && t.Method != http.MethodGet:
 		return true
 	}
+	return c.named(t.Name) || c.named(c.o.Operations[t.OperationID])
+}
+
+// named reports whether a rule is about the tool of this name.
+func (c *Confirm) named(name string) bool {
 	for _, g := range c.globs {
-		if ok, _ := path.Match(g, t.Name); ok { // checked in New
+		if ok, _ := path.Match(g, name); ok && name != "" { // checked in New
 			return true
 		}
 	}
@@ -163,7 +173,9 @@ func (c *Confirm) answered(ctx context.Context, call *proxy.Call, digest []byte)
 		return refused("what the user typed is not the name of what the call is about", nil)
 	}
 	// The first to write this wins; a second use of the same answer is refused.
-	_, err = c.o.Store.CompareAndSwap(ctx, "confirm-used/"+st.id, 0, []byte{1}, c.rules.TTL.Std()+time.Minute)
+	// The mark outlives the answer, whatever the TTL has become since it was asked.
+	left := max(st.expires.Sub(c.o.Now()), 0)
+	_, err = c.o.Store.CompareAndSwap(ctx, "confirm-used/"+st.id, 0, []byte{1}, left+time.Minute)
 	if errors.Is(err, kv.ErrConflict) {
 		return refused("the confirmation was used already", nil)
 	}

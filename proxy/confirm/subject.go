@@ -3,6 +3,8 @@ package confirm
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -30,18 +32,27 @@ func (s subject) question() string {
 }
 
 // subject describes a call in words that a person can judge. It quotes names that
-// the model gave, cleaned, and nothing else of the arguments.
+// the model gave, cleaned, and nothing else of the arguments: those in the path, and
+// those in the body that say to whom or where something goes.
 func (c *Confirm) subject(ctx context.Context, call *proxy.Call) subject {
 	names := objectOf(call)
 	text := clean(call.Tool.Title)
 	if text == "" {
 		text = call.Tool.Name
 	}
-	if call.Tool.OperationID == "" { // a route that the catalog lacks
+	if call.Tool.Path == "" { // the raw tool: its title says nothing of what it does
 		text += ": " + call.Tool.Method + " " + clean(stringOf(call.Args["path"]))
-	}
-	if len(names.shown) > 0 {
+		if name := c.o.Operations[call.Tool.OperationID]; name != "" {
+			text += " (" + name + ")"
+		}
+	} else if len(names.shown) > 0 {
 		text += ": " + strings.Join(names.shown, ", ")
+	}
+	if to := destinations(call); len(to) > 0 {
+		text += ", with " + strings.Join(to, ", ")
+	}
+	if call.Options.Sudo != "" {
+		text += ", as the user " + clean(call.Options.Sudo)
 	}
 	s := subject{text: text}
 	if call.Tool.Class() != proxy.ClassDestructive {
@@ -105,6 +116,44 @@ func objectOf(call *proxy.Call) object {
 	}
 	o.retype = last
 	return o
+}
+
+// destinationWords are the members of bodies without which nobody can judge a call:
+// a repository is transferred to somebody, a right is given to someone.
+var destinationWords = []string{"new_owner", "organization", "new_name", "new_repo_name", "username", "login_name", "owner", "name", "permission", "remote_address", "clone_addr", "url"}
+
+// destinations returns what of these a call's body has, with their names.
+func destinations(call *proxy.Call) (shown []string) {
+	args := map[string]any{}
+	for i := range call.Tool.Params {
+		p := &call.Tool.Params[i]
+		switch v := call.Args[p.Name].(type) {
+		case map[string]any:
+			if p.In == proxy.InWhole { // the raw tool's body
+				maps.Copy(args, v)
+			}
+		default:
+			if p.In == proxy.InBody || p.In == proxy.InForm {
+				args[p.Wire] = v
+			}
+		}
+	}
+	for _, word := range destinationWords {
+		if value := stringOf(args[word]); value != "" {
+			shown = append(shown, strings.ReplaceAll(word, "_", " ")+" "+clean(addressOnly(value)))
+		}
+	}
+	return shown
+}
+
+// addressOnly returns a URL without what may be a secret in it: user, password and
+// query. Other texts stay.
+func addressOnly(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return s
+	}
+	return u.Scheme + "://" + u.Host + u.Path
 }
 
 // stringOf returns a text or number of the arguments, "" for anything else.
