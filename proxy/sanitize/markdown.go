@@ -2,41 +2,108 @@ package sanitize
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // comments takes HTML comments out of Markdown, or makes them visible, except in
 // code, where they are shown to people too (CommonMark 0.31, sections 4.4 to 4.6,
-// 6.1 and 6.6).
+// 6.1 and 6.6). Whoever hides something chooses the text around it, so what may be
+// code and may be none is taken for none: lists, quotes and HTML decide about that
+// in more ways than are followed here.
 func comments(s string, show bool) (string, int) {
 	c := cleaner{src: s, show: show}
 	shown := func(p string) string {
 		return fmt.Sprintf("[hidden: comment %q]", clip(strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(p, "<!--"), "-->"))))
 	}
-	fence := ""
 	c.lastEnd = strings.LastIndex(s, "-->")
+	fences := []string{""} // that may be open here; "": none
 	for i := 0; i < len(s); {
 		end := len(s)
 		if nl := strings.IndexByte(s[i:], '\n'); nl >= 0 {
 			end = i + nl + 1
 		}
-		line := s[i:end]
-		if mark := fenceOf(line); mark != "" && (fence == "" || closes(line, mark, fence)) {
-			if fence == "" {
-				fence = mark
-			} else {
-				fence = ""
-			}
-			i = end
+		line, whole := s[i:end], i == 0 || s[i-1] == '\n' // else a comment ended on it
+		if !slices.Contains(fences, "") {
+			fences, i = c.fence(fences, line), end
 			continue
 		}
-		if fence != "" {
-			i = end
-			continue
+		if c.open(line, whole); whole {
+			before := len(fences)
+			fences = c.fence(fences, line)
+			if before == 1 && fences[0] != "" && len(fences) == 1 {
+				i = end
+				continue
+			}
 		}
 		i = c.line(i, end, shown)
 	}
 	return c.text(), c.found
+}
+
+// fence returns which fences may be open after a line, given those before it. A
+// fence that is indented, or stands where HTML goes on, may be none, or the end of
+// one in a list.
+func (c *cleaner) fence(before []string, line string) (after []string) {
+	mark := fenceOf(line)
+	if mark == "" {
+		return before
+	}
+	add := func(f string) {
+		if !slices.Contains(after, f) {
+			after = append(after, f)
+		}
+	}
+	for _, f := range before {
+		switch {
+		case f != "" && closes(line, mark, f):
+			add("")
+		case f != "":
+			add(f)
+		default:
+			add(mark)
+			if c.loose || line[0] == ' ' {
+				add("")
+			}
+		}
+	}
+	if len(after) > maxFences {
+		return []string{""}
+	}
+	return after
+}
+
+// maxFences bounds the fences that are thought of at a time.
+const maxFences = 16
+
+// open notes where a line leaves or enters text in which backticks may mean nothing.
+func (c *cleaner) open(line string, whole bool) {
+	if !whole {
+		c.loose = true // the line began in a comment
+		return
+	}
+	if strings.Trim(line, " \t>\r\n") == "" {
+		c.loose = c.endless
+		return
+	}
+	// These go on over blank lines (section 4.6, conditions 1 and 3 to 5).
+	text := strings.ToLower(strings.TrimLeft(line, " \t>*+-0123456789.)"))
+	for _, begin := range []string{"<script", "<pre", "<style", "<textarea", "<?", "<!"} {
+		if strings.HasPrefix(text, begin) && !strings.HasPrefix(text, "<!--") {
+			c.loose, c.endless = true, true
+		}
+	}
+	c.loose = c.loose || tagAt(text, 0)
+}
+
+// tagAt reports whether what begins at i may be HTML, or an address in pointed
+// brackets: backticks in it are no code.
+func tagAt(s string, i int) bool {
+	if i+1 >= len(s) || s[i] != '<' {
+		return false
+	}
+	b := s[i+1]
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '/' || b == '!' || b == '?'
 }
 
 // fenceOf returns the run of ` or ~ that a code fence on this line begins with,
@@ -65,7 +132,9 @@ func (c *cleaner) line(i, end int, shown func(string) string) int {
 	var unpaired [maxTicks + 1]bool // lengths of runs of backticks without a partner in this line
 	for i < end {
 		switch {
-		case c.src[i] == '`':
+		case c.src[i] == '\\' && !c.loose:
+			i = min(i+2, end) // what follows stands for itself, a backtick too
+		case c.src[i] == '`' && !c.loose:
 			i = codeEnd(c.src, i, end, &unpaired)
 		case strings.HasPrefix(c.src[i:], "<!--"):
 			to, ok := c.commentEnd(i)
@@ -78,6 +147,7 @@ func (c *cleaner) line(i, end int, shown func(string) string) int {
 			}
 			i = to
 		default:
+			c.loose = c.loose || tagAt(c.src, i)
 			i++
 		}
 	}

@@ -8,6 +8,7 @@ type class uint8
 const (
 	visible  class = iota
 	tag            // U+E0000 to U+E007F
+	ignored        // what Unicode reserves to be drawn as nothing
 	bidi           // embeddings, overrides, isolates
 	mark           // LRM, RLM, ALM: single ones are part of right-to-left text
 	joiner         // ZWJ, ZWNJ
@@ -35,6 +36,11 @@ func classOf(r rune) class {
 		return selector
 	case r >= 0xE0000 && r <= 0xE007F:
 		return tag
+	case r >= 0xE0080 && r <= 0xE0FFF, r >= 0xFFF0 && r <= 0xFFF8, r >= 0x1BCA0 && r <= 0x1BCA3, r >= 0x1D173 && r <= 0x1D17A,
+		r == 0x17B4, r == 0x17B5:
+		return ignored // Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties
+	case r >= 0x180B && r <= 0x180D, r == 0x180F:
+		return selector
 	}
 	return visible
 }

@@ -15,10 +15,11 @@ const (
 	modeMark = "mark"
 )
 
-// Stage returns the stage that treats the results of reading tools of the risk
-// classes R0 and R1 as mode says: "remove", "mark" or "off" (nil). It must stand
-// below masking, as a secret with a zero-width character inside is whole again
-// without it.
+// Stage returns the stage that treats results as mode says: "remove", "mark" or
+// "off" (nil). A write answers with what it changed, an issue with its text, and
+// that is as much anybody's word as what a read returns; only results that hand out
+// a credential stay as they are. It must stand below masking, as a secret with a
+// zero-width character inside is whole again without it.
 func Stage(mode string) proxy.Stage {
 	if mode == modeOff {
 		return nil
@@ -27,7 +28,7 @@ func Stage(mode string) proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			res, err := next.Handle(ctx, c)
-			if err != nil || c.Tool == nil || !c.Tool.ReadOnly || c.Tool.Risk > proxy.R1 {
+			if err != nil || c.Tool == nil || c.Tool.CredentialIssuing {
 				return res, err
 			}
 			return treat(res, show), nil
@@ -151,7 +152,7 @@ func suspicious(b []byte) bool {
 	if ascii(b) {
 		return false
 	}
-	for _, lead := range [][]byte{{0xe2, 0x80}, {0xe2, 0x81}, {0xf3, 0xa0}, {0xef, 0xb8}, {0xef, 0xbb, 0xbf}, {0xef, 0xbf}, {0xe1, 0xa0, 0x8e}, {0xd8, 0x9c}, {0xcd, 0x8f}, {0xe1, 0x85}, {0xe3, 0x85, 0xa4}, {0xc2, 0x9b}} {
+	for _, lead := range [][]byte{{0xe2, 0x80}, {0xe2, 0x81}, {0xf3, 0xa0}, {0xef, 0xb8}, {0xef, 0xbb, 0xbf}, {0xef, 0xbf}, {0xef, 0xbe, 0xa0}, {0xe1, 0xa0}, {0xe1, 0x9e}, {0xf0, 0x9b, 0xb2}, {0xf0, 0x9d, 0x85}, {0xd8, 0x9c}, {0xcd, 0x8f}, {0xe1, 0x85}, {0xe3, 0x85, 0xa4}, {0xc2, 0x9b}} {
 		for rest := b; ; {
 			at := bytes.Index(rest, lead)
 			if at < 0 {
@@ -188,7 +189,7 @@ func hidingEscape(b []byte) bool {
 			if bytes.HasPrefix(b, []byte("!--")) {
 				return true
 			}
-		case code == 0x1b || code == 0x9b || code == 0xdb40 || classOf(code) != visible:
+		case code == 0x1b || code == 0x9b || code >= 0xdb40 && code <= 0xdb43 || code == 0xd82f || code == 0xd834 || classOf(code) != visible:
 			return true
 		}
 	}

@@ -150,9 +150,14 @@ func TestStage(t *testing.T) {
 	if res := run("remove", read, proxy.BodyJSON); string(res.Body) != `{"body":"a"}` || len(res.Warnings) != 2 || !strings.Contains(res.Warnings[1], "1 passages") {
 		t.Errorf("%s %v", res.Body, res.Warnings)
 	}
+	for name, tool := range map[string]*proxy.Tool{"write": {Risk: proxy.R2}, "admin's read": {ReadOnly: true, Risk: proxy.R4}, "unknown route": {Method: "GET", Risk: proxy.R4}} {
+		if res := run("remove", tool, proxy.BodyJSON); string(res.Body) != `{"body":"a"}` {
+			t.Errorf("%s: %q", name, res.Body)
+		}
+	}
 	for name, res := range map[string]*proxy.Result{
-		"off": run("off", read, proxy.BodyJSON), "write": run("remove", &proxy.Tool{}, proxy.BodyJSON),
-		"R3": run("remove", &proxy.Tool{ReadOnly: true, Risk: proxy.R3}, proxy.BodyJSON), "binary": run("remove", read, proxy.BodyBinary),
+		"off": run("off", read, proxy.BodyJSON), "credential": run("remove", &proxy.Tool{CredentialIssuing: true}, proxy.BodyJSON),
+		"binary": run("remove", read, proxy.BodyBinary),
 	} {
 		if string(res.Body) != body || len(res.Warnings) != 1 {
 			t.Errorf("%s: %q", name, res.Body)

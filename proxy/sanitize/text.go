@@ -19,6 +19,9 @@ type cleaner struct {
 	show  bool
 
 	lastEnd int // where the last end of an HTML comment is, for [comments]
+	// loose: up to the next blank line, or to the end when it is endless, backticks
+	// may mean nothing, for [comments] too.
+	loose, endless bool
 }
 
 // hide takes src[from:to] out; shown is what takes its place when it is to be
