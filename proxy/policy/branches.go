@@ -43,6 +43,7 @@ const (
 	textDefault    = "this endpoint may not write to the default branch; name another branch"
 	textRef        = "an argument is no name of a branch or tag, so the rules cannot be applied"
 	textCredential = "this call administers the server or hands out a credential, with which any branch and file could be written"
+	textWipes      = "this call deletes whole repositories, and this endpoint may only write to some of what is in them"
 	textEvery      = "this call may change any branch or tag, and this endpoint may only write to some"
 )
 
@@ -58,6 +59,9 @@ func (s *session) branches() *denial {
 	}
 	if s.op.tool.Risk >= proxy.R4 {
 		return deny(rules.name(), textCredential)
+	}
+	if site.Wipes {
+		return deny(rules.name(), textWipes)
 	}
 	if site.EveryBranch {
 		return deny(rules.name(), textEvery)
@@ -283,8 +287,13 @@ func (s *session) place(number string) (Place, *denial) {
 	return at, deny(s.p.first(), textUnread)
 }
 
-// repository looks up the path's repository.
+// repository looks up the path's repository, once for each call and never for the
+// next one: an agent that renames repositories or changes their settings would
+// otherwise be judged by what another one was like.
 func (s *session) repository(rule string) (Repository, *denial) {
+	if s.own != nil {
+		return *s.own, nil
+	}
 	at, d := s.place("")
 	if d != nil {
 		return Repository{}, d
@@ -293,5 +302,6 @@ func (s *session) repository(rule string) (Repository, *denial) {
 	if err != nil {
 		return Repository{}, s.unanswered(rule, err)
 	}
+	s.own = &repo
 	return repo, nil
 }

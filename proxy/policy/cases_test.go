@@ -47,11 +47,20 @@ func (world) Pull(_ context.Context, _ *proxy.Call, at policy.Place) (policy.Pul
 		3: {Base: "ai/base", Head: "feature", HeadRepo: "acme/web"},
 		4: {Base: "ai/base", Head: "ai/x", HeadRepo: "other/web"},
 		5: {Base: "ai/base", Head: "ai/x"},
+		6: {Base: "ai/base", Head: "release/1", HeadRepo: "acme/web"},
 	}
 	if p, ok := pulls[at.Number]; ok {
 		return p, nil
 	}
 	return policy.Pull{}, errUnknown
+}
+
+func (world) Files(_ context.Context, _ *proxy.Call, at policy.Place) ([]string, error) {
+	files := map[int64][]string{1: {"docs/a.md", ".gitea/workflows/ci.yaml"}, 2: {"docs/a.md", "docs/b.md"}, 3: {"docs/ci.yaml", ".Gitea/Workflows/old.yaml"}}
+	if list, ok := files[at.Number]; ok {
+		return list, nil
+	}
+	return nil, errUnknown
 }
 
 func (world) Release(_ context.Context, _ *proxy.Call, at policy.Place) (policy.Release, error) {
@@ -141,6 +150,10 @@ func TestBound(t *testing.T) {
 		{"repoMigrate", args{"clone_addr": "git@git.example:other/web.git", "repo_name": "x", "repo_owner": "acme"}, "bind.owner"},
 		{"repoMigrate", args{"clone_addr": "https://git.example/acme/web.git", "repo_name": "x", "repo_owner": "acme"}, ""},
 		{"repoMigrate", args{"clone_addr": "https://git.example/acme/web.git", "repo_name": "x", "uid": 7}, "bind.owner"},
+		{"repoMigrate", args{"clone_addr": "https://git.example/sub/acme/web.git", "repo_name": "x", "repo_owner": "acme", "service": "git"}, ""},
+		{"repoMigrate", args{"clone_addr": "https://git.example/other/web/acme/web", "repo_name": "x", "repo_owner": "acme", "service": "gogs"}, "bind.owner"},
+		{"repoMigrate", args{"clone_addr": "https://git.example/other/web/acme/web", "repo_name": "x", "repo_owner": "acme", "service": "github"}, "bind.owner"},
+		{"repoMigrate", args{"clone_addr": "https://git.example/acme/web", "repo_name": "x", "repo_owner": "acme", "service": "github"}, ""},
 		{"repoAddPushMirror", with(args{"remote_address": "https://elsewhere.example/other/web.git", "interval": "8h"}), "bind.owner"},
 		{"createCurrentUserRepo", args{"name": "mine"}, "bind.owner"},
 		{"createOrgRepo", args{"org": "other", "name": "x"}, "bind.owner"},

@@ -14,6 +14,7 @@ type session struct {
 	c   *proxy.Call
 	op  *operation
 	r   *reader
+	own *Repository // the path's, once it has been looked up
 }
 
 // decide returns the refusal of a call, nil when the rules let it pass. It counts
@@ -30,7 +31,7 @@ func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 	if !ok {
 		return deny(p.first(), "the path, query or body holds something that the operation is not known to take, or spells it in another way, so the rules cannot be applied; use the operation's own tool")
 	}
-	s := &session{p, ctx, c, op, r}
+	s := &session{p: p, ctx: ctx, c: c, op: op, r: r}
 	d := s.repos()
 	if d == nil && !op.tool.ReadOnly {
 		d = s.write()
@@ -52,7 +53,7 @@ func (s *session) write() *denial {
 // owner. It is not known whose write_token is.
 func (p *Policy) self(c *proxy.Call) string {
 	switch {
-	case p.credential != nil && !c.Tool.ReadOnly, c.Identity == nil:
+	case p.credential != nil && !reads(c), c.Identity == nil:
 		return ""
 	case c.Options.Sudo != "":
 		return c.Options.Sudo

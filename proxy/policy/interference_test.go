@@ -223,6 +223,27 @@ func TestBoundPagesHaveNoGaps(t *testing.T) {
 	}
 }
 
+// TestBoundPagesHideDeniedToo: what a pattern takes from a bound team, of its own
+// owner, leaves no gap either.
+func TestBoundPagesHideDeniedToo(t *testing.T) {
+	in := newInstance(t)
+	in.seedOwner("acme", "ours", 4)
+	cfg := config.Policy{Bind: config.Bind{Owner: "acme"}, Repos: config.Patterns{Deny: []string{"acme/ours-repo-0", "acme/ours-repo-1", "acme/ours-repo-2"}}}
+	set, err := builtin(t).Bind(cfg.Bind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"gitea_organization_list_repos", "gitea_repository_search"} {
+		res, err := in.chain(set, cfg).Handle(t.Context(), call(t, name, args{"limit": 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Page == nil || res.Page.NextPage != nil || !strings.Contains(string(res.Body), "ours-repo-3") {
+			t.Errorf("%s: page %+v, %.200s", name, res.Page, res.Body)
+		}
+	}
+}
+
 // TestBoundTeamIsNotToldCounts: not even how many rows are hidden.
 func TestBoundTeamIsNotToldCounts(t *testing.T) {
 	in := newInstance(t)

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
-	"sync"
-	"time"
 
 	"aegis/proxy"
 )
@@ -48,17 +45,20 @@ type Lookup interface {
 	Repository(ctx context.Context, c *proxy.Call, at Place) (Repository, error)
 	// Pull reads a pull request by the number that people see.
 	Pull(ctx context.Context, c *proxy.Call, at Place) (Pull, error)
+	// Files reads the paths, old ones of moved files included, that a pull request
+	// changes.
+	Files(ctx context.Context, c *proxy.Call, at Place) ([]string, error)
 	// Release reads a release by its id.
 	Release(ctx context.Context, c *proxy.Call, at Place) (Release, error)
 }
 
 // Ask returns the lookup that asks Gitea: handler is what calls it, tools are the
-// operations that it knows (repoGet, repoGetPullRequest and repoGetRelease).
+// operations that it knows (repoGet, repoGetPullRequest, its Files, repoGetRelease).
 func Ask(handler proxy.Handler, tools []*proxy.Tool) Lookup {
 	a := asker{handler: handler, tools: map[string]*proxy.Tool{}}
 	for _, t := range tools {
 		switch t.OperationID {
-		case "repoGet", "repoGetPullRequest", "repoGetRelease":
+		case "repoGet", "repoGetPullRequest", "repoGetPullRequestFiles", "repoGetRelease":
 			a.tools[t.OperationID] = t
 		}
 	}
@@ -145,6 +145,38 @@ func (a asker) Pull(ctx context.Context, c *proxy.Call, at Place) (Pull, error) 
 	return p, nil
 }
 
+// A pull request with more files than these is not judged.
+const (
+	filesPage  = 50
+	filesPages = 20
+)
+
+// Files reads what a pull request changes, page by page until one is empty: Gitea
+// may make pages shorter than they are asked for.
+func (a asker) Files(ctx context.Context, c *proxy.Call, at Place) (paths []string, err error) {
+	for page := 1; page <= filesPages+1; page++ {
+		args := at.names("index")
+		args["page"], args["limit"] = json.Number(strconv.Itoa(page)), json.Number(strconv.Itoa(filesPage))
+		var files []struct {
+			Name   string `json:"filename"`
+			Before string `json:"previous_filename"`
+		}
+		if err := a.get(ctx, c, "repoGetPullRequestFiles", args, &files); err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return paths, nil
+		}
+		for _, f := range files {
+			paths = append(paths, f.Name)
+			if f.Before != "" {
+				paths = append(paths, f.Before)
+			}
+		}
+	}
+	return nil, errors.New("the pull request changes too many files")
+}
+
 // Release reads a release.
 func (a asker) Release(ctx context.Context, c *proxy.Call, at Place) (Release, error) {
 	var v struct {
@@ -157,58 +189,6 @@ func (a asker) Release(ctx context.Context, c *proxy.Call, at Place) (Release, e
 	return Release{Tag: v.Tag, Target: v.Target}, nil
 }
 
-// facts is a lookup that remembers repositories for a minute, for each identity
-// by itself.
-type facts struct {
-	Lookup
-	now func() time.Time
-
-	mu   sync.Mutex
-	seen map[string]remembered
-}
-
-type remembered struct {
-	repo  Repository
-	until time.Time
-}
-
-// How long and how many repositories are remembered.
-const (
-	rememberFor = time.Minute
-	maxSeen     = 4096
-)
-
-func newFacts(l Lookup, now func() time.Time) *facts {
-	if l == nil {
-		l = nobody{}
-	}
-	return &facts{Lookup: l, now: now, seen: map[string]remembered{}}
-}
-
-// Repository reads a repository, or remembers it.
-func (f *facts) Repository(ctx context.Context, c *proxy.Call, at Place) (Repository, error) {
-	key := strings.Join([]string{string(c.Identity.Mode), c.Identity.TokenName, c.Identity.Login, c.Options.Sudo,
-		strings.ToLower(at.Owner), strings.ToLower(at.Repo)}, "\x00")
-	now := f.now()
-	f.mu.Lock()
-	known, ok := f.seen[key]
-	f.mu.Unlock()
-	if ok && now.Before(known.until) {
-		return known.repo, nil
-	}
-	repo, err := f.Lookup.Repository(ctx, c, at)
-	if err != nil {
-		return Repository{}, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.seen) >= maxSeen {
-		clear(f.seen)
-	}
-	f.seen[key] = remembered{repo, now.Add(rememberFor)}
-	return repo, nil
-}
-
 // nobody answers nothing.
 type nobody struct{}
 
@@ -218,6 +198,9 @@ func (nobody) Repository(context.Context, *proxy.Call, Place) (Repository, error
 	return Repository{}, errNobody
 }
 func (nobody) Pull(context.Context, *proxy.Call, Place) (Pull, error) { return Pull{}, errNobody }
+func (nobody) Files(context.Context, *proxy.Call, Place) ([]string, error) {
+	return nil, errNobody
+}
 func (nobody) Release(context.Context, *proxy.Call, Place) (Release, error) {
 	return Release{}, errNobody
 }

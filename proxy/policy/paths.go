@@ -42,24 +42,60 @@ func (s *session) paths() *denial {
 		return deny(rules.name(), "it is not known which files the argument "+s.op.unknownFile+" of this operation can write")
 	case s.op.tool.Risk >= proxy.R4:
 		return deny(rules.name(), textCredential)
+	case s.op.site.Wipes:
+		return deny(rules.name(), textWipes)
 	case s.op.site.Patch:
-		return deny(rules.name(), "only git can tell which files a patch writes; use the tools that name each file")
+		return deny(rules.name(), "only git can tell which files this call writes; use the tools that name each file, or a pull request")
+	}
+	for _, place := range s.op.site.Commits {
+		if texts, ok := s.r.texts(place); !ok || len(texts) > 0 {
+			return deny(rules.name(), "a branch may not begin at any commit, as it could hold files that this endpoint may not write; name the branch to begin at")
+		}
 	}
 	for _, place := range s.op.site.Paths {
 		texts, ok := s.r.texts(place)
 		if !ok {
 			return deny(rules.name(), textUnread)
 		}
-		for _, path := range texts {
-			if !filePath(path) {
-				return deny(rules.name(), "an argument is no plain path of a file, so the rules cannot be applied")
-			}
-			if rule := rules.deny.match(path); rule != "" {
-				return deny(rule, textPath)
-			}
-			if len(rules.allow.list) > 0 && rules.allow.match(path) == "" {
-				return deny("paths.allow", textPath)
-			}
+		if d := s.files(texts); d != nil {
+			return d
+		}
+	}
+	if s.op.site.Pull == "merge" {
+		return s.merged()
+	}
+	return nil
+}
+
+// merged judges the files that a merge brings in.
+func (s *session) merged() *denial {
+	name := s.p.paths.name()
+	if later, ok := s.r.values("body.merge_when_checks_succeed"); !ok || len(later) > 0 && later[0] != false {
+		return deny(name, "the pull request may hold other files when it is merged later; merge it when its checks have succeeded")
+	}
+	at, d := s.place("index")
+	if d != nil {
+		return d
+	}
+	files, err := s.p.lookup.Files(s.ctx, s.c, at)
+	if err != nil {
+		return s.unanswered(name, err)
+	}
+	return s.files(files)
+}
+
+// files judges the files that are written.
+func (s *session) files(paths []string) *denial {
+	rules := &s.p.paths
+	for _, path := range paths {
+		if !filePath(path) {
+			return deny(rules.name(), "an argument is no plain path of a file, so the rules cannot be applied")
+		}
+		if rule := rules.deny.match(path); rule != "" {
+			return deny(rule, textPath)
+		}
+		if len(rules.allow.list) > 0 && rules.allow.match(path) == "" {
+			return deny("paths.allow", textPath)
 		}
 	}
 	return nil

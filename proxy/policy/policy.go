@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +39,7 @@ type Policy struct {
 	budgets    config.Budgets
 	credential *proxy.Credential // nil: the identity's own
 	ops        map[string]*operation
-	lookup     *facts
+	lookup     Lookup
 	hosts      map[string]bool
 	hour       *hour // nil: writes are not counted
 	empty      bool
@@ -78,7 +80,9 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	for _, h := range o.Hosts {
 		p.hosts[strings.ToLower(h)] = true
 	}
-	p.lookup = newFacts(o.Lookup, o.Now)
+	if p.lookup = o.Lookup; p.lookup == nil {
+		p.lookup = nobody{}
+	}
 	return p, p.learn(o.Operations)
 }
 
@@ -117,7 +121,7 @@ func (p *Policy) Stage() proxy.Stage {
 				c.Facts.Policy = d.rule
 				return nil, d.err()
 			}
-			if c.Tool.ReadOnly {
+			if reads(c) {
 				return next.Handle(ctx, c)
 			}
 			return p.write(ctx, c, next)
@@ -125,12 +129,21 @@ func (p *Policy) Stage() proxy.Stage {
 	}
 }
 
+// reads reports whether a call runs with the identity's own credential. So does a
+// GET of the raw tool that belongs to no known operation: whatever it does, its
+// answer is for the identity, who may not see all that the team's token can.
+func reads(c *proxy.Call) bool { return c.Tool.ReadOnly || c.Tool.Method == http.MethodGet }
+
 // write lets a write pass: counted, and with the team's credential. One that never
 // gets to Gitea, because a person is asked first, is not counted.
 func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	own := c.Identity
 	if p.hour != nil {
-		key := string(own.Mode) + "\x00" + own.TokenName + "\x00" + own.Login
+		who := own.Login
+		if own.UserID != 0 { // which another login does not change
+			who = "#" + strconv.FormatInt(own.UserID, 10)
+		}
+		key := string(own.Mode) + "\x00" + own.TokenName + "\x00" + who
 		wait, ok := p.hour.take(key)
 		if !ok {
 			d := &denial{rule: "budgets.writes_per_hour", wait: wait,

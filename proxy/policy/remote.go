@@ -74,7 +74,27 @@ func (s *session) link(text string) *denial {
 	if len(segments) < 2 {
 		return deny(s.p.scope.name(), "an address does not end with a repository's owner/name, so the rules cannot be applied")
 	}
-	return s.judge(segments[len(segments)-2], segments[len(segments)-1])
+	if d := s.judge(segments[len(segments)-2], segments[len(segments)-1]); d != nil || len(segments) == 2 || !s.takesFirst() {
+		return d
+	}
+	return s.judge(segments[0], segments[1])
+}
+
+// takesFirst reports whether Gitea imports what the first two segments of a longer
+// address name, as it does from some services, and not what the last two name.
+func (s *session) takesFirst() bool {
+	texts, ok := s.r.texts("body.service")
+	if !ok || len(texts) > 1 {
+		return true
+	}
+	for _, service := range texts {
+		switch service {
+		case "git", "gitea", "gitlab", "gitbucket":
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // context judges where a text is rendered: owner/name, perhaps more behind it.
@@ -111,11 +131,18 @@ func (s *session) parent() *denial {
 }
 
 // Texts that refer to issues, pull requests and commits of other repositories.
-// Gitea leaves a mark at the other end of such a reference.
+// Gitea leaves a mark at the other end of such a reference. It does not look at a
+// link's scheme, and takes the target of a Markdown link without a host for a page
+// of its own.
 var (
 	shortReference = regexp.MustCompile(`([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)[#!][0-9]`)
-	linkReference  = regexp.MustCompile(`(?i)\bhttps?://([^/\s<>"')\]]+)/([^\s<>"')\]?#]+)`)
+	linkReference  = regexp.MustCompile(`\A([^/\s<>"'()\[\]]+)/([^\s<>"'()\[\]?#]+)`)
+	pathReference  = regexp.MustCompile(`(?:\][(:][\s<>]*|<)(?:[A-Za-z][A-Za-z0-9+.-]*:)?/([^\s<>"'()\[\]?#]+)`)
 )
+
+// maxReference bounds what is looked at behind the two slashes of a link, in
+// bytes: a host, a folder that Gitea is mounted at, and two names fit.
+const maxReference = 1024
 
 // references judges the repositories that a written text refers to.
 func (s *session) references() (found *denial) {
@@ -143,19 +170,33 @@ func (s *session) referred(text string) *denial {
 			}
 		}
 	}
-	if strings.Contains(text, "://") {
-		for _, m := range linkReference.FindAllStringSubmatch(text, -1) {
-			if !s.p.ours(m[1]) {
-				continue
-			}
-			for _, name := range referredBy(m[2]) {
-				if d := s.judge(name.owner, name.repo); d != nil {
-					return deny(d.rule, refusal)
-				}
-			}
+	for _, name := range linked(text, s.p.ours) {
+		if d := s.judge(name.owner, name.repo); d != nil {
+			return deny(d.rule, refusal)
 		}
 	}
 	return nil
+}
+
+// linked returns the repositories that the links in a text may refer to. Every
+// pair of slashes may begin a host: one link may stand inside another.
+func linked(text string, ours func(host string) bool) (out []pair) {
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "//")
+		if !found {
+			break
+		}
+		if m := linkReference.FindStringSubmatch(after[:min(len(after), maxReference)]); m != nil && ours(m[1]) {
+			out = append(out, referredBy(m[2])...)
+		}
+		rest = after
+	}
+	if strings.ContainsAny(text, "]<") {
+		for _, m := range pathReference.FindAllStringSubmatch(text, -1) {
+			out = append(out, referredBy(m[1])...)
+		}
+	}
+	return out
 }
 
 // ours reports whether a host may be Gitea's.
@@ -165,6 +206,9 @@ func (p *Policy) ours(host string) bool {
 	}
 	if _, rest, found := strings.Cut(host, "@"); found {
 		host = rest
+	}
+	if host == "" { // none is Gitea's, as in a link that is a path
+		return true
 	}
 	return p.hosts[strings.ToLower(host)]
 }

@@ -21,8 +21,10 @@ const maxRepaged = 40
 
 // repages reports whether an operation's pages are made anew.
 func (p *Policy) repages(op *operation) bool {
-	return p.scope.bindOwner != "" && op.tool.Paging == proxy.PagingPage && op.site.Rows != "" &&
-		(op.site.Foreign || p.scope.bindRepo != "" && op.repo == "")
+	s := p.scope
+	hides := s.bindRepo != "" || len(s.allow.list)+len(s.deny.list) > 0 // some of the owner's own
+	return s.bindOwner != "" && op.tool.Paging == proxy.PagingPage && op.site.Rows != "" &&
+		(op.site.Foreign || hides && op.repo == "")
 }
 
 // book gathers the rows of one page out of Gitea's pages.

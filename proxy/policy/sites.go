@@ -35,9 +35,11 @@ type site struct {
 	Patterns    []string          `yaml:"patterns"`
 	Locks       []string          `yaml:"locks"`
 	EveryBranch bool              `yaml:"every_branch"`
+	Wipes       bool              `yaml:"wipes"`
 	Pull        string            `yaml:"pull"`
 	Release     []string          `yaml:"release"`
 	Paths       []string          `yaml:"paths"`
+	Commits     []string          `yaml:"commits"`
 	Patch       bool              `yaml:"patch"`
 	Files       []string          `yaml:"files"`
 	Texts       []string          `yaml:"texts"`
@@ -100,7 +102,7 @@ func (s *site) places() map[string]bool {
 	}
 	add(s.Branches...)
 	add(s.Targets...)
-	add(s.Owners, s.Heads, s.Links, s.Contexts, s.Opaque, s.Patterns, s.Locks, s.Release, s.Paths, s.Files, s.Texts)
+	add(s.Owners, s.Heads, s.Links, s.Contexts, s.Opaque, s.Patterns, s.Locks, s.Release, s.Paths, s.Commits, s.Files, s.Texts)
 	for p := range s.None {
 		out[p] = true
 	}

@@ -2,7 +2,9 @@ package policy_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +53,31 @@ func TestWriteToken(t *testing.T) {
 	}
 	if text := fmt.Sprintf("%v %+v %#v", p, p, p); strings.Contains(text, "write-token") {
 		t.Error("the policy prints its token")
+	}
+}
+
+// TestWriteTokenDoesNotRead: a GET of a route that the catalog lacks, which counts
+// as the strictest class, still reads with the identity's own token.
+func TestWriteTokenDoesNotRead(t *testing.T) {
+	set := builtin(t)
+	sel, problems := set.Select(config.Default().Tools)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
+	for method, want := range map[string]string{"GET": "own-token", "POST": "write-token"} {
+		got := ""
+		h := sel.Stage()(p.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
+			got = c.Identity.Credential.Secret()
+			return &proxy.Result{}, nil
+		})))
+		_, err := h.Handle(t.Context(), &proxy.Call{
+			Name: "gitea_api_request", RawArgs: json.RawMessage(`{"method":"` + method + `","path":"/route/of/a/newer/gitea"}`),
+			Identity: &proxy.Identity{Login: "alice", Credential: proxy.NewCredential(proxy.ModeStatic, "own-token")},
+		})
+		if err != nil || got != want {
+			t.Errorf("%s runs with %q, %v; want %q", method, got, err, want)
+		}
 	}
 }
 
@@ -135,43 +162,43 @@ func TestWritesPerHour(t *testing.T) {
 	}
 }
 
-// counting is a lookup that counts.
+// counting is a lookup that counts, and whose repositories change.
 type counting struct {
 	world
-	n int
+	n   int
+	now policy.Repository
 }
 
-func (c *counting) Repository(ctx context.Context, call *proxy.Call, at policy.Place) (policy.Repository, error) {
+func (c *counting) Repository(context.Context, *proxy.Call, policy.Place) (policy.Repository, error) {
 	c.n++
-	return c.world.Repository(ctx, call, at)
+	return c.now, nil
 }
 
-// TestDefaultBranchIsRemembered for a minute, for each identity by itself, and a
-// failure is not.
-func TestDefaultBranchIsRemembered(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// TestFactsAreFresh: each call is judged by what its repository is like now, and
+// asks once. A repository may have got the name of another one, or deletes merged
+// branches since the last call.
+func TestFactsAreFresh(t *testing.T) {
 	look := &counting{}
-	p, err := policy.New(rules(t, branches(nil, nil, true)), policy.Options{Operations: builtin(t).Tools(), Lookup: look, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
+	p := compile(t, rules(t, branches(nil, []string{"release/**"}, true)), look)
+	call := func(op string, more proxy.Arguments) policy.Verdict {
+		given := proxy.Arguments{"owner": "acme", "repo": "web"}
+		maps.Copy(given, more)
+		return p.Explain(t.Context(), &proxy.Call{Tool: byID(t)[op], Args: given, Identity: &proxy.Identity{Login: "alice"}})
 	}
-	try := func(login, owner, repo string) {
-		c := &proxy.Call{Tool: byID(t)["repoDeleteBranch"], Args: proxy.Arguments{"owner": owner, "repo": repo, "branch": "x"}, Identity: &proxy.Identity{Login: login}}
-		p.Explain(t.Context(), c)
+	look.now = policy.Repository{DefaultBranch: "zzz"}
+	rename := proxy.Arguments{"branch": "x", "name": "y"} // two names to judge, one question
+	if v := call("repoRenameBranch", rename); !v.Allowed || look.n != 1 {
+		t.Errorf("%v after %d questions", v, look.n)
 	}
-	for i, step := range []struct {
-		login, owner, repo string
-		wait               time.Duration
-		asked              int
-	}{
-		{"alice", "acme", "web", 0, 1}, {"alice", "ACME", "Web", 0, 1}, {"bob", "acme", "web", 0, 2}, {"alice", "acme", "api", 0, 3},
-		{"alice", "acme", "web", 59 * time.Second, 3}, {"alice", "acme", "web", time.Second, 4},
-		{"alice", "nobody", "x", 0, 5}, {"alice", "nobody", "x", 0, 6},
-	} {
-		now = now.Add(step.wait)
-		if try(step.login, step.owner, step.repo); look.n != step.asked {
-			t.Errorf("step %d: %d questions, want %d", i, look.n, step.asked)
-		}
+	if v := call("repoMergePullRequest", proxy.Arguments{"index": json.Number("6"), "do": "merge"}); !v.Allowed {
+		t.Errorf("a merge that deletes nothing: %v", v)
+	}
+	look.now = policy.Repository{DefaultBranch: "main", DeletesMerged: true}
+	if v := call("repoCreateFile", proxy.Arguments{"filepath": "a", "branch": "main"}); v.Rule != "branches.protect_default" {
+		t.Errorf("the default branch of a repository with another one's name: %v", v)
+	}
+	if v := call("repoMergePullRequest", proxy.Arguments{"index": json.Number("6"), "do": "merge"}); v.Rule != "branches.deny[0]" {
+		t.Errorf("a merge that deletes a closed branch: %v", v)
 	}
 }
 

@@ -35,6 +35,8 @@ type suitePull struct {
 	Base     string `yaml:"base"`
 	Head     string `yaml:"head"`
 	HeadRepo string `yaml:"head_repo"`
+	// Files are what it changes; absent: nobody knows.
+	Files []string `yaml:"files"`
 }
 
 type suiteRelease struct {
@@ -171,10 +173,20 @@ func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Reposito
 func (s *Suite) Pull(_ context.Context, _ *proxy.Call, at Place) (Pull, error) {
 	for name, p := range s.Pulls {
 		if strings.EqualFold(name, at.String()) {
-			return Pull(p), nil
+			return Pull{Base: p.Base, Head: p.Head, HeadRepo: p.HeadRepo}, nil
 		}
 	}
 	return Pull{}, errors.New("pulls: the file does not say it")
+}
+
+// Files answers from the file.
+func (s *Suite) Files(_ context.Context, _ *proxy.Call, at Place) ([]string, error) {
+	for name, p := range s.Pulls {
+		if strings.EqualFold(name, at.String()) && p.Files != nil {
+			return p.Files, nil
+		}
+	}
+	return nil, errors.New("pulls: the file does not say which files it changes")
 }
 
 // Release answers from the file.
