@@ -99,9 +99,17 @@ func (sel *Selection) operation(name string) (*proxy.Tool, error) {
 	return nil, sel.unknownTool(name)
 }
 
+// harmless reports whether a tool may be proposed for a name that is not known. A
+// model may follow the proposal at once, so a tool that destroys things is only
+// proposed for what is nearly its own name: who asks for a comparison or a transfer
+// does not mean a deletion.
+func (sel *Selection) harmless(name, near string) bool {
+	return !sel.enabled[near].Destructive || distance(name, near, 3) < 3
+}
+
 func (sel *Selection) unknownTool(name string) error {
 	text := "unknown tool"
-	if near := nearest(name, sel.names); near != "" {
+	if near := nearest(name, sel.names); near != "" && sel.harmless(name, near) {
 		text += "; did you mean " + near + "?"
 	} else if sel.mode == "search" {
 		text += "; " + searchName + " finds the tools that are available"
