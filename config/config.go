@@ -203,7 +203,7 @@ type Results struct {
 	// documents, when the call names none. Default false.
 	Slim bool `yaml:"slim"`
 	// Sanitize treats characters that people cannot see and models can, in the
-	// text of reading tools: "remove" takes them out, "mark" makes them visible,
+	// text of results: "remove" takes them out, "mark" makes them visible,
 	// "off" leaves them. These are tag characters, bidirectional controls, runs of
 	// zero-width characters, HTML comments in Markdown and terminal escapes.
 	// Default remove.

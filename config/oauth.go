@@ -17,7 +17,8 @@ type OAuth struct {
 	// made.
 	ClientSecret Secret `yaml:"client_secret" length:"1 4096" header:"true" example:"${GITEA_OAUTH_SECRET}"`
 	// BrowserURL is Gitea's address as people's browsers reach it. Empty:
-	// gitea.url.
+	// gitea.url. Policies about repositories use it without OAuth too: when it is
+	// set, links in texts to other servers are nobody's repositories.
 	BrowserURL *URL `yaml:"browser_url" example:"https://git.example.org"`
 	// Scopes are the Gitea scopes that Aegis asks Gitea for, and so the most
 	// that any client can get: read: or write: and a category (activitypub,

@@ -64,6 +64,10 @@ func (w *warner) edge() {
 				"list the networks of the proxies alone")
 		}
 	}
+	if c.Auth.OAuth.Enabled && c.TLS.Mode == "off" && c.PublicURL != nil && c.PublicURL.Scheme == "https" && len(c.Server.TrustedProxies) == 0 {
+		w.add("server.trusted_proxies", "is empty, and public_url says that a proxy ends TLS in front: all its clients count as one address, so that one of them can keep everybody else from signing in",
+			"list the proxy's address or network, such as 127.0.0.1/32")
+	}
 	if len(c.Gitea.StripHeaders) > 0 && !c.Gitea.Passthrough {
 		w.add("gitea.strip_headers", "has no effect while gitea.passthrough is false", "remove one of them")
 	}

@@ -114,10 +114,25 @@ func (v *validator) policy(p Policy, key string) {
 	}
 }
 
+// deadGlob reports whether a pattern matches no name as it is judged: without
+// refs/heads/ before a branch, without empty segments and dots in a path. Such a deny
+// would close nothing, and nobody would notice.
+func deadGlob(key, g string) bool {
+	if strings.HasSuffix(key, ".branches") && (strings.HasPrefix(g, "refs/") || strings.HasPrefix(g, "heads/") || strings.HasPrefix(g, "tags/")) {
+		return true
+	}
+	for seg := range strings.SplitSeq(g, "/") {
+		if seg == "" || seg == "." || seg == ".." {
+			return true
+		}
+	}
+	return false
+}
+
 func (v *validator) globs(key string, p Patterns, form *regexp.Regexp, do string) {
 	for name, list := range map[string][]string{"allow": p.Allow, "deny": p.Deny} {
 		for i, g := range list {
-			if !form.MatchString(g) || strings.HasPrefix(g, "/") || strings.Contains(g, "***") {
+			if !form.MatchString(g) || strings.Contains(g, "***") || deadGlob(key, g) {
 				v.add(rulePolicy, fmt.Sprintf("%s.%s[%d]", key, name, i), quote(g)+" is no pattern that could match", do)
 			}
 		}
