@@ -49,3 +49,6 @@ func (l *Limiter) InFlight() (calls, identities int) {
 	defer l.flight.mu.Unlock()
 	return l.flight.total, len(l.flight.by)
 }
+
+// BudgetKey is the key of a shared bucket.
+var BudgetKey = budgetKey

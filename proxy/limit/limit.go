@@ -22,6 +22,7 @@ const (
 	BucketTool                Bucket = "tool"
 	BucketConcurrencyIdentity Bucket = "concurrency_identity"
 	BucketConcurrencyTotal    Bucket = "concurrency_total"
+	BucketStore               Bucket = "store" // shared limits that could not be counted
 )
 
 // Options are what a [Limiter] needs besides its configuration.
@@ -39,6 +40,12 @@ type Options struct {
 	// nil at the start. Limits that did not change keep their buckets, and calls
 	// in flight keep counting.
 	From *Limiter
+	// Flight is the limiter whose calls in flight count together with this one's,
+	// whose own caps then do not count; nil: none.
+	Flight *Limiter
+	// Shared counts the calls of identities and teams for all replicas together;
+	// nil: this process counts its own.
+	Shared *Shared
 }
 
 // Limiter holds the buckets of all callers. It is safe for concurrent use.
@@ -52,13 +59,14 @@ type Limiter struct {
 	tools                   map[string]*store
 	operations              map[string]string
 	flight                  *flight
+	shared                  *Shared
 	policy                  []string // the RateLimit-Policy header; nil without a limit by address
 }
 
 // New returns the limiter of a configuration that [config.Config.Validate] has
 // found right.
 func New(cfg config.Limits, o Options) *Limiter {
-	l := &Limiter{cfg: cfg, now: o.Now, refused: o.Refused, operations: o.Operations, flight: &flight{by: map[string]int{}}}
+	l := &Limiter{cfg: cfg, now: o.Now, refused: o.Refused, operations: o.Operations, shared: o.Shared, flight: &flight{by: map[string]int{}}}
 	if l.now == nil {
 		l.now = time.Now
 	}
@@ -70,6 +78,9 @@ func New(cfg config.Limits, o Options) *Limiter {
 		from = &Limiter{}
 	} else {
 		l.flight = from.flight
+	}
+	if o.Flight != nil {
+		l.flight, l.cfg.Concurrency = o.Flight.flight, o.Flight.cfg.Concurrency
 	}
 	l.policy = policy(config.Limit(cfg.Address))
 	l.address = l.keep(from, from.address, config.Limit(cfg.Address))

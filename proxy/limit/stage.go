@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"aegis/proxy"
@@ -22,7 +23,7 @@ func (l *Limiter) Stage() proxy.Stage {
 				return nil, l.refuse(c, full, busyRetry)
 			}
 			defer l.flight.leave(who)
-			if err := l.spend(c, who); err != nil {
+			if err := l.spend(ctx, c, who); err != nil {
 				return nil, err
 			}
 			return next.Handle(ctx, c)
@@ -31,7 +32,10 @@ func (l *Limiter) Stage() proxy.Stage {
 }
 
 // spend takes the call's tokens.
-func (l *Limiter) spend(c *proxy.Call, who string) error {
+func (l *Limiter) spend(ctx context.Context, c *proxy.Call, who string) error {
+	if l.shared != nil {
+		return l.spendShared(ctx, c, who)
+	}
 	// The order is the same for every call; see take.
 	var names [5]Bucket
 	var buckets [5]*bucket
@@ -62,13 +66,18 @@ func (l *Limiter) spend(c *proxy.Call, who string) error {
 }
 
 // identityName tells identities apart. The modes cannot meet: a static token's
-// name and a login are different things.
+// name and a login are different things. People count by their number: they can
+// take another login, and must not get fresh limits by it.
 func identityName(id *proxy.Identity) string {
 	if id == nil {
 		return ""
 	}
 	name := id.TokenName
-	if name == "" {
+	switch {
+	case name != "":
+	case id.UserID != 0:
+		name = "#" + strconv.FormatInt(id.UserID, 10)
+	default:
 		name = id.Login
 	}
 	return clip(string(id.Mode) + " " + name)
