@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -41,29 +40,6 @@ func (d digest) String() string { return hex.EncodeToString(d[:]) }
 type position struct {
 	seq  uint64
 	hash digest
-}
-
-// encode returns the members of r after prev, as {"event":…}. Seq, Time, Prev
-// and Hash are not its business.
-func encode(r *Record) ([]byte, error) {
-	body, err := json.Marshal(struct {
-		Event     Event     `json:"event"`
-		Started   uint64    `json:"started,omitempty"`
-		RequestID string    `json:"request_id,omitempty"`
-		Identity  *Identity `json:"identity,omitempty"`
-		Client    *Client   `json:"client,omitempty"`
-		Team      string    `json:"team,omitempty"`
-		Call      *Call     `json:"call,omitempty"`
-		Result    *Result   `json:"result,omitempty"`
-		Detail    *Detail   `json:"detail,omitempty"`
-	}{r.Event, r.Started, r.RequestID, r.Identity, r.Client, r.Team, r.Call, r.Result, r.Detail})
-	if err != nil {
-		return nil, fmt.Errorf("audit record: %w", err)
-	}
-	if len(body) > maxLine-512 {
-		return nil, errors.New("audit record: larger than 64 KiB")
-	}
-	return body, nil
 }
 
 // appendLine appends the record after p with an encoded body, and returns its

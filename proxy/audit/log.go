@@ -28,6 +28,9 @@ type Options struct {
 	Config config.Audit
 	// Version is Aegis's, for the record of the start.
 	Version string
+	// Replica is the name of this process among those that share a store; "":
+	// there are no others.
+	Replica string
 	// Clean masks a text of a client before it is recorded; nil leaves it.
 	Clean func(string) string
 	// Log receives what an operator must know.
@@ -66,6 +69,8 @@ type Log struct {
 	wake            chan struct{}
 	ended           chan struct{}
 	writer          *writer
+	// writing is held by whoever uses the writer. It is taken before mu.
+	writing sync.Mutex
 
 	outage  atomic.Pointer[outage]
 	refused atomic.Uint64
@@ -132,6 +137,9 @@ func (l *Log) Open() error {
 		}
 		return fmt.Errorf("audit log: %w", err)
 	}
+	if u, ok := w.takeUnsaved(); ok { // each start has one
+		w.saveCheckpoint(u)
+	}
 	l.writer, l.state = w, stateOpen
 	go l.run()
 	return nil
@@ -155,6 +163,16 @@ var (
 
 // enqueue hands a record to the writer. keep is as in entry.
 func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
+	e, err := l.add(r, keep)
+	if err == nil {
+		l.wakeUp()
+	}
+	return e, err
+}
+
+// add puts a record into the queue. It is written once somebody waits for it, or
+// wakes the writer.
+func (l *Log) add(r *Record, keep bool) (*entry, error) {
 	body, err := encode(r)
 	if err != nil {
 		return nil, &unavailableError{err, true}
@@ -172,7 +190,6 @@ func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
 	}
 	e.at = l.o.Now() // in the lock, so that times rise with the sequence
 	l.queue = append(l.queue, e)
-	l.signal()
 	return e, nil
 }
 
@@ -180,7 +197,7 @@ func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
 // of calls come last to be refused, and what strangers cause first.
 func maxWaiting(e Event, keep bool) int {
 	switch {
-	case e == BearerRefused:
+	case refused(e):
 		return maxQueue / 4
 	case !keep:
 		return maxQueue / 2
@@ -197,19 +214,30 @@ func (l *Log) signal() {
 
 // wait returns the entry's sequence number once it is written.
 func (l *Log) wait(ctx context.Context, e *entry) (uint64, error) {
+	l.push()
+	select {
+	case <-e.done:
+		return e.settled()
+	default:
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-e.done:
-		if e.err != nil {
-			return 0, &unavailableError{e.err, !e.keep}
-		}
-		return e.pos.seq, nil
+		return e.settled()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case <-timer.C:
 		return 0, &unavailableError{err: errSlow}
 	}
+}
+
+// settled returns what became of an entry whose writing has ended.
+func (e *entry) settled() (uint64, error) {
+	if e.err != nil {
+		return 0, &unavailableError{e.err, !e.keep}
+	}
+	return e.pos.seq, nil
 }
 
 // amend replaces what an entry says, as long as it is not written.
@@ -261,7 +289,8 @@ func (l *Log) event(event Event, x *proxy.Exchange, d Detail) error {
 		r.Client, r.Identity = &Client{Addr: clip(x.Addr, 64)}, identityOf(x.Identity, "")
 	}
 	d.Reason = clip(d.Reason, maxDetail)
-	if event == BearerRefused {
+	strangers := refused(event) || event == Consent && r.Identity == nil
+	if strangers {
 		ok, suppressed := l.events.take()
 		if !ok {
 			return nil
@@ -270,13 +299,17 @@ func (l *Log) event(event Event, x *proxy.Exchange, d Detail) error {
 	}
 	_, err := l.enqueue(r, true)
 	if err != nil {
-		if event == BearerRefused {
+		if strangers {
 			l.events.miss(d.Suppressed + 1)
 		}
 		l.o.Log.Error().Str("event", string(event)).Err(err).Msg("event not recorded in the audit log")
 	}
 	return err
 }
+
+// refused reports whether anybody can cause an event at will. So can whoever denies
+// a client on the consent page, before anybody has signed in.
+func refused(e Event) bool { return e == BearerRefused || e == AccessRefused }
 
 // PublicKey returns the verifier key of the log's checkpoints; "" before Open.
 func (l *Log) PublicKey() string {

@@ -28,6 +28,8 @@ const (
 
 	// BearerRefused is a request without a valid token, with the reason.
 	BearerRefused Event = "bearer_refused"
+	// AccessRefused is an identity that is no member of the endpoint.
+	AccessRefused Event = "access_refused"
 	// Login is a person who signed in through Gitea.
 	Login Event = "login"
 	// Consent is a person's permission for a client.
@@ -161,6 +163,8 @@ type Result struct {
 	Withheld bool `json:"withheld,omitempty"`
 	// Limiter is the bucket that refused the call.
 	Limiter string `json:"limiter,omitempty"`
+	// Policy is the rule of the team's policy that refused the call.
+	Policy string `json:"policy,omitempty"`
 	// Queue is the time from the request's head to the call's entry into the
 	// chain, in microseconds.
 	Queue int64 `json:"queue_us"`
@@ -216,6 +220,9 @@ type Detail struct {
 	Reason string `json:"reason,omitempty"`
 	// Version is Aegis's.
 	Version string `json:"version,omitempty"`
+	// Replica is the name of the process among those that share a store, which each
+	// have a log of their own.
+	Replica string `json:"replica,omitempty"`
 	// Key is the public key that signs checkpoints from here on, in the
 	// verifier format of signed notes.
 	Key string `json:"key,omitempty"`

@@ -56,7 +56,7 @@ func (w *writer) begin() error {
 	}
 	first = append(first, about...)
 	w.pinned = w.last.seq
-	first = append(first, &Record{Event: Start, Detail: &Detail{Version: w.o.Version, Key: w.signer.public}})
+	first = append(first, &Record{Event: Start, Detail: &Detail{Version: w.o.Version, Replica: w.o.Replica, Key: w.signer.public}})
 	now := w.o.Now()
 	var batch []*entry
 	for _, r := range first {

@@ -6,7 +6,7 @@ import (
 )
 
 // run is the log's goroutine: it writes whatever waits, all of it in one write
-// and one flush, and keeps the files in order.
+// and one flush, and keeps the files in order. Calls write too, see push.
 func (l *Log) run() {
 	defer close(l.ended)
 	timer := time.NewTimer(0)
@@ -24,7 +24,8 @@ func (l *Log) run() {
 		}
 		pause := retryEvery
 		if l.turn() {
-			pause = l.writer.nextUpkeep(l.o.Now())
+			l.saveCheckpoint()
+			pause = l.nextUpkeep()
 		}
 		retry = time.Now().Add(retryEvery)
 		timer.Reset(pause)
@@ -32,9 +33,94 @@ func (l *Log) run() {
 	l.finish()
 }
 
+// nextUpkeep returns when the writer has something to do by itself.
+func (l *Log) nextUpkeep() time.Duration {
+	l.writing.Lock()
+	defer l.letGo()
+	return l.writer.nextUpkeep(l.o.Now())
+}
+
+// saveCheckpoint keeps the newest checkpoint besides the log. Three flushes are too
+// long to hold the writer.
+func (l *Log) saveCheckpoint() {
+	l.writing.Lock()
+	u, ok := l.writer.takeUnsaved()
+	l.letGo()
+	if ok {
+		l.writer.saveCheckpoint(u)
+	}
+}
+
+// letGo releases the writer. Records that came meanwhile are the goroutine's:
+// whoever brought them left them to the writer's holder.
+func (l *Log) letGo() {
+	l.writing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > 0 && l.outage.Load() == nil && l.state == stateOpen {
+		l.signal()
+	}
+}
+
+// push sees to it that what the caller has put into the queue is written. With
+// sync always that is the goroutine's work, which gathers records for one flush.
+// Otherwise a write takes less time than waking the goroutine and being woken by
+// it, so the caller writes what waits itself, unless somebody is at it: whoever
+// writes looks again at the queue when done.
+func (l *Log) push() {
+	if l.o.Config.Sync == "always" || l.outage.Load() != nil {
+		l.wakeUp()
+		return
+	}
+	if !l.writing.TryLock() {
+		return
+	}
+	defer l.letGo()
+	if l.pushLocked() {
+		l.wakeUp()
+	}
+}
+
+// pushLocked writes one batch and reports whether the goroutine has to do the
+// rest: to go on after a failure, to keep a checkpoint, or to flush or cover the
+// first record since the last flush or checkpoint when its time comes.
+func (l *Log) pushLocked() (rest bool) {
+	l.busy.Store(time.Now().UnixNano())
+	defer l.busy.Store(0)
+	batch := l.take()
+	if len(batch) == 0 {
+		return false
+	}
+	first := l.writer.unsynced.IsZero() || l.writer.waiting.IsZero()
+	ok := l.writeBatch(batch)
+	if now := l.o.Now(); ok && l.writer.rotationDue(now) {
+		if err := l.writer.upkeep(now); err != nil {
+			l.fail(nil, err)
+			ok = false
+		}
+	}
+	l.noteUnsynced()
+	return !ok || first || l.writer.unsaved != ""
+}
+
+// wakeUp tells the goroutine that there is something to do.
+func (l *Log) wakeUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == stateOpen { // else it does the last of its work already
+		l.signal()
+	}
+}
+
 // turn writes what waits and does the upkeep. It reports whether the log can
 // be written.
 func (l *Log) turn() bool {
+	l.writing.Lock()
+	defer l.letGo()
+	return l.turnLocked()
+}
+
+func (l *Log) turnLocked() bool {
 	l.busy.Store(time.Now().UnixNano())
 	defer l.busy.Store(0)
 	defer l.noteUnsynced()
@@ -163,7 +249,9 @@ func (l *Log) fail(batch []*entry, err error) {
 // finish writes the last records.
 func (l *Log) finish() {
 	w := l.writer
-	l.turn()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.turnLocked()
 	last := l.missedEntries(0)
 	e, err := ownEntry(&Record{Event: Stop}, l.o.Now())
 	if err == nil {
@@ -174,6 +262,9 @@ func (l *Log) finish() {
 	}
 	if err == nil {
 		err = w.store.flush()
+	}
+	if u, ok := w.takeUnsaved(); ok {
+		w.saveCheckpoint(u)
 	}
 	l.mu.Lock()
 	lost := len(l.queue)

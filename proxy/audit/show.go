@@ -47,17 +47,25 @@ type Printer struct {
 	JSON bool
 	// Quiet leaves the table's head out.
 	Quiet bool
-	began bool
+	// Replica stands before each record; "": nothing does.
+	Replica string
+	began   bool
 }
 
 const tableForm = "%-10s %-23s %-18s %-14s %-34s %-26s %-20s %6s %9s\n"
 
 func (p *Printer) print(r *Record, line []byte) error {
 	if p.JSON {
+		if p.Replica != "" {
+			line = withReplica(p.Replica, line)
+		}
 		_, err := p.W.Write(append(line, '\n'))
 		return err
 	}
 	if !p.began && !p.Quiet {
+		if err := p.column("REPLICA"); err != nil {
+			return err
+		}
 		if _, err := fmt.Fprintf(p.W, tableForm, "SEQ", "TIME", "EVENT", "IDENTITY", "TOOL", "TARGET", "OUTCOME", "STATUS", "TOTAL"); err != nil {
 			return err
 		}
@@ -76,6 +84,9 @@ func (p *Printer) print(r *Record, line []byte) error {
 	}
 	if r.Detail != nil && r.Detail.Reason != "" {
 		target = r.Detail.Reason
+	}
+	if err := p.column(p.Replica); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(p.W, tableForm, strconv.FormatUint(r.Seq, 10), r.Time.Format("2006-01-02T15:04:05.000"), r.Event, who, tool, target, outcome, status, total)
 	return err

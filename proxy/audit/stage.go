@@ -22,6 +22,7 @@ type calling struct {
 	refused  bool   // the record of the start is not in the log and never will be
 	call     *Call
 	object   *Object
+	client   *Client
 	upstream int // Gitea's status
 }
 
@@ -79,7 +80,7 @@ func (l *Log) Begin() proxy.Stage {
 				return nil, unavailable(errors.New("the outer audit stage is missing"))
 			}
 			s.call = l.describe(c)
-			e, err := l.enqueue(l.record(ToolCallStarted, c, s), false)
+			e, err := l.add(l.record(ToolCallStarted, c, s), false)
 			if err == nil {
 				s.started, err = l.wait(ctx, e)
 			}
@@ -144,7 +145,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	r := l.record(ToolInvocation, s.c, &s.calling)
 	r.Started = s.started
 	r.Result = s.result(res, err)
-	e, cause := l.enqueue(r, true)
+	e, cause := l.add(r, true)
 	if cause == nil {
 		_, cause = l.wait(context.Background(), e)
 	}
@@ -166,7 +167,7 @@ func (s *invocation) result(res *proxy.Result, err error) *Result {
 	c, f := s.c, &s.c.Facts
 	out := &Result{
 		Outcome: "ok", Upstream: f.Upstream.Microseconds(), Attempts: f.Attempts, BytesIn: f.BytesIn, BytesOut: f.BytesOut,
-		MaskHits: f.MaskHits, Limiter: f.Limiter, Object: s.object, Status: s.upstream,
+		MaskHits: f.MaskHits, Limiter: f.Limiter, Policy: f.Policy, Object: s.object, Status: s.upstream,
 	}
 	if !c.Received.IsZero() {
 		out.Queue, out.Total = s.entered.Sub(c.Received).Microseconds(), time.Since(c.Received).Microseconds()
@@ -189,7 +190,7 @@ func (s *invocation) result(res *proxy.Result, err error) *Result {
 			out.Status = res.Status
 		}
 		if err == nil {
-			out.Returned = len(res.Text) + len(res.TextBlock)
+			out.Returned = res.Size()
 		}
 		if t := res.Truncation; t != nil {
 			out.Truncation = &Truncation{Reason: t.Reason, Returned: t.Returned, Available: t.Available}
@@ -208,10 +209,10 @@ func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 	if c.Options.Sudo != "" {
 		sudo = l.name(c.Options.Sudo)
 	}
-	return &Record{
-		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo), Call: call,
-		Client: &Client{
+	if s.client == nil {
+		s.client = &Client{
 			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version), Protocol: clip(c.Client.Protocol, 32), Addr: clip(c.Client.Addr, 64),
-		},
+		}
 	}
+	return &Record{Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo), Call: call, Client: s.client}
 }

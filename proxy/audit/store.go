@@ -14,6 +14,7 @@ import (
 type store struct {
 	path string
 	f    *os.File
+	id   fs.FileInfo // tells f from other files; nil: not asked yet
 	lock *os.File
 	// size is how much of the file is good: whole records, and durable ones
 	// when every write is synced. Anything beyond it is a failed write.
@@ -107,18 +108,19 @@ func (s *store) ready() error {
 	if err != nil {
 		return err
 	}
-	open, err := s.f.Stat()
-	if err != nil {
-		return err
+	if s.id == nil {
+		if s.id, err = s.f.Stat(); err != nil {
+			return err
+		}
 	}
-	if !os.SameFile(at, open) {
+	if !os.SameFile(at, s.id) {
 		return fmt.Errorf("%s is not the file that Aegis opened; somebody put another in its place: move that away and the log goes on", s.path)
 	}
 	if s.dirty {
 		return s.restoreEnd()
 	}
-	if open.Size() != s.size {
-		return s.adopt(open.Size())
+	if at.Size() != s.size {
+		return s.adopt(at.Size())
 	}
 	return nil
 }
@@ -183,7 +185,7 @@ func (s *store) putBack() error {
 		s.lock = lock
 	}
 	_ = s.f.Close()
-	s.f, s.dirty = f, false
+	s.f, s.id, s.dirty = f, nil, false
 	return &changedError{"the log's file had been removed or renamed while in use; it was written anew from the one that was still open"}
 }
 
@@ -246,6 +248,6 @@ func (s *store) create() error {
 		return err
 	}
 	_ = s.f.Close() // it was synced when it was moved
-	s.f, s.moved, s.size, s.first, s.born, s.dirty = f, "", 0, 0, time.Time{}, false
+	s.f, s.id, s.moved, s.size, s.first, s.born, s.dirty = f, nil, "", 0, 0, time.Time{}, false
 	return nil
 }

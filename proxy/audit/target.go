@@ -21,12 +21,8 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 func (l *Log) describe(c *proxy.Call) *Call {
 	t := c.Tool
 	out := &Call{Tool: t.Name, Operation: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String()}
-	declared := map[string]bool{}
-	for i := range t.Params {
-		declared[t.Params[i].Name] = true
-	}
 	for name := range c.Args {
-		if declared[name] {
+		if slices.ContainsFunc(t.Params, func(p proxy.Param) bool { return p.Name == name }) {
 			out.Arguments = append(out.Arguments, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,14 +14,15 @@ import (
 // writer turns entries into the chain. Only the log's goroutine uses it once
 // the log is open.
 type writer struct {
-	o      *Options
-	store  *store
-	signer *signer
-	keys   []string        // the content of the .pub file: keys before, and the one in use
-	known  []note.Verifier // the same, ready for use
-	last   position        // of the newest record in the file
-	clock  time.Time       // that record's time
-	pinned uint64          // up to here a checkpoint covers the records, itself included
+	o       *Options
+	store   *store
+	signer  *signer
+	keys    []string        // the content of the .pub file: keys before, and the one in use
+	known   []note.Verifier // the same, ready for use
+	last    position        // of the newest record in the file
+	clock   time.Time       // that record's time
+	pinned  uint64          // up to here a checkpoint covers the records, itself included
+	unsaved string          // the newest checkpoint, until it is kept besides the log
 	// waiting is when the oldest uncovered record was made; zero without one.
 	waiting time.Time
 	// unsynced is when the oldest record was written that may not be on the
@@ -68,7 +70,7 @@ func (w *writer) commit(batch []*entry, force bool) error {
 	w.clock = clock
 	if signed != "" {
 		w.pinned, w.waiting = pos.seq, time.Time{}
-		w.saveCheckpoint(signed)
+		w.unsaved = signed
 	}
 	w.emit(buf)
 	return nil
@@ -130,15 +132,32 @@ func notePath(path string) string { return path + ".checkpoint" }
 // publicPath is where the verifier key is.
 func publicPath(path string) string { return path + ".pub" }
 
-// saveCheckpoint keeps the newest checkpoint. The records must be durable
-// first, or a power cut would look like a cut log.
-func (w *writer) saveCheckpoint(signed string) {
-	err := w.sync()
-	if err == nil {
-		err = replaceFile(notePath(w.store.path), []byte(signed), 0o644)
+// unsaved is a checkpoint that is in the log and not yet kept besides it.
+type unsaved struct {
+	signed string
+	log    *os.File // the file that has it
+}
+
+// takeUnsaved returns the newest checkpoint that is not kept yet, if there is one.
+func (w *writer) takeUnsaved() (unsaved, bool) {
+	u := unsaved{w.unsaved, w.store.f}
+	w.unsaved = ""
+	return u, u.signed != ""
+}
+
+// saveCheckpoint keeps a checkpoint. It touches nothing that calls use, so they
+// need not wait for it. The records must be durable first, or a power cut would
+// look like a cut log; those of a file that was rotated since are.
+func (w *writer) saveCheckpoint(u unsaved) {
+	err := u.log.Sync()
+	if errors.Is(err, os.ErrClosed) {
+		err = nil
 	}
-	if _, gone := os.Lstat(publicPath(w.store.path)); gone != nil && err == nil {
-		err = replaceFile(publicPath(w.store.path), []byte(w.publicText()), 0o644)
+	if err == nil {
+		err = replaceFile(notePath(w.o.Path), []byte(u.signed), 0o644)
+	}
+	if _, gone := os.Lstat(publicPath(w.o.Path)); gone != nil && err == nil {
+		err = replaceFile(publicPath(w.o.Path), []byte(w.publicText()), 0o644)
 	}
 	if err != nil {
 		w.o.Log.Error().Err(err).Msg("the audit log's checkpoint file was not written; the checkpoint is in the log itself")
