@@ -103,6 +103,7 @@ func (p *pass) rewrite(pr *httputil.ProxyRequest) {
 			delete(out.Header, name)
 		}
 	}
+	withholdCookies(out.Header)
 	if p.withhold(out) {
 		p.o.Log.Warn().Str("request_id", proxy.ExchangeFrom(pr.In.Context()).RequestID).
 			Msg("a request for Gitea carried a token of Aegis, which was removed; tokens of auth.tokens are for the MCP endpoint alone")

@@ -32,6 +32,36 @@ func (p *pass) withhold(out *http.Request) bool {
 	return found
 }
 
+// withholdCookies removes the cookies of Aegis's own pages, which share the host
+// with Gitea: who is signed in there is nothing for Gitea, or for whoever reads
+// what stands between the two. All others stay as they were sent.
+func withholdCookies(h http.Header) {
+	lines := h["Cookie"]
+	var kept []string
+	for _, line := range lines {
+		var pairs []string
+		for pair := range strings.SplitSeq(line, ";") {
+			name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
+			if !ourCookie(name) {
+				pairs = append(pairs, pair)
+			}
+		}
+		if rest := strings.TrimSpace(strings.Join(pairs, ";")); rest != "" {
+			kept = append(kept, rest)
+		}
+	}
+	if len(kept) == 0 {
+		h.Del("Cookie")
+		return
+	}
+	h["Cookie"] = kept
+}
+
+// ourCookie reports whether a cookie is one of Aegis's.
+func ourCookie(name string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(name, "__Host-"), "aegis-")
+}
+
 // ours reports whether the value of an Authorization header holds a token of
 // Aegis (RFC 9110 section 11.4, RFC 7617 section 2).
 func (p *pass) ours(value string) bool {
