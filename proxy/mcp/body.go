@@ -34,14 +34,13 @@ const (
 	maxMembers = 32
 )
 
-// readBody replaces r.Body by what the SDK is to read, and keeps the rest in
-// req. The body is read once and within the bound. It reports false when it
-// has answered the request itself.
-func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request) bool {
+// readBody returns the body, read once and within the bound, which is one JSON
+// text. It reports false when it has answered the request itself.
+func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request) ([]byte, bool) {
 	limit := e.opts.MaxBodyBytes
 	if r.ContentLength > limit {
 		req.tooLarge(w, limit)
-		return false
+		return nil, false
 	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
@@ -52,16 +51,22 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request
 		// The edge may have set a smaller bound of the same kind.
 		if over, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			req.tooLarge(w, over.Limit)
-			return false
+			return nil, false
 		}
 		req.unreadable(w, err)
-		return false
+		return nil, false
 	}
 	body := buf.Bytes()
 	if err := jsonscan.CheckValues(body, maxDepth, maxValues); err != nil {
 		writeRPCError(w, jsonrpc.CodeParseError, "the request body cannot be read: "+err.Error())
-		return false
+		return nil, false
 	}
+	return body, true
+}
+
+// leave replaces r.Body by what the SDK is to read of body, and keeps the rest
+// in req. It reports false when it has answered the request itself.
+func (e *endpoint) leave(w http.ResponseWriter, r *http.Request, req *request, body []byte) bool {
 	if batchSize(body) > maxBatch {
 		writeRPCError(w, jsonrpc.CodeInvalidRequest,
 			fmt.Sprintf("a batch may hold at most %d messages; send the others in a further request", maxBatch))

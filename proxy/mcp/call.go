@@ -76,6 +76,12 @@ func handOver(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult,
 
 // call answers one tools/call.
 func (e *endpoint) call(ctx context.Context, r *request, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	if o := r.outcome; o != nil {
+		if o.err != nil {
+			return e.failure(o.call, proxy.AsError(o.err))
+		}
+		return e.success(r, o.call, o.res), nil
+	}
 	// In both protocol generations a call lives as long as its HTTP request
 	// and no longer than the SDK wants.
 	callCtx, cancel := context.WithCancelCause(r.ctx)
@@ -83,7 +89,7 @@ func (e *endpoint) call(ctx context.Context, r *request, req *sdk.CallToolReques
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
 
-	c := newCall(r, req)
+	c := newCall(r, saidBy(r, req))
 	res, err := e.handle(callCtx, c)
 	if err != nil {
 		return e.failure(c, proxy.AsError(err))
@@ -91,22 +97,50 @@ func (e *endpoint) call(ctx context.Context, r *request, req *sdk.CallToolReques
 	return e.success(r, c, res), nil
 }
 
-// newCall translates the request.
-func newCall(r *request, req *sdk.CallToolRequest) *proxy.Call {
+// said is what a request says of a call.
+type said struct {
+	name   string          // of the tool
+	args   json.RawMessage // as they were sent; nil when absent
+	client proxy.Client
+	trace  proxy.TraceContext
+	// asks: the client puts questions to its user and comes back with the answers.
+	asks  bool
+	reply *proxy.Reply // what the user answered to an earlier call's question
+}
+
+// newCall makes a call of what a request says.
+func newCall(r *request, s *said) *proxy.Call {
+	return &proxy.Call{
+		RequestID: r.exchange.RequestID,
+		Team:      r.exchange.Team,
+		Name:      s.name,
+		RawArgs:   s.args,
+		Identity:  r.exchange.Identity,
+		Client:    s.client,
+		Received:  r.received,
+		Trace:     s.trace,
+		CanAsk:    s.asks,
+		Reply:     s.reply,
+	}
+}
+
+// saidBy reads what the SDK has read.
+func saidBy(r *request, req *sdk.CallToolRequest) *said {
 	args := req.Params.Arguments
 	if r.args != nil {
 		args = r.args
 	}
-	return &proxy.Call{
-		RequestID: r.exchange.RequestID,
-		Team:      r.exchange.Team,
-		Name:      req.Params.Name,
-		RawArgs:   args,
-		Identity:  r.exchange.Identity,
-		Client:    clientOf(r, req),
-		Received:  r.received,
-		Trace:     traceOf(req.Params.Meta),
+	return &said{name: req.Params.Name, args: args, client: clientOf(r, req), trace: traceOf(req.Params.Meta), asks: asks(req), reply: replyOf(req.Params)}
+}
+
+// asks reports whether the client can answer a call with a question in a form,
+// and come back with what its user said. Before 2026-07-28 there is no such thing.
+func asks(req *sdk.CallToolRequest) bool {
+	caps := req.ClientCapabilities()
+	if req.ProtocolVersion() < currentSince || caps == nil || caps.Elicitation == nil {
+		return false
 	}
+	return caps.Elicitation.Form != nil || caps.Elicitation.URL == nil
 }
 
 // The bounds of trace context in _meta: version 00 of traceparent has 55
@@ -119,10 +153,15 @@ const (
 // traceOf returns the trace context that a client gave with a call (SEP-414).
 func traceOf(meta sdk.Meta) proxy.TraceContext {
 	parent, _ := meta["traceparent"].(string)
+	state, _ := meta["tracestate"].(string)
+	return traceFrom(parent, state)
+}
+
+// traceFrom returns a trace context within the bounds.
+func traceFrom(parent, state string) proxy.TraceContext {
 	if parent == "" || len(parent) > maxTraceParent {
 		return proxy.TraceContext{}
 	}
-	state, _ := meta["tracestate"].(string)
 	if len(state) > maxTraceState {
 		state = ""
 	}
@@ -230,15 +269,27 @@ func clientOf(r *request, req *sdk.CallToolRequest) proxy.Client {
 	if info := req.ClientInfo(); info != nil {
 		c.Name, c.Version = info.Name, info.Version
 	} else if req.Extra != nil {
-		product, _, _ := strings.Cut(req.Extra.Header.Get("User-Agent"), " ")
-		c.Name, c.Version, _ = strings.Cut(product, "/")
+		c.Name, c.Version = product(req.Extra.Header)
 	}
 	c.Name, c.Version = clean(c.Name, maxClientName), clean(c.Version, maxClientVersion)
 	return c
 }
 
+// isPlain reports whether s is printable ASCII.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 // clean returns at most limit printable runes of s.
 func clean(s string, limit int) string {
+	if len(s) <= limit && isPlain(s) {
+		return strings.Trim(s, " ")
+	}
 	var b strings.Builder
 	for _, r := range s {
 		if limit == 0 {

@@ -16,10 +16,25 @@ import (
 // is a protocol error, as the specification has it; every other failure is a
 // result that the model can read and act on.
 func (e *endpoint) failure(c *proxy.Call, err *proxy.Error) (*sdk.CallToolResult, error) {
+	if err.Question != nil && c.CanAsk {
+		return e.ask(c, err.Question)
+	}
+	text, ok := failureText(c, err)
+	if !ok {
+		return nil, protocolError(c, err)
+	}
+	return &sdk.CallToolResult{
+		Meta:    e.meta(c, ""),
+		Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+		IsError: true,
+	}, nil
+}
+
+// failureText returns what a model reads of a failure; false when the failure is
+// one of the protocol.
+func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
 	if err.Kind == proxy.KindUnknownTool {
-		// Marshalling two strings cannot fail; without data the error still stands.
-		data, _ := json.Marshal(map[string]string{"kind": string(err.Kind), "request_id": c.RequestID})
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
+		return nil, false
 	}
 	var body struct {
 		Error errorBody `json:"error"`
@@ -33,14 +48,17 @@ func (e *endpoint) failure(c *proxy.Call, err *proxy.Error) (*sdk.CallToolResult
 		body.Error.RetryAfter = &seconds
 	}
 	text, merr := encode(body)
-	if merr != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+	return text, merr == nil
+}
+
+// protocolError is the JSON-RPC error of a failure that has no text.
+func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
+	if err.Kind != proxy.KindUnknownTool { // its text could not be encoded
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 	}
-	return &sdk.CallToolResult{
-		Meta:    e.meta(c, ""),
-		Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
-		IsError: true,
-	}, nil
+	// Marshalling two strings cannot fail; without data the error still stands.
+	data, _ := json.Marshal(map[string]string{"kind": string(err.Kind), "request_id": c.RequestID})
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
 }
 
 // errorBody is what a client reads of a failure.

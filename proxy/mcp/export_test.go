@@ -1,6 +1,26 @@
 package mcp
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+)
+
+// BySDK returns the endpoint h without its lean path.
+func BySDK(h http.Handler) http.Handler {
+	e := h.(*endpoint)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if req, body, ok := e.begin(w, r); ok {
+			e.bySDK(w, r, req, body)
+		}
+	})
+}
+
+// IsLean reports whether the lean path knows a request. The body has passed the
+// check.
+func IsLean(h http.Header, body []byte) bool {
+	_, ok := parseLean(h, body)
+	return ok
+}
 
 // Splice builds a message from parts, with a marker for texts[i] between parts
 // i and i+1, and splices the texts in. The token is known to the test.
@@ -28,6 +48,7 @@ var (
 	Clean        = clean
 	EncodeCursor = encodeCursor
 	DecodeCursor = decodeCursor
+	TakesGzip    = takesGzip
 )
 
 // Bounds that tests go up to.

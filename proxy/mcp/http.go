@@ -21,6 +21,8 @@ type request struct {
 	// args are the call's arguments when they were kept out of the SDK.
 	args     json.RawMessage
 	payloads *payloads
+	// outcome is set when the call has been made and only its answer is left.
+	outcome *outcome
 }
 
 type requestKey struct{}
@@ -32,25 +34,44 @@ func requestFrom(ctx context.Context) *request {
 
 // ServeHTTP answers one MCP request.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req, body, ok := e.begin(w, r)
+	if !ok || r.Method == http.MethodPost && e.lean(w, r, req, body) {
+		return
+	}
+	e.bySDK(w, r, req, body)
+}
+
+// begin reads a request. It reports false when it has answered it.
+func (e *endpoint) begin(w http.ResponseWriter, r *http.Request) (req *request, body []byte, ok bool) {
 	received := e.now()
 	x := proxy.ExchangeFrom(r.Context())
 	if x == nil || x.Identity == nil {
 		e.opts.Log.Error().Msg("an MCP request came without an identity; authentication must stand before this handler")
 		http.Error(w, "internal error", http.StatusInternalServerError)
-		return
+		return nil, nil, false
 	}
-	req := &request{exchange: x, received: received, payloads: newPayloads(&e.marks)}
-	if r.Method == http.MethodPost && !e.readBody(w, r, req) {
+	req = &request{exchange: x, received: received}
+	if r.Method == http.MethodPost {
+		if body, ok = e.readBody(w, r, req); !ok {
+			return nil, nil, false
+		}
+	}
+	return req, body, true
+}
+
+// bySDK lets the SDK answer a request.
+func (e *endpoint) bySDK(w http.ResponseWriter, r *http.Request, req *request, body []byte) {
+	if r.Method == http.MethodPost && !e.leave(w, r, req, body) {
 		return
 	}
 	next, r := e.negotiate(r)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	req.ctx = ctx
+	req.ctx, req.payloads = ctx, newPayloads(&e.marks)
 	sw := &spliceWriter{ResponseWriter: w, payloads: req.payloads, buffers: &e.buffers}
 	next.ServeHTTP(sw, r.WithContext(context.WithValue(ctx, requestKey{}, req)))
 	if sw.err != nil {
-		e.opts.Log.Error().Str("request_id", x.RequestID).Err(sw.err).Msg("an MCP answer could not be written")
+		e.opts.Log.Error().Str("request_id", req.exchange.RequestID).Err(sw.err).Msg("an MCP answer could not be written")
 	}
 }
 

@@ -48,11 +48,14 @@ type toolList struct {
 	// titled is for protocols that know a tool's title (2025-06-18 and later);
 	// plain is for the one that has it among the annotations.
 	titled, plain encodedTools
+	// legacy and current are the pages of titled as the lean path sends them:
+	// with a handshake, and without.
+	legacy, current listPages
 }
 
 // shape returns the encoding for a protocol version.
 func (l *toolList) shape(version string) encodedTools {
-	if version >= "2025-06-18" {
+	if version >= titledSince {
 		return l.titled
 	}
 	return l.plain

@@ -3,7 +3,8 @@
 // framing. This package decides what tools/list and tools/call answer, and
 // keeps large payloads out of the SDK, which would encode them several times:
 // the SDK answers with a marker, and the payload takes the marker's place
-// while the HTTP response is written.
+// while the HTTP response is written. Plain calls, and lists, of clients that take
+// JSON do not need the SDK at all; see lean.go.
 //
 // The server is stateless. Each POST stands alone, so any replica may answer
 // any request and nothing is kept between two of them.
@@ -76,6 +77,7 @@ type endpoint struct {
 	json, event http.Handler // the SDK, answering with JSON and with events
 	buffers     bufferPool
 	marks       marks
+	lw          leanWords
 	now         func() time.Time
 }
 
@@ -99,6 +101,13 @@ func New(o Options) (http.Handler, error) {
 	}
 	if e.marks, err = newMarks(); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
+	}
+	if e.lw, err = newLeanWords(&e.opts, e.cacheable()); err != nil {
+		return nil, fmt.Errorf("mcp endpoint: %w", err)
+	}
+	e.paginate(e.list)
+	if e.sudo != e.list {
+		e.paginate(e.sudo)
 	}
 	srv := e.newServer()
 	e.json, e.event = sdkHandler(srv, true), sdkHandler(srv, false)

@@ -219,7 +219,7 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 type bufferPool struct{ pool sync.Pool }
 
 // maxPooled keeps one huge answer from holding its memory for ever.
-const maxPooled = 4 << 20
+const maxPooled = 2 << 20
 
 func (p *bufferPool) get() *[]byte {
 	if b, ok := p.pool.Get().(*[]byte); ok {

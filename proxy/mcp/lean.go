@@ -1,0 +1,262 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"aegis/internal/jsonscan"
+	"aegis/proxy"
+)
+
+// The lean path answers the two requests that make up nearly all traffic,
+// tools/call and tools/list of stateless clients that take JSON, without the
+// SDK, whose session per request costs more than such a call does otherwise. It
+// answers what it knows whole, see [parseLean]; all else, and every request that
+// is wrong in any way, is the SDK's. A differential test holds the two equal.
+
+// rawID is an id as it goes into an answer.
+type rawID = json.RawMessage
+
+// outcome is what the chain made of a call whose answer the SDK shall write.
+type outcome struct {
+	call *proxy.Call
+	res  *proxy.Result
+	err  error
+}
+
+// lean answers a request that the lean path knows and reports whether it did. It
+// may have run the call and left the answer to the SDK in req.outcome.
+func (e *endpoint) lean(w http.ResponseWriter, r *http.Request, req *request, body []byte) bool {
+	q, ok := parseLean(r.Header, body)
+	if !ok {
+		return false
+	}
+	if q.list {
+		return e.leanList(w, r, req, &q)
+	}
+	return e.leanCall(w, r, req, &q)
+}
+
+// leanCall makes a call and answers it in one buffer, which the chain may write
+// into as well.
+func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request, q *leanRequest) bool {
+	q.client.Addr = req.exchange.Addr
+	c := newCall(req, &q.said)
+	buf := e.buffers.get()
+	defer e.buffers.put(buf)
+	*buf = q.begin((*buf)[:0])
+	c.Out = *buf
+	var later []func()
+	c.Later = func(f func()) { later = append(later, f) }
+	defer func() {
+		for _, f := range later {
+			f()
+		}
+	}()
+	res, err := e.handle(r.Context(), c)
+	if !leanOutcome(res, err) {
+		req.outcome = &outcome{call: c, res: unwired(res, len(c.Out)), err: err}
+		return false
+	}
+	status := e.appendOutcome(buf, q, c, res, err)
+	e.send(w, status, *buf)
+	if len(later) > 0 && r.ProtoMajor == 1 {
+		// HTTP/2 says in a frame of its own that the answer ends, when this returns.
+		_ = http.NewResponseController(w).Flush() // a client that went away needs no answer
+	}
+	if res != nil && res.Release != nil {
+		res.Release()
+	}
+	return true
+}
+
+// send writes an answer.
+func (e *endpoint) send(w http.ResponseWriter, status int, body []byte) {
+	e.lw.head(w.Header(), len(body))
+	if status != http.StatusOK {
+		w.WriteHeader(status)
+	}
+	_, _ = w.Write(body) // a client that went away needs no answer
+}
+
+// appendOutcome completes in buf what q.begin made, and returns the HTTP status.
+func (e *endpoint) appendOutcome(buf *[]byte, q *leanRequest, c *proxy.Call, res *proxy.Result, err error) int {
+	status := http.StatusOK
+	if err != nil {
+		*buf, status = e.appendFailure(*buf, q, c, proxy.AsError(err))
+	} else {
+		*buf = e.appendSuccess(*buf, q, c, res)
+	}
+	return status
+}
+
+// leanOutcome reports whether what became of a call is text alone. What says more
+// than that is for the SDK to write, which knows what each protocol version makes
+// of it.
+func leanOutcome(res *proxy.Result, err error) bool {
+	if err != nil {
+		return proxy.AsError(err).Question == nil
+	}
+	return res.Structured == nil
+}
+
+// unwired returns a result with its text as such; what it shares with the call's
+// Out is given back.
+func unwired(res *proxy.Result, begin int) *proxy.Result {
+	if res == nil || res.Wire == nil {
+		return res
+	}
+	out := *res
+	out.Text, out.Wire = []byte(jsonscan.Unquote(res.Wire[begin:])), nil
+	return &out
+}
+
+// leanWords are the parts of answers that are the same in all of them.
+type leanWords struct {
+	contentType, cacheControl []string // values of headers; shared, never changed
+	// meta begins the _meta of a result, server ends it: in the protocols
+	// without a handshake each answer says who gives it.
+	meta, server string
+	// tools begins a page of tools/list after its _meta.
+	tools string
+}
+
+// newLeanWords asks the SDK's types how they are written.
+func newLeanWords(o *Options, c sdk.Cacheable) (leanWords, error) {
+	words := leanWords{
+		contentType:  []string{"application/json"},
+		cacheControl: []string{"no-cache, no-transform"},
+		meta:         `{`,
+	}
+	if o.CatalogVersion != "" {
+		words.meta += `"` + metaCatalogVersion + `":` + string(jsonscan.AppendQuote(nil, o.CatalogVersion)) + `,`
+	}
+	server, err := encode(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: o.Version})
+	if err != nil {
+		return words, err
+	}
+	words.server = `"` + sdk.MetaKeyServerInfo + `":` + string(server)
+	cache, err := encode(c)
+	if err != nil {
+		return words, err
+	}
+	words.tools = string(cache[1:len(cache)-1]) + `,"tools":[`
+	return words, nil
+}
+
+// head sets the headers of an answer of length bytes.
+func (l *leanWords) head(h http.Header, length int) {
+	h["Content-Type"], h["Cache-Control"] = l.contentType, l.cacheControl
+	h["Content-Length"] = []string{strconv.Itoa(length)}
+}
+
+// appendSuccess appends a result to what q.begin made. The text is escaped once,
+// by the chain or here.
+func (e *endpoint) appendSuccess(b []byte, q *leanRequest, c *proxy.Call, res *proxy.Result) []byte {
+	if res.Wire != nil {
+		b = res.Wire
+	} else {
+		b = jsonscan.AppendQuote(b, res.Text)
+	}
+	if res.TextBlock != nil {
+		b = append(b, `},{"type":"text","text":`...)
+		b = jsonscan.AppendQuote(b, res.TextBlock)
+	}
+	return e.end(append(b, `}]`...), q, c, res.Source)
+}
+
+// appendFailure appends what tells of err to what q.begin made, or replaces it, and
+// returns the HTTP status.
+func (e *endpoint) appendFailure(b []byte, q *leanRequest, c *proxy.Call, err *proxy.Error) ([]byte, int) {
+	if text, known := failureText(c, err); known {
+		b = append(jsonscan.AppendQuote(b, text), `}],"isError":true`...)
+		return e.end(b, q, c, ""), http.StatusOK
+	}
+	b = b[:0]
+	rpc := protocolError(c, err)
+	body := &responseError{Code: rpc.Code, Message: clip(rpc.Message), Data: rpc.Data}
+	msg, merr := encode(response{Version: "2.0", ID: q.id, Error: body})
+	if merr != nil { // texts always encode
+		return append(b, internalError...), http.StatusOK
+	}
+	status := http.StatusOK
+	if q.current && rpc.Code == jsonrpc.CodeInvalidParams {
+		status = http.StatusBadRequest // as the current protocol demands
+	}
+	return append(b, msg...), status
+}
+
+// begin appends what stands before the text of a result.
+func (q *leanRequest) begin(b []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, q.id...)
+	return append(b, `,"result":{"content":[{"type":"text","text":`...)
+}
+
+// end appends a result's last members, with its _meta as [endpoint.meta] makes it.
+func (e *endpoint) end(b []byte, q *leanRequest, c *proxy.Call, source string) []byte {
+	if q.current {
+		b = append(b, `,"resultType":"complete"`...)
+	}
+	b = append(append(b, `,"_meta":`...), e.lw.meta...)
+	b = append(b, `"`+metaGeneratedAt+`":"`...)
+	b = e.now().UTC().AppendFormat(b, time.RFC3339)
+	if c.Tool != nil && c.Tool.OperationID != "" {
+		b = append(b, `","`+metaOperation+`":`...)
+		b = jsonscan.AppendQuote(b, c.Tool.OperationID)
+		b = append(b, `,"`+metaRequestID+`":`...)
+	} else {
+		b = append(b, `","`+metaRequestID+`":`...)
+	}
+	b = jsonscan.AppendQuote(b, c.RequestID)
+	if source != "" {
+		b = append(b, `,"`+metaSource+`":`...)
+		b = jsonscan.AppendQuote(b, source)
+	}
+	if q.current {
+		b = append(append(b, ','), e.lw.server...)
+	}
+	return append(b, "}}}"...)
+}
+
+// leanList answers tools/list when a page is ready for it.
+func (e *endpoint) leanList(w http.ResponseWriter, r *http.Request, req *request, q *leanRequest) bool {
+	list := e.list
+	if req.exchange.Identity.AllowSudo {
+		list = e.sudo
+	}
+	from, err := list.seek(q.cursor)
+	if err != nil || from%e.opts.PageSize != 0 || q.version < titledSince {
+		return false
+	}
+	pages := &list.legacy
+	if q.current {
+		pages = &list.current
+	}
+	page := pages.at(from / e.opts.PageSize)
+	if page == nil {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	if takesGzip(r.Header["Accept-Encoding"]) {
+		body := page.compressed()
+		tail := gzipTail(body, q.id)
+		h["Content-Encoding"] = []string{"gzip"}
+		e.lw.head(h, len(body.data)+len(tail))
+		_, _ = w.Write(body.data) // as above
+		_, _ = w.Write(tail)
+		return true
+	}
+	tail := pageTail(nil, q.id)
+	e.lw.head(h, len(page.head)+len(page.tools)+len(page.tail)+len(tail))
+	for _, part := range [][]byte{page.head, page.tools, page.tail, tail} {
+		_, _ = w.Write(part)
+	}
+	return true
+}

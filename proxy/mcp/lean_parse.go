@@ -1,0 +1,365 @@
+package mcp
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"aegis/internal/jsonscan"
+)
+
+// leanRequest is a tools/call or tools/list that is right in every respect and
+// says nothing that the lean path does not know.
+type leanRequest struct {
+	id      rawID
+	version string
+	current bool // version is one of those without a handshake
+	list    bool // tools/list, else tools/call
+
+	said          // of tools/call
+	cursor string // of tools/list
+	told   bool   // the client has said who it is
+}
+
+// The headers of MCP, as http.Header keys them.
+const (
+	headerVersion     = "Mcp-Protocol-Version"
+	headerMethod      = "Mcp-Method"
+	headerName        = "Mcp-Name"
+	headerLastEventID = "Last-Event-Id"
+)
+
+// The names of methods.
+const (
+	methodCall = "tools/call"
+	methodList = "tools/list"
+)
+
+// The versions that the lean path tells apart.
+const (
+	currentSince = "2026-07-28" // requests stand alone and repeat themselves in headers
+	titledSince  = "2025-06-18" // tools have titles
+)
+
+// maxLean bounds a message in bytes, without the arguments of a call. What is larger
+// is odd in some way.
+const maxLean = 16 << 10
+
+// parseLean reads a request whose body has passed the check. It reports false
+// for anything that is not exactly what it knows; that is no error, and the SDK
+// answers.
+func parseLean(h http.Header, body []byte) (q leanRequest, ok bool) {
+	if !q.readHeaders(h) {
+		return q, false
+	}
+	var m [4][]byte
+	if !pick(body, m[:], "jsonrpc", "id", "method", "params") || string(m[0]) != `"2.0"` || !leanID(m[1]) {
+		return q, false
+	}
+	q.id = m[1]
+	switch string(m[2]) {
+	case `"` + methodCall + `"`:
+		if !q.readCall(m[3]) || !q.namedIn(h, methodCall) || len(body)-len(q.args) > maxLean {
+			return q, false
+		}
+		q.describe(h)
+		return q, true
+	case `"` + methodList + `"`:
+		q.list = true
+		return q, q.readList(m[3]) && q.namedIn(h, methodList) && len(body) <= maxLean
+	}
+	return q, false
+}
+
+// readHeaders looks at the headers that hold for any message.
+func (q *leanRequest) readHeaders(h http.Header) bool {
+	version, ok := single(h, headerVersion)
+	if !ok || h[headerLastEventID] != nil {
+		return false
+	}
+	for _, v := range protocolVersions() {
+		if v == version {
+			q.version = v
+		}
+	}
+	q.current = version >= currentSince
+	if values := h["Accept"]; len(values) > 0 {
+		if asJSON, _ := accepts(values); !asJSON {
+			return false
+		}
+	}
+	switch contentType, _ := single(h, "Content-Type"); contentType {
+	case "application/json", "application/json; charset=utf-8", "application/json;charset=utf-8":
+		return q.version != ""
+	}
+	return false
+}
+
+// single returns the value of a header that stands there exactly once.
+func single(h http.Header, key string) (string, bool) {
+	if values := h[key]; len(values) == 1 {
+		return values[0], true
+	}
+	return "", false
+}
+
+// namedIn reports whether the headers name what the body does, where the
+// protocol wants them to.
+func (q *leanRequest) namedIn(h http.Header, method string) bool {
+	if !q.current {
+		return true
+	}
+	if got, ok := single(h, headerMethod); !ok || got != method {
+		return false
+	}
+	if q.list {
+		return true
+	}
+	got, ok := single(h, headerName)
+	return ok && got == q.name
+}
+
+func (q *leanRequest) readCall(params []byte) bool {
+	var m [3][]byte
+	if !pick(params, m[:], "name", "arguments", "_meta") {
+		return false
+	}
+	if q.name = plainText(m[0]); q.name == "" {
+		return false
+	}
+	if q.args = m[1]; q.args != nil && q.args[0] != '{' {
+		return false
+	}
+	return q.readMeta(m[2])
+}
+
+func (q *leanRequest) readList(params []byte) bool {
+	if params == nil {
+		return !q.current
+	}
+	var m [2][]byte
+	if !pick(params, m[:], "cursor", "_meta") {
+		return false
+	}
+	if m[0] != nil {
+		if q.cursor = plainText(m[0]); q.cursor == "" {
+			return false
+		}
+	}
+	return q.readMeta(m[1])
+}
+
+// reserved begins the keys of _meta that belong to the protocol.
+const reserved = "io.modelcontextprotocol/"
+
+// readMeta reads a request's _meta. Keys of others, a progress token among them,
+// change nothing, as an answer in JSON has no place for progress.
+func (q *leanRequest) readMeta(meta []byte) bool {
+	if meta == nil {
+		return !q.current
+	}
+	if meta[0] != '{' {
+		return false
+	}
+	var version, info, capabilities, parent, state []byte
+	for name, value := range jsonscan.Members(meta) {
+		var slot *[]byte
+		switch key := name[1 : len(name)-1]; string(key) {
+		case sdk.MetaKeyProtocolVersion:
+			slot = &version
+		case sdk.MetaKeyClientInfo:
+			slot = &info
+		case sdk.MetaKeyClientCapabilities:
+			slot = &capabilities
+		case "traceparent":
+			slot = &parent
+		case "tracestate":
+			slot = &state
+		default:
+			if bytes.HasPrefix(key, []byte(reserved)) || bytes.IndexByte(key, '\\') >= 0 || !harmless(value, maxHarmless) {
+				return false
+			}
+			continue
+		}
+		if *slot != nil {
+			return false
+		}
+		*slot = value
+	}
+	return q.readTrace(parent, state) && q.readProtocol(version, info, capabilities)
+}
+
+func (q *leanRequest) readTrace(parent, state []byte) bool {
+	if parent != nil && plainText(parent) == "" || state != nil && plainText(state) == "" {
+		return false
+	}
+	q.trace = traceFrom(plainText(parent), plainText(state))
+	return true
+}
+
+// readProtocol reads what the current protocol wants to be told by each request.
+func (q *leanRequest) readProtocol(version, info, capabilities []byte) bool {
+	if !q.current {
+		return version == nil && info == nil && capabilities == nil
+	}
+	if plainText(version) != q.version || !q.readCapabilities(capabilities) {
+		return false
+	}
+	if info == nil {
+		return true
+	}
+	var m [5][]byte
+	if !pick(info, m[:], "name", "version", "title", "description", "websiteUrl") {
+		return false
+	}
+	for _, v := range m {
+		if v != nil && (v[0] != '"' || bytes.IndexByte(v, '\\') >= 0) {
+			return false
+		}
+	}
+	q.told, q.client.Name, q.client.Version = true, jsonscan.Unquote(m[0]), jsonscan.Unquote(m[1])
+	return true
+}
+
+// readCapabilities reads what a client can do, when it says so in the shapes that
+// the protocol defines.
+func (q *leanRequest) readCapabilities(v []byte) bool {
+	if string(v) == "{}" {
+		return true
+	}
+	var m [5][]byte
+	if !pick(v, m[:], "elicitation", "sampling", "roots", "extensions", "experimental") {
+		return false
+	}
+	var form, sampling, roots [2][]byte
+	if m[0] != nil {
+		if !pick(m[0], form[:], "form", "url") || !hollow(form[0]) || !hollow(form[1]) {
+			return false
+		}
+		q.asks = form[0] != nil || form[1] == nil
+	}
+	if m[1] != nil && !(pick(m[1], sampling[:], "context", "tools") && hollow(sampling[0]) && hollow(sampling[1])) {
+		return false
+	}
+	if m[2] != nil && !(pick(m[2], roots[:1], "listChanged") && (roots[0] == nil || roots[0][0] == 't' || roots[0][0] == 'f')) {
+		return false
+	}
+	return open(m[3]) && open(m[4])
+}
+
+// open reports whether v is an object of whatever members, or absent.
+func open(v []byte) bool { return v == nil || v[0] == '{' && harmless(v, maxHarmless) }
+
+func hollow(v []byte) bool { return v == nil || string(v) == "{}" }
+
+// describe completes what is known of the client, as [clientOf] does.
+func (q *leanRequest) describe(h http.Header) {
+	c := &q.client
+	if !q.told {
+		c.Name, c.Version = product(h)
+	}
+	c.Name, c.Version, c.Protocol = clean(c.Name, maxClientName), clean(c.Version, maxClientVersion), q.version
+}
+
+// pick reads the members called names of an object into values. It reports false
+// for anything but an object with no others and none of them twice.
+func pick(object []byte, values [][]byte, names ...string) bool {
+	if jsonscan.Kind(object) != '{' {
+		return false
+	}
+	for name, value := range jsonscan.Members(object) {
+		i := 0
+		for i < len(names) && string(name[1:len(name)-1]) != names[i] {
+			i++
+		}
+		if i == len(names) || values[i] != nil {
+			return false
+		}
+		values[i] = value
+	}
+	return true
+}
+
+// plainText returns the value of a JSON string of printable ASCII without
+// escapes; "" for anything else.
+func plainText(v []byte) string {
+	if len(v) < 2 || v[0] != '"' {
+		return ""
+	}
+	v = v[1 : len(v)-1]
+	for _, b := range v {
+		if b < ' ' || b > '~' || b == '\\' {
+			return ""
+		}
+	}
+	return string(v)
+}
+
+// maxID bounds the length of an id that is a string, quotes included.
+const maxID = 256
+
+// leanID reports whether an id comes back as it stands: a short plain string, or
+// an integer that is exact as floating point and has one spelling.
+func leanID(id []byte) bool {
+	if len(id) == 0 || len(id) > maxID {
+		return false
+	}
+	return id[0] == '"' && plainText(id) != "" || plainInteger(id)
+}
+
+// plainInteger reports whether a JSON number is an integer of at most 15 digits;
+// minus zero is none.
+func plainInteger(v []byte) bool {
+	digits := bytes.TrimPrefix(v, []byte("-"))
+	if len(digits) == 0 || len(digits) > 15 || len(digits) < len(v) && digits[0] == '0' {
+		return false
+	}
+	for _, b := range digits {
+		if b < '0' || b > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// maxHarmless is how deep a value may be nested that is not looked at further.
+const maxHarmless = 6
+
+// harmless reports whether any decoder takes the value: there are no escapes in
+// it and no numbers that might not fit.
+func harmless(v []byte, depth int) bool {
+	switch v[0] {
+	case '"':
+		return bytes.IndexByte(v, '\\') < 0
+	case 't', 'f', 'n':
+		return true
+	case '[':
+		if depth > 0 {
+			for el := range jsonscan.Elements(v) {
+				if !harmless(el, depth-1) {
+					return false
+				}
+			}
+		}
+		return depth > 0
+	case '{':
+		if depth > 0 {
+			for name, el := range jsonscan.Members(v) {
+				if bytes.IndexByte(name, '\\') >= 0 || !harmless(el, depth-1) {
+					return false
+				}
+			}
+		}
+		return depth > 0
+	}
+	return plainInteger(v)
+}
+
+// product returns the first product of User-Agent (RFC 9110 section 10.1.5).
+func product(h http.Header) (name, version string) {
+	first, _, _ := strings.Cut(h.Get("User-Agent"), " ")
+	name, version, _ = strings.Cut(first, "/")
+	return name, version
+}

@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// listPages are the pages of tools/list for one shape of answer, each a response
+// that lacks its id alone. The id comes last, so that the rest can be compressed
+// once and for all.
+type listPages []*listPage
+
+// listPage is one page; its tools are shared with other shapes.
+type listPage struct {
+	head, tools, tail []byte
+	compressed        func() *gzipped
+}
+
+// at returns page n, nil when there is none.
+func (p listPages) at(n int) *listPage {
+	if n < 0 || n >= len(p) {
+		return nil
+	}
+	return p[n]
+}
+
+// paginate makes the pages that clients of the lean path get.
+func (e *endpoint) paginate(l *toolList) {
+	for from := 0; from == 0 || from < len(l.names); from += e.opts.PageSize {
+		l.legacy = append(l.legacy, e.newPage(l, from, false))
+		l.current = append(l.current, e.newPage(l, from, true))
+	}
+}
+
+func (e *endpoint) newPage(l *toolList, from int, current bool) *listPage {
+	p := &listPage{head: []byte(`{"jsonrpc":"2.0","result":{`), tail: []byte("]")}
+	if current {
+		p.head = append(p.head, `"_meta":{`+e.lw.server+`},"resultType":"complete",`...)
+	}
+	p.head = append(p.head, e.lw.tools...)
+	to := min(from+e.opts.PageSize, len(l.names))
+	if from < to {
+		p.tools = l.titled.page(from, to)
+	}
+	if to < len(l.names) {
+		p.tail = append(p.tail, `,"nextCursor":"`+encodeCursor(l.names[to-1])+`"`...)
+	}
+	p.tail = append(p.tail, '}')
+	// Compressed when it is first asked for: it takes some milliseconds, which a
+	// start should not wait for.
+	p.compressed = sync.OnceValue(func() *gzipped { return compress(p.head, p.tools, p.tail) })
+	return p
+}
+
+// pageTail appends what ends a page's response.
+func pageTail(b []byte, id rawID) []byte {
+	b = append(append(b, `,"id":`...), id...)
+	return append(b, '}')
+}
+
+// gzipped is the beginning of a gzip file (RFC 1952): whole bytes, its last
+// deflate block not marked as the last.
+type gzipped struct {
+	data []byte
+	crc  uint32 // of what was compressed
+	size uint32 // its length modulo 2^32
+}
+
+func compress(parts ...[]byte) *gzipped {
+	var b bytes.Buffer
+	b.WriteString("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff") // deflate, no name, no time, unknown system
+	z, err := flate.NewWriter(&b, flate.BestCompression)
+	out := &gzipped{}
+	for _, p := range parts {
+		if err == nil {
+			_, err = z.Write(p)
+		}
+		out.crc = crc32.Update(out.crc, crc32.IEEETable, p)
+		out.size += uint32(len(p))
+	}
+	if err == nil {
+		err = z.Flush() // ends at a whole byte, and more may follow
+	}
+	if err != nil { // a buffer takes everything
+		return &gzipped{}
+	}
+	out.data = b.Bytes()
+	return out
+}
+
+// gzipTail returns the end of the gzip file that g begins: the rest of the
+// response, not compressed, and the checksum of the whole.
+func gzipTail(g *gzipped, id rawID) []byte {
+	rest := pageTail(make([]byte, 0, len(id)+32), id)
+	b := make([]byte, 0, len(rest)+16)
+	b = append(b, 1) // the last block, stored (RFC 1951 section 3.2.4)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(rest)))
+	b = binary.LittleEndian.AppendUint16(b, ^uint16(len(rest)))
+	b = append(b, rest...)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Update(g.crc, crc32.IEEETable, rest))
+	return binary.LittleEndian.AppendUint32(b, g.size+uint32(len(rest)))
+}
+
+// takesGzip reports whether an Accept-Encoding header (RFC 9110 section 12.5.3)
+// asks for gzip: it is named, or "*" is, with a weight above zero and none below
+// that of identity.
+func takesGzip(values []string) bool {
+	gzip, other, identity := -1.0, -1.0, -1.0
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			coding, params, _ := strings.Cut(part, ";")
+			q, ok := weight(params)
+			if !ok {
+				continue
+			}
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				gzip = q
+			case "identity":
+				identity = q
+			case "*":
+				other = q
+			}
+		}
+	}
+	if gzip < 0 {
+		gzip = other
+	}
+	return gzip > 0 && gzip >= identity
+}
+
+// weight reads the q parameter of a coding, 1 when there is none.
+func weight(params string) (float64, bool) {
+	params = strings.TrimSpace(params)
+	if params == "" {
+		return 1, true
+	}
+	name, value, _ := strings.Cut(params, "=")
+	if !strings.EqualFold(strings.TrimSpace(name), "q") {
+		return 0, false
+	}
+	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	return q, err == nil && q >= 0 && q <= 1
+}
