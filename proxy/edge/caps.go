@@ -62,8 +62,7 @@ func (b Pace) Wrap(next http.Handler) http.Handler {
 		}
 		body := &timedBody{ReadCloser: r.Body, rules: b, control: control, began: time.Now()}
 		body.extend() // a body that is never read is held to the same rules
-		r = r.WithContext(r.Context())
-		r.Body = body
+		r.Body = body // the request is the edge's own copy
 		next.ServeHTTP(w, r)
 	})
 }

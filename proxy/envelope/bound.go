@@ -19,8 +19,12 @@ type bounded struct {
 // slack is kept free in a bound for brackets, commas and cut marks.
 const slack = 64
 
-// bound returns the part of the JSON value data that begins at pos and fits.
-func (e *Envelope) bound(data []byte, pos position) bounded {
+// bound returns the part of the JSON value data that begins at pos and fits. When
+// data is an array it has items elements at most; 0 is unknown.
+func (e *Envelope) bound(data []byte, pos position, items int) bounded {
+	if items > 0 && items <= e.cfg.MaxItems && pos == (position{}) && fits(data, e.cfg.MaxChars) && jsonscan.Kind(data) == '[' {
+		return bounded{data: data}
+	}
 	out := e.cut(data, pos)
 	if out.truncation != nil && !fits(out.data, e.cfg.MaxChars) {
 		// No known shape of data comes here. The bound holds for unknown ones too.

@@ -28,14 +28,18 @@ func New(cfg config.Results, cursors Cursors) *Envelope {
 	return &Envelope{cfg: cfg, cursors: cursors}
 }
 
-// Stage returns the stage that checks a call's cursor before Gitea is asked and
-// renders the result after it. It sets Result.Text, TextBlock, Structured and
-// Truncation. Errors are of kind invalid_arguments (a cursor that is not this
-// call's), or the next handler's.
+// Stage returns the stage that checks a call's cursor and fields before Gitea is
+// asked and renders the result after it. It sets Result.Text, TextBlock,
+// Structured and Truncation. Errors are of kind invalid_arguments (a cursor that
+// is not this call's, a path that is none), or the next handler's.
 func (e *Envelope) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			e.defaultFields(c)
+			fields, err := ParseFields(c.Options.Fields)
+			if err != nil {
+				return nil, err
+			}
 			to, err := bind(c)
 			if err != nil {
 				return nil, err
@@ -48,7 +52,7 @@ func (e *Envelope) Stage() proxy.Stage {
 			if err != nil {
 				return nil, err
 			}
-			if err := e.render(c, res, place{to, pos}); err != nil {
+			if err := e.render(c, res, place{to, pos, fields}); err != nil {
 				return nil, err
 			}
 			return res, nil
@@ -62,7 +66,7 @@ func (e *Envelope) Own() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			res, err := next.Handle(ctx, c)
-			if err != nil || res.Text != nil {
+			if err != nil || res.Text != nil || res.Wire != nil {
 				return res, err
 			}
 			to, err := bind(c)
@@ -89,14 +93,19 @@ func (e *Envelope) defaultFields(c *proxy.Call) {
 	}
 }
 
-// place is where a call begins, and what its cursors are bound to.
+// place is where a call begins, what its cursors are bound to, and which of its
+// data is wanted; nil fields want all.
 type place struct {
-	to  binding
-	pos position
+	to     binding
+	pos    position
+	fields *jsonscan.Selection
 }
 
 func (e *Envelope) render(c *proxy.Call, res *proxy.Result, at place) error {
-	data, err := e.data(c, res, at)
+	if c.Out != nil && !e.cfg.Structured {
+		return e.renderWire(c, res, at)
+	}
+	data, err := e.data(res, at)
 	if err != nil {
 		return err
 	}
@@ -114,51 +123,55 @@ func (e *Envelope) render(c *proxy.Call, res *proxy.Result, at place) error {
 }
 
 // data returns the bounded data as one JSON value.
-func (e *Envelope) data(c *proxy.Call, res *proxy.Result, at place) ([]byte, error) {
+func (e *Envelope) data(res *proxy.Result, at place) ([]byte, error) {
 	switch res.Kind {
 	case proxy.BodyJSON:
-		return e.jsonData(c, res, at)
+		return e.jsonData(res, at)
 	case proxy.BodyText:
 		return e.textData(res, at), nil
 	case proxy.BodyBinary:
-		return binaryData(res), nil
+		data, unknown, err := project(at.fields, binaryData(res))
+		noteUnknown(res, unknown)
+		return data, err
 	case proxy.BodyEmpty:
+		noteUnknown(res, allPaths(at.fields))
 		return []byte("null"), nil
 	}
 	return nil, &proxy.Error{Kind: proxy.KindInternal, Public: "internal error", Err: fmt.Errorf("result of unknown body kind %d", res.Kind)}
 }
 
-func (e *Envelope) jsonData(c *proxy.Call, res *proxy.Result, at place) ([]byte, error) {
-	data := jsonscan.Trim(res.Body)
-	var unknown []string
-	if len(c.Options.Fields) > 0 {
-		sel, err := ParseFields(c.Options.Fields)
-		if err != nil {
-			return nil, err
-		}
-		data, unknown = sel.Project(data)
+func (e *Envelope) jsonData(res *proxy.Result, at place) ([]byte, error) {
+	data, unknown, err := project(at.fields, jsonscan.Trim(res.Body))
+	if err != nil {
+		return nil, err
 	}
-	cut := e.bound(data, at.pos)
+	cut := e.bound(data, at.pos, res.Items)
 	if cut.changed {
 		res.Warnings = append(res.Warnings, changedWarning)
 	}
-	t := cut.truncation
-	if t == nil && len(unknown) > 0 {
-		t = &proxy.Truncation{Reason: "fields"}
-	}
-	if t != nil {
-		t.UnknownFields = unknown
+	if t := cut.truncation; t != nil {
 		if cut.next != nil {
 			t.Cursor = e.cursors.seal(at.to, *cut.next)
 		}
-		res.Truncation = t
+		res.Truncation = keepRemoved(t, res.Truncation)
 	}
+	noteUnknown(res, unknown)
 	return cut.data, nil
 }
 
 const changedWarning = "the data changed since this cursor was made: items may repeat or be missing; start again without cursor to be sure"
 
 func (e *Envelope) textData(res *proxy.Result, at place) []byte {
+	part := e.textPart(res, at)
+	if !e.cfg.TextBlocks {
+		return jsonscan.AppendQuote(make([]byte, 0, len(part)+len(part)/8+2), part)
+	}
+	res.TextBlock = part
+	return fmt.Appendf(nil, `{"text":"in the next content item","chars":%d}`, utf8.RuneCount(part))
+}
+
+// textPart returns the part of a text that is wanted and fits.
+func (e *Envelope) textPart(res *proxy.Result, at place) []byte {
 	part, cut := boundText(res.Body, e.cfg.MaxChars, at.pos)
 	if cut.changed {
 		res.Warnings = append(res.Warnings, changedWarning)
@@ -167,13 +180,10 @@ func (e *Envelope) textData(res *proxy.Result, at place) []byte {
 		if cut.next != nil {
 			t.Cursor = e.cursors.seal(at.to, *cut.next)
 		}
-		res.Truncation = t
+		res.Truncation = keepRemoved(t, res.Truncation)
 	}
-	if !e.cfg.TextBlocks {
-		return jsonscan.AppendQuote(make([]byte, 0, len(part)+len(part)/8+2), part)
-	}
-	res.TextBlock = part
-	return fmt.Appendf(nil, `{"text":"in the next content item","chars":%d}`, utf8.RuneCount(part))
+	noteUnknown(res, allPaths(at.fields))
+	return part
 }
 
 func binaryData(res *proxy.Result) []byte {
@@ -190,6 +200,12 @@ func binaryData(res *proxy.Result) []byte {
 
 // appendEnvelope writes the envelope in its documented key order.
 func appendEnvelope(b []byte, c *proxy.Call, res *proxy.Result, data []byte) []byte {
+	b = append(appendHead(b, c, res), data...)
+	return append(b, '}')
+}
+
+// appendHead writes the envelope up to its data.
+func appendHead(b []byte, c *proxy.Call, res *proxy.Result) []byte {
 	b = append(b, `{"identity":{"login":`...)
 	b = jsonscan.AppendQuote(b, c.Identity.Login)
 	b = append(b, `,"mode":`...)
@@ -222,9 +238,7 @@ func appendEnvelope(b []byte, c *proxy.Call, res *proxy.Result, data []byte) []b
 	if res.Method != "" {
 		b = append(b, `,"untrusted_content":"`+Untrusted+`"`...)
 	}
-	b = append(b, `,"data":`...)
-	b = append(b, data...)
-	return append(b, '}')
+	return append(b, `,"data":`...)
 }
 
 func appendPagination(b []byte, p *proxy.Pagination) []byte {
@@ -241,6 +255,14 @@ func appendPagination(b []byte, p *proxy.Pagination) []byte {
 	return append(b, '}')
 }
 
+// keepRemoved returns t with the count of rows that a policy took out before.
+func keepRemoved(t, before *proxy.Truncation) *proxy.Truncation {
+	if before != nil {
+		t.Removed = before.Removed
+	}
+	return t
+}
+
 func appendTruncation(b []byte, t *proxy.Truncation) []byte {
 	b = append(b, `{"reason":`...)
 	b = jsonscan.AppendQuote(b, t.Reason)
@@ -249,6 +271,9 @@ func appendTruncation(b []byte, t *proxy.Truncation) []byte {
 	}
 	if t.At != "" {
 		b = jsonscan.AppendQuote(append(b, `,"at":`...), t.At)
+	}
+	if t.Removed > 0 {
+		b = fmt.Appendf(b, `,"removed":%d`, t.Removed)
 	}
 	if len(t.Omitted) > 0 {
 		b = appendStrings(append(b, `,"omitted":`...), t.Omitted)

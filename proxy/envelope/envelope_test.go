@@ -398,15 +398,16 @@ func TestFields(t *testing.T) {
 		{list, "user,user.login", `[{"user":{"login":"x","id":9}},{"user":null}]`, ""},
 		{`{"ok":true,"data":[{"id":1,"n":2}]}`, "data[].id", `{"data":[{"id":1}]}`, ""},
 		{`[]`, "a", `[]`, ""},
-		{`5`, "a", `5`, ""},
+		{`5`, "a", `5`, "a"},
+		{`["x","y"]`, "a,b", `["x","y"]`, "a,b"},
 		{`{"\u0061":1,"b":2}`, "a", `{"\u0061":1}`, ""},
 	} {
 		f, err := envelope.ParseFields(strings.Split(tc.fields, ","))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, unknown := f.Project([]byte(tc.body))
-		if string(got) != tc.want {
+		got, unknown, err := f.Project([]byte(tc.body), 100)
+		if string(got) != tc.want || err != nil {
 			t.Errorf("%s:\n got %s\nwant %s", tc.fields, got, tc.want)
 		}
 		if strings.Join(unknown, ",") != tc.unknown {
@@ -416,6 +417,46 @@ func TestFields(t *testing.T) {
 	for _, bad := range []string{"", "a..b", ".a", strings.Repeat("a.", 9) + "a"} {
 		if _, err := envelope.ParseFields([]string{bad}); err == nil {
 			t.Errorf("accepted %q", bad)
+		}
+	}
+}
+
+// TestFieldsOfDataWithoutMembers: such data stays whole, and every path is named
+// as unknown.
+func TestFieldsOfDataWithoutMembers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind                proxy.BodyKind
+		body, want, unknown string
+	}{
+		"nothing":      {proxy.BodyEmpty, "", `null`, `["size","title"]`},
+		"text":         {proxy.BodyText, "a\nb", `"a\nb"`, `["size","title"]`},
+		"strings":      {proxy.BodyJSON, `["a", "b"]`, `["a","b"]`, `["size","title"]`},
+		"a number":     {proxy.BodyJSON, `7`, `7`, `["size","title"]`},
+		"a file":       {proxy.BodyBinary, "\x00", `{"size":1}`, `["title"]`},
+		"an empty one": {proxy.BodyJSON, `[]`, `[]`, ``},
+	} {
+		h := newHarness(t, limits(100, 1000), tc.kind, []byte(tc.body))
+		h.call.Options.Fields = []string{"size", "title"}
+		a := h.do("")
+		var unknown []byte
+		if a.Truncation != nil {
+			unknown, _ = json.Marshal(a.Truncation.UnknownFields)
+		}
+		if string(a.Data) != tc.want || string(unknown) != tc.unknown {
+			t.Errorf("%s: %s, unknown %s; want %s, unknown %s", name, a.Data, unknown, tc.want, tc.unknown)
+		}
+	}
+}
+
+// TestBadFieldsStopTheCall before Gitea is asked.
+func TestBadFieldsStopTheCall(t *testing.T) {
+	for _, bad := range [][]string{{"a..b"}, {strings.Repeat("a.", 9) + "a"}, make([]string, 65)} {
+		h := newHarness(t, limits(100, 1000), proxy.BodyJSON, []byte("{}"))
+		h.call.Options.Fields = bad
+		_, err := h.stage.Handle(context.Background(), &h.call)
+		var e *proxy.Error
+		if !errors.As(err, &e) || e.Kind != proxy.KindInvalidArguments || !strings.HasPrefix(e.Public, "fields: ") || h.asked != 0 {
+			t.Errorf("%d paths: %v, asked %d times", len(bad), err, h.asked)
 		}
 	}
 }

@@ -26,6 +26,7 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 	if err != nil {
 		return nil, err
 	}
+	req.keep = selection(call, req)
 	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(call.Tool))
 	defer cancel()
 	ans, err := c.exchange(ctx, req, &call.Facts)
@@ -39,7 +40,8 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 	if err != nil {
 		return nil, err
 	}
-	c.addPaging(ctx, call.Tool, req, ans.header, res)
+	res.Release = ans.release
+	c.addPaging(ctx, call.Tool, req, ans, res)
 	res.Warnings = append(res.Warnings, ignoredFilters(call, res)...)
 	return res, nil
 }
@@ -57,7 +59,11 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 		Status: ans.status, Method: req.method, Path: req.path,
 		Body: ans.body, ContentType: media, Source: c.source(),
 	}
-	if len(ans.body) == 0 {
+	switch {
+	case ans.picked:
+		res.Kind = proxy.BodyJSON
+		return res, nil
+	case len(ans.body) == 0:
 		res.Body = nil
 		return res, nil
 	}
@@ -93,27 +99,37 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 
 // jsonResult checks a JSON body and keeps its bytes.
 func jsonResult(res *proxy.Result) (*proxy.Result, error) {
-	err := jsonscan.Check(res.Body, maxDepth)
+	items, err := jsonscan.CheckCount(res.Body, maxDepth)
 	switch {
 	case err == nil:
-		res.Kind = proxy.BodyJSON
+		res.Kind, res.Items = proxy.BodyJSON, max(items, 0)
 		return res, nil
 	case errors.Is(err, jsonscan.ErrDepth) && utf8.Valid(res.Body):
 		res.Kind = proxy.BodyText
 		res.Warnings = append(res.Warnings, "the JSON is nested deeper than 100 levels; data is its text")
 		return res, nil
 	}
+	page := bytes.HasPrefix(jsonscan.Trim(res.Body), []byte("<"))
+	return nil, notJSON(err, res.Status, int64(len(res.Body)), page)
+}
+
+// notJSON is the error of a body that says it is JSON and is not; page says that
+// it begins as HTML does.
+func notJSON(cause error, status int, size int64, page bool) *proxy.Error {
 	why := "JSON that is cut short or broken"
-	if bytes.HasPrefix(bytes.TrimSpace(res.Body), []byte("<")) {
+	if page {
 		why = "an HTML page labelled as JSON"
 	}
-	return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: res.Status, Err: err,
-		Public: fmt.Sprintf("Gitea, or a proxy before it, answered with %s (%d bytes); try again, and tell the operator if it stays so", why, len(res.Body))}
+	return &proxy.Error{Kind: proxy.KindUpstreamError, Status: status, Err: cause,
+		Public: fmt.Sprintf("Gitea, or a proxy before it, answered with %s (%d bytes); try again, and tell the operator if it stays so", why, size)}
 }
 
 // mediaType returns the media type of an answer, in lower case and without
 // parameters; "" when there is none.
 func mediaType(h http.Header) string {
+	if media, _, _ := strings.Cut(h.Get("Content-Type"), ";"); media == mediaJSON || media == mediaText || media == mediaBytes {
+		return media // the usual ones, as Gitea writes them
+	}
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil && media == "" {
 		media, _, _ = strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")

@@ -63,6 +63,7 @@ type Client struct {
 	around func(http.RoundTripper) http.RoundTripper
 	log    zerolog.Logger
 
+	bodies  buffers
 	version atomic.Pointer[string]
 	paging  pageSizes
 }
@@ -164,24 +165,25 @@ func rootCAs(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Login asks Gitea whose credential cred is (GET /user): the login, and whether
-// it is a site administrator. Errors are [*proxy.Error].
-func (c *Client) Login(ctx context.Context, cred proxy.Credential) (login string, admin bool, err error) {
+// Login asks Gitea whose credential cred is (GET /user). Errors are
+// [*proxy.Error].
+func (c *Client) Login(ctx context.Context, cred proxy.Credential) (proxy.Person, error) {
 	var user struct {
+		ID      int64  `json:"id"`
 		Login   string `json:"login"`
 		IsAdmin bool   `json:"is_admin"`
 	}
 	if err := c.ask(ctx, "/user", cred, &user); err != nil {
-		return "", false, err
+		return proxy.Person{}, err
 	}
 	if user.Login == "" {
-		return "", false, proxy.NewError(proxy.KindUpstreamError,
+		return proxy.Person{}, proxy.NewError(proxy.KindUpstreamError,
 			"Gitea did not say whose token this is; check that gitea.url is the address of a Gitea server", nil)
 	}
 	// Whoever has a login will list something soon: learn the page sizes now, so
 	// that a call is one request.
 	c.pageSizes(ctx, cred)
-	return user.Login, user.IsAdmin, nil
+	return proxy.Person{ID: user.ID, Login: user.Login, Admin: user.IsAdmin}, nil
 }
 
 // Version asks Gitea for its version (GET /version). The answer also names the
@@ -218,9 +220,12 @@ func (c *Client) Close() { c.pooled.CloseIdleConnections() }
 
 // ask sends a GET of Aegis's own and decodes the JSON answer into v.
 func (c *Client) ask(ctx context.Context, path string, cred proxy.Credential, v any) error {
+	return c.askQuery(ctx, path, "", cred, v)
+}
+
+func (c *Client) askRequest(ctx context.Context, req *request, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	req := &request{method: http.MethodGet, path: path, accept: mediaJSON, cred: cred, repeatable: true}
 	ans, err := c.exchange(ctx, req, &proxy.Facts{})
 	if err != nil {
 		return err

@@ -235,22 +235,22 @@ func TestLoginVersionReady(t *testing.T) {
 	ctx := t.Context()
 	cred := proxy.NewCredential(proxy.ModeStatic, callerToken)
 
-	status, body = 200, `{"login":"alice","is_admin":true}`
-	if login, admin, err := c.Login(ctx, cred); err != nil || login != "alice" || !admin {
-		t.Errorf("Login: %q %t %v", login, admin, err)
+	status, body = 200, `{"id":3,"login":"alice","is_admin":true}`
+	if who, err := c.Login(ctx, cred); err != nil || who != (proxy.Person{ID: 3, Login: "alice", Admin: true}) {
+		t.Errorf("Login: %+v %v", who, err)
 	}
 	if got := u.requests()[0]; got.URI != "/api/v1/user" || got.Header.Get("Authorization") != "token "+callerToken {
 		t.Errorf("sent %s as %q", got.URI, got.Header.Get("Authorization"))
 	}
 	status, body = 401, `{"message":"token is required"}`
-	if _, _, err := c.Login(ctx, cred); proxy.AsError(err).Kind != proxy.KindUnauthorized {
+	if _, err := c.Login(ctx, cred); proxy.AsError(err).Kind != proxy.KindUnauthorized {
 		t.Errorf("Login: %v", err)
 	}
 	if err := c.Ready(ctx); err != nil {
 		t.Errorf("a Gitea that wants a login is there all the same: %v", err)
 	}
 	status, body = 200, `{}`
-	if _, _, err := c.Login(ctx, cred); err == nil {
+	if _, err := c.Login(ctx, cred); err == nil {
 		t.Error("Login takes an answer without a login")
 	}
 	if _, err := c.Version(ctx); err == nil {

@@ -41,11 +41,10 @@ func (r *issueRow) hasMilestone(name string) bool {
 // that lacks what was asked for proves that nobody asked Gitea's database for
 // it. No row is proof of nothing, so an empty page has no warning.
 func ignoredFilters(call *proxy.Call, res *proxy.Result) []string {
-	search := res.Path == "/repos/issues/search"
-	if res.Kind != proxy.BodyJSON || res.Method != http.MethodGet || !search && !listsIssues(res.Path) {
+	if res.Kind != proxy.BodyJSON {
 		return nil
 	}
-	labels, milestones := filterArg(call, "labels"), filterArg(call, "milestones")
+	labels, milestones := issueFilters(call, res.Method, res.Path)
 	if len(labels)+len(milestones) == 0 {
 		return nil
 	}
@@ -54,7 +53,7 @@ func ignoredFilters(call *proxy.Call, res *proxy.Result) []string {
 		return nil
 	}
 	var ignored []string
-	if search { // any of the labels suffices
+	if res.Path == issueSearch { // any of the labels suffices
 		ignored = noneOf(rows, labels, (*issueRow).hasLabel)
 	} else { // every label is needed
 		for _, name := range labels {
@@ -63,6 +62,18 @@ func ignoredFilters(call *proxy.Call, res *proxy.Result) []string {
 	}
 	return append(warnIgnored("label", "labels", ignored),
 		warnIgnored("milestone", "milestones", noneOf(rows, milestones, (*issueRow).hasMilestone))...)
+}
+
+// issueSearch is the path of the search in all repositories.
+const issueSearch = "/repos/issues/search"
+
+// issueFilters returns the labels and milestones that a list of issues is to be
+// narrowed to, nothing for other requests.
+func issueFilters(call *proxy.Call, method, path string) (labels, milestones []string) {
+	if method != http.MethodGet || path != issueSearch && !listsIssues(path) {
+		return nil, nil
+	}
+	return filterArg(call, "labels"), filterArg(call, "milestones")
 }
 
 // listsIssues reports whether path is /repos/{owner}/{repo}/issues.

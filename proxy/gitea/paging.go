@@ -82,7 +82,7 @@ type pageFacts struct {
 
 // addPaging puts the place of a page into res, and a warning where the reader
 // would draw the wrong conclusion from it.
-func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, header http.Header, res *proxy.Result) {
+func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, ans *answer, res *proxy.Result) {
 	switch tool.Paging {
 	case proxy.PagingIgnored:
 		if res.Kind != proxy.BodyJSON || jsonscan.Kind(res.Body) != '[' {
@@ -94,7 +94,7 @@ func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, 
 	default:
 		return
 	}
-	facts := readPageFacts(tool, header, res)
+	facts := readPageFacts(tool, ans, res)
 	page := &proxy.Pagination{Page: max(req.page, 1)}
 	page.Limit = c.effectiveLimit(ctx, tool, req, facts)
 	if facts.rows > 0 && facts.total < int64(page.Page-1)*int64(page.Limit)+int64(facts.rows) {
@@ -161,8 +161,8 @@ func (c *Client) effectiveLimit(ctx context.Context, tool *proxy.Tool, req *requ
 
 // readPageFacts gathers the facts from the headers, and from the body where the
 // headers lack them.
-func readPageFacts(tool *proxy.Tool, h http.Header, res *proxy.Result) pageFacts {
-	f := pageFacts{total: -1, rows: -1}
+func readPageFacts(tool *proxy.Tool, ans *answer, res *proxy.Result) pageFacts {
+	f, h := pageFacts{total: -1, rows: -1}, ans.header
 	if links := h.Values("Link"); len(links) > 0 {
 		f.linked = true
 		f.next, f.last = parseLink(strings.Join(links, ","))
@@ -189,10 +189,13 @@ func readPageFacts(tool *proxy.Tool, h http.Header, res *proxy.Result) pageFacts
 	}
 	switch jsonscan.Kind(res.Body) {
 	case '[':
-		f.rows = count(res.Body)
+		if f.rows = res.Items; f.rows == 0 { // empty, or picked and not counted
+			f.rows = count(res.Body)
+		}
 	case '{':
 		if f.silent() || tool.Paging == proxy.PagingPerPage {
 			f.readObject(res.Body)
+			f.rows = max(f.rows, ans.rows)
 		}
 	}
 	return f
@@ -226,7 +229,11 @@ func count(array []byte) (n int) {
 
 // headerCount reads a header that holds a count, -1 when it does not.
 func headerCount(h http.Header, name string) int64 {
-	n, err := strconv.ParseInt(h.Get(name), 10, 32)
+	v := h.Get(name)
+	if v == "" {
+		return -1
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
 	if err != nil || n < 0 {
 		return -1
 	}

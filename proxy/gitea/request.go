@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"aegis/internal/jsonscan"
 	"aegis/proxy"
 )
 
@@ -43,6 +44,8 @@ type request struct {
 	repeatable bool
 	// page and limit are the paging that was asked for; 0 when none was.
 	page, limit int
+	// keep is what is kept of a JSON answer; nil keeps all.
+	keep *jsonscan.Selection
 }
 
 // prepare builds the request of a call, or says what is wrong with it before

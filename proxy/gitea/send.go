@@ -28,11 +28,17 @@ const (
 	backoff = 100 * time.Millisecond
 )
 
-// answer is what came back: the head, and the whole body within its bound.
+// answer is what came back: the head, and the whole body within its bound, or
+// what was picked of it.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	size   int64 // bytes that came, picked or not
+	picked bool  // body is the part of valid JSON that was asked for
+	rows   int   // of the longest list in a picked object, -1 without one
+	// release lets the body's memory serve another answer; nil: it is nobody's.
+	release func()
 }
 
 // exchange sends req, once more when that is safe and may help, and fills in
@@ -46,7 +52,7 @@ func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.Facts)
 		facts.Attempts = sent
 		facts.BytesOut += int64(n * len(req.body))
 		if ans != nil {
-			facts.BytesIn += int64(len(ans.body))
+			facts.BytesIn += ans.size
 		}
 		if sent > 1 || !req.repeatable || !passing(ans, err) || ctx.Err() != nil {
 			return ans, err
@@ -139,15 +145,15 @@ func (c *Client) sendOnce(ctx context.Context, req *request) (*answer, error) {
 		return nil, transportError(ctx, req, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := c.readBody(resp)
-	if err != nil {
+	ans := &answer{status: resp.StatusCode, header: resp.Header, rows: -1}
+	if err := c.readBody(resp, req, ans); err != nil {
 		var public *proxy.Error
 		if errors.As(err, &public) {
 			return nil, err
 		}
 		return nil, transportError(ctx, req, err)
 	}
-	return &answer{status: resp.StatusCode, header: resp.Header, body: body}, nil
+	return ans, nil
 }
 
 // httpRequest renders req. Its headers are Aegis's own, every one of them.
@@ -178,36 +184,41 @@ func (c *Client) httpRequest(ctx context.Context, req *request) (*http.Request, 
 	return out, nil
 }
 
-// readBody reads the whole body within the bound for its status. What an error
-// has beyond its bound is left unread; a good answer beyond it is refused.
-func (c *Client) readBody(resp *http.Response) ([]byte, error) {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	}
-	if enc := resp.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
+// readBody reads the body within the bound for its status, or picks from it
+// what the request wants. What an error has beyond its bound is left unread; a
+// good answer beyond it is refused.
+func (c *Client) readBody(resp *http.Response, req *request, ans *answer) error {
+	media := mediaType(resp.Header)
+	switch enc := resp.Header.Get("Content-Encoding"); {
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return ans.readError(resp.Body)
+	case enc != "" && !strings.EqualFold(enc, "identity"):
+		return &proxy.Error{Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
 			Public: "the answer is compressed although nobody asked for that; switch compression off in the proxy before Gitea"}
+	case resp.Request != nil && resp.Request.Method == http.MethodHead:
+		return nil // the length is that of the body a GET would get
+	case req.picks(resp.StatusCode, media):
+		return c.readPicked(resp, req, ans)
 	}
 	size := resp.ContentLength
-	if resp.Request != nil && resp.Request.Method == http.MethodHead {
-		return nil, nil // the length is that of the body a GET would get
+	switch {
+	case size > c.maxResponse:
+		return c.overResponse(resp.StatusCode, size)
+	case size > c.maxBinary && kindOf(media) == proxy.BodyBinary:
+		return c.overBinary(resp.StatusCode, size)
 	}
-	if size > c.maxResponse {
-		return nil, c.overResponse(resp.StatusCode, size)
+	err := ans.read(io.LimitReader(resp.Body, c.maxResponse+1), size, &c.bodies)
+	if err == nil && ans.size > c.maxResponse {
+		return c.overResponse(resp.StatusCode, -1)
 	}
-	if size > c.maxBinary && kindOf(mediaType(resp.Header)) == proxy.BodyBinary {
-		return nil, c.overBinary(resp.StatusCode, size)
-	}
-	if size >= 0 {
-		body := make([]byte, size)
-		_, err := io.ReadFull(resp.Body, body)
-		return body, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, c.maxResponse+1))
-	if err == nil && int64(len(body)) > c.maxResponse {
-		return nil, c.overResponse(resp.StatusCode, -1)
-	}
-	return body, err
+	return err
+}
+
+// readError takes the beginning of r, which is enough of an error.
+func (a *answer) readError(r io.Reader) (err error) {
+	a.body, err = io.ReadAll(io.LimitReader(r, maxErrorBody))
+	a.size = int64(len(a.body))
+	return err
 }
 
 // transportError is the error of a request that got no answer. The cause is for

@@ -43,7 +43,7 @@ const (
 func walk(t *testing.T, base, token string) {
 	c := client(t, base)
 	cred := proxy.NewCredential(proxy.ModeStatic, token)
-	login, _, err := c.Login(t.Context(), cred)
+	who, err := c.Login(t.Context(), cred)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +52,10 @@ func walk(t *testing.T, base, token string) {
 		t.Fatal(err)
 	}
 	w := &walker{
-		T: t, client: c, tools: builtin(t), owner: login, repo: fmt.Sprintf("walk-%x", time.Now().UnixNano()),
-		identity: &proxy.Identity{Login: login, Mode: proxy.ModeStatic, Credential: cred},
+		T: t, client: c, tools: builtin(t), owner: who.Login, repo: fmt.Sprintf("walk-%x", time.Now().UnixNano()),
+		identity: &proxy.Identity{Login: who.Login, Mode: proxy.ModeStatic, Credential: cred},
 	}
-	t.Logf("Gitea %s as %s", version, login)
+	t.Logf("Gitea %s as %s", version, who.Login)
 	w.createRepository()
 	t.Cleanup(func() { _, _ = w.try("repoDelete", nil) })
 	w.files()

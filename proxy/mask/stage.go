@@ -18,6 +18,7 @@ func (e *Engine) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			r := e.ForCall(c)
+			addNeeds(c)
 			if err := e.input(ctx, c); err != nil {
 				return nil, err
 			}
@@ -89,6 +90,9 @@ func withheld(public string, err error) error {
 
 // result masks a copy of res.
 func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *proxy.Result) (*proxy.Result, error) {
+	if res.Wire != nil { // a wiring mistake must not let anything pass unseen
+		return nil, withheld("the result could not be checked for secrets and is withheld", errors.New("it was rendered before it was masked"))
+	}
 	out := *res
 	p := resultPass{e: e, ctx: ctx, r: r, o: Options{ExactOnly: c.Tool != nil && c.Tool.CredentialIssuing}}
 	out.Body = p.body(res)

@@ -115,7 +115,7 @@ func (m *Metrics) count(c *proxy.Call, res *proxy.Result, err error, took time.D
 	m.bytes.WithLabelValues("from_gitea").Add(float64(c.Facts.BytesIn))
 	m.bytes.WithLabelValues("to_gitea").Add(float64(c.Facts.BytesOut))
 	if res != nil {
-		m.bytes.WithLabelValues("to_client").Add(float64(len(res.Text) + len(res.TextBlock) + len(res.Structured)))
+		m.bytes.WithLabelValues("to_client").Add(float64(res.Size() + len(res.Structured)))
 	}
 	for rule, hits := range c.Facts.MaskHits {
 		m.masked.WithLabelValues(rule).Add(float64(hits))

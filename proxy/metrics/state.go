@@ -18,6 +18,18 @@ type State struct {
 	// Audit returns how far the audit log's disk is behind: the records that wait
 	// to be written, and the age of the oldest that may not be on the disk.
 	Audit func() (pending int, oldest time.Duration)
+	// Store returns the state of the store that replicas share.
+	Store func() Store
+}
+
+// Store is the state of the store that replicas share.
+type Store struct {
+	// Up is false while it does not answer.
+	Up bool
+	// Replicas is the last known number of replicas.
+	Replicas int
+	// Uncounted is how many calls could not be counted by shared limits.
+	Uncounted int
 }
 
 // Certificate is the state of a host's certificate.
@@ -69,6 +81,12 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 		pending, oldest := c.s.Audit()
 		gauge(out, desc("aegis_audit_pending_records", "Audit records that wait to be written."), float64(pending))
 		gauge(out, desc("aegis_audit_lag_seconds", "Age of the oldest audit record that may not be on the disk yet; 0 without one."), oldest.Seconds())
+	}
+	if c.s.Store != nil {
+		s := c.s.Store()
+		gauge(out, desc("aegis_store_up", "0 while the store that replicas share does not answer."), truth(s.Up))
+		gauge(out, desc("aegis_replicas", "Replicas that share the store, as last counted."), float64(s.Replicas))
+		counter(out, desc("aegis_limits_uncounted_total", "Calls that shared limits could not count, since the store did not answer."), s.Uncounted)
 	}
 	if c.s.Reload == nil {
 		return
