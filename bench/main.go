@@ -1,245 +1,307 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
-	"sync"
-	"text/tabwriter"
 	"time"
-
-	"github.com/rs/zerolog"
-
-	"aegis/config"
-	"aegis/proxy/server"
 )
 
-const token = "bench-bearer-token-0123456789"
+// options are the flags.
+type options struct {
+	rounds, calls, soak int
+	aegis, only         string
+	role, arg           string
+	stub                string
+	// For one call of any server.
+	url, upstream, token, tool, args, path, version, mark string
+}
 
 func main() {
-	rounds := flag.Int("rounds", 11, "interleaved rounds; the median counts")
-	calls := flag.Int("calls", 300, "requests per target and round")
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 11, "interleaved rounds; the median counts")
+	flag.IntVar(&o.calls, "calls", 640, "calls per target and round; fewer of large answers")
+	flag.IntVar(&o.soak, "soak", 100_000, "mixed calls after which memory is measured; 0: none")
+	flag.StringVar(&o.aegis, "aegis", "", "the program to measure; empty: it is built")
+	flag.StringVar(&o.only, "only", "", "calls, list or start; empty: all")
+	flag.StringVar(&o.stub, "stub", "", "serve the stub at this address and measure nothing")
+	flag.StringVar(&o.url, "url", "", "measure this MCP endpoint, with -tool")
+	flag.StringVar(&o.upstream, "upstream", "", "with -url: address of the stub that the server asks")
+	flag.StringVar(&o.token, "token", "", "with -url: bearer token")
+	flag.StringVar(&o.tool, "tool", "", "with -url: tool to call")
+	flag.StringVar(&o.args, "args", "{}", "with -url: its arguments")
+	flag.StringVar(&o.path, "path", "/repos/acme/infra/issues/1", "with -url: the stub's answer that the call is for")
+	flag.StringVar(&o.version, "protocol", "2025-11-25", "with -url: protocol version")
+	flag.StringVar(&o.mark, "mark", "", "with -url: text that a right answer contains; empty: the end of the stub's")
+	flag.StringVar(&o.role, "role", "", "used by the program itself")
+	flag.StringVar(&o.arg, "arg", "", "used by the program itself")
 	flag.Parse()
-	if err := run(os.Stdout, *rounds, *calls); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, o); err != nil {
+		stop()
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// target is one way to get an answer.
-type target struct {
-	name    string
-	request func(payload) (*http.Request, error)
-}
-
-func run(w io.Writer, rounds, calls int) error {
-	list := payloads()
-	stub := newStub(list)
-	defer stub.Close()
-	proxy, err := newPlainProxy(stub.URL)
+func run(ctx context.Context, out io.Writer, o options) error {
+	switch {
+	case o.stub != "":
+		return play(roleStub, o.stub, "", false)
+	case o.role != "":
+		return play(o.role, "127.0.0.1:0", o.arg, true)
+	}
+	dir, err := os.MkdirTemp("", "aegis-bench-")
 	if err != nil {
 		return err
 	}
-	defer proxy.Close()
-	endpoint, stop, err := startAegis(stub.URL, "interval")
-	if err != nil {
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends what is still running
+	fmt.Fprintf(out, "%s, %s/%s, %d CPUs, %d rounds\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
+	b := &bench{ctx: ctx, out: out, o: o, dir: dir, jobs: payloads()}
+	defer b.stop()
+	if o.url != "" {
+		return b.foreign()
+	}
+	if b.bin, err = build(ctx, o.aegis, dir); err != nil {
 		return err
 	}
-	defer stop()
-	durable, stopDurable, err := startAegis(stub.URL, "always")
-	if err != nil {
+	if err := b.servers(); err != nil {
 		return err
 	}
-	defer stopDurable()
-	targets := []target{
-		{"direct", get(stub.URL)},
-		{"reverse proxy", get(proxy.URL)},
-		{"aegis 2025-11-25", call(endpoint, "2025-11-25")},
-		{"aegis 2026-07-28", call(endpoint, "2026-07-28")},
-		{"aegis, audit sync always", call(durable, "2025-11-25")},
-	}
-	fmt.Fprintf(w, "%s, %d CPUs, %d rounds of %d requests each\n\n", runtime.Version(), runtime.NumCPU(), rounds, calls)
-	for _, p := range list {
-		for _, workers := range []int{1, 16} {
-			if err := compare(w, p, targets, plan{workers, rounds, calls}); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+	for _, part := range []struct {
+		name string
+		do   func() error
+	}{{"calls", b.calls}, {"list", b.list}, {"start", b.start}} {
+		if o.only == "" || o.only == part.name {
+			if err := part.do(); err != nil {
+				return fmt.Errorf("%s: %w", part.name, err)
 			}
 		}
 	}
 	return nil
 }
 
-type plan struct{ workers, rounds, calls int }
+// bench is one run.
+type bench struct {
+	ctx  context.Context
+	out  io.Writer
+	o    options
+	dir  string
+	bin  string
+	jobs []payload
 
-// compare measures all targets in turn, round by round, and prints the medians
-// and their ratios to the plain reverse proxy of the same round.
-func compare(w io.Writer, p payload, targets []target, pl plan) error {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
-	defer client.CloseIdleConnections()
-	took := make([][]time.Duration, len(targets))
-	for round := -1; round < pl.rounds; round++ { // the first round warms up
-		for i, t := range targets {
-			d, err := measure(client, t, p, pl)
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.name, err)
-			}
-			if round >= 0 {
-				took[i] = append(took[i], d)
-			}
-		}
+	stub, proxy, aegis, durable *process
+	others                      []*process
+}
+
+func (b *bench) stop() {
+	for _, p := range append(b.others, b.aegis, b.durable, b.proxy, b.stub) {
+		p.stop()
 	}
-	fmt.Fprintf(w, "%s (%d bytes), concurrency %d\n", p.name, len(p.body), pl.workers)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "\tper request\trequests/s\tlatency x proxy\tthroughput x proxy\tspread\t")
-	for i, t := range targets {
-		ratios := make([]float64, pl.rounds)
-		for r := range ratios {
-			ratios[r] = float64(took[i][r]) / float64(took[1][r])
-		}
-		slices.Sort(ratios)
-		med := median(took[i])
-		per := med / time.Duration(pl.calls) * time.Duration(pl.workers)
-		mid := ratios[len(ratios)/2]
-		fmt.Fprintf(tw, "%s\t%v\t%.0f\t%.2f\t%.2f\t%.2f..%.2f\t\n", t.name, per.Round(time.Microsecond), float64(pl.calls)/med.Seconds(),
-			mid, 1/mid, ratios[len(ratios)/10], ratios[len(ratios)*9/10])
-	}
-	if err := tw.Flush(); err != nil {
+}
+
+// servers starts everything that is compared.
+func (b *bench) servers() error {
+	var err error
+	if b.stub, err = spawn(b.ctx, roleStub, ""); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w)
+	if b.proxy, err = spawn(b.ctx, roleProxy, b.stub.url); err != nil {
+		return err
+	}
+	if b.aegis, err = startAegis(b.ctx, b.bin, b.stub.url, settings{sync: "interval", maxChars: 10_000_000, metrics: true}); err != nil {
+		return err
+	}
+	if b.durable, err = startAegis(b.ctx, b.bin, b.stub.url, settings{sync: "always", maxChars: 60_000, metrics: true}); err != nil {
+		return err
+	}
+	if err := b.aegis.answered(&b.jobs[0]); err != nil {
+		return err
+	}
+	return b.durable.answered(&b.jobs[0])
+}
+
+// calls compares the answers of tools with the same answers without Aegis.
+func (b *bench) calls() error {
+	direct, proxy := &httpTarget{"direct", b.stub, b.stub.url}, &httpTarget{"reverse proxy", b.proxy, b.proxy.url}
+	mcp := func(name string, p *process, version string) target {
+		return &mcpTarget{name: name, process: p, url: p.url, token: token, version: version, stateless: true}
+	}
+	header(b.out)
+	for i := range b.jobs {
+		job := &b.jobs[i]
+		targets := []target{direct, proxy}
+		switch {
+		case job.cut:
+			targets = append(targets, mcp("aegis, default bounds", b.durable, "2025-11-25"))
+		default:
+			targets = append(targets, mcp("aegis 2025-11-25", b.aegis, "2025-11-25"), mcp("aegis 2026-07-28", b.aegis, "2026-07-28"))
+		}
+		if i == 0 {
+			targets = append(targets, mcp("aegis, audit sync always", b.durable, "2025-11-25"))
+		}
+		for _, workers := range []int{1, 16} {
+			if job.cut && workers > 1 {
+				workers = 4
+			}
+			if err := compare(b.out, job, targets, 1, plan{workers, b.o.rounds, b.o.calls}); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := fmt.Fprintln(b.out)
 	return err
 }
 
-func median(d []time.Duration) time.Duration {
-	s := slices.Clone(d)
-	slices.Sort(s)
-	return s[len(s)/2]
+// list compares tools/list with the same bytes of a static handler.
+func (b *bench) list() error {
+	fmt.Fprintln(b.out, "The list of tools; ratios are to the same bytes from a static handler.")
+	fmt.Fprintln(b.out)
+	header(b.out)
+	for _, gzip := range []bool{false, true} {
+		name := "tools/list"
+		if gzip {
+			name += ", gzip"
+		}
+		ours := &listTarget{mcpTarget: mcpTarget{name: "aegis", process: b.aegis, url: b.aegis.url, token: token, version: "2025-11-25"}, gzip: gzip}
+		w := &worker{client: &http.Client{Transport: &http.Transport{DisableCompression: true}}, refs: map[string][]byte{}}
+		if err := ours.fetch(w, nil); err != nil {
+			return err
+		}
+		file := filepath.Join(b.dir, fmt.Sprintf("list-%v", gzip))
+		if err := os.WriteFile(file, ours.want, 0o600); err != nil {
+			return err
+		}
+		p, err := spawn(b.ctx, roleStatic, file)
+		if err != nil {
+			return err
+		}
+		b.others = append(b.others, p)
+		static := &listTarget{mcpTarget: mcpTarget{name: "static handler", process: p, url: p.url, version: "2025-11-25"}}
+		job := &payload{name: fmt.Sprintf("%s (%s)", name, size(float64(len(ours.want)))), calls: 4}
+		for _, workers := range []int{1, 16} {
+			if err := compare(b.out, job, []target{static, ours}, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := fmt.Fprintln(b.out)
+	return err
 }
 
-// measure sends pl.calls requests from pl.workers workers and returns how long
-// all of them took.
-func measure(client *http.Client, t target, p payload, pl plan) (time.Duration, error) {
-	errs := make([]error, pl.workers)
-	var wg sync.WaitGroup
-	began := time.Now()
-	for i := range pl.workers {
-		wg.Go(func() {
-			for range pl.calls / pl.workers {
-				if errs[i] = fetch(client, t, p); errs[i] != nil {
+// start measures the start up to the first answered call, and memory then and
+// after many calls.
+func (b *bench) start() error {
+	var took []time.Duration
+	var fresh int64
+	for range b.o.rounds {
+		began := time.Now()
+		p, err := startAegis(b.ctx, b.bin, b.stub.url, settings{sync: "interval", maxChars: 10_000_000})
+		if err != nil {
+			return err
+		}
+		err = p.answered(&b.jobs[0])
+		took = append(took, time.Since(began))
+		fresh = max(fresh, p.rss())
+		if err == nil && len(took) == b.o.rounds && b.o.soak > 0 {
+			err = b.soaked(p)
+		}
+		p.stop()
+		if err != nil {
+			return err
+		}
+	}
+	info, err := os.Stat(b.bin)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(b.out, "Start to the first answered call: median %v of %d starts. RSS then: %s at most. Program: %s.\n",
+		median(took).Round(time.Millisecond), len(took), size(float64(fresh)), size(float64(info.Size())))
+	return err
+}
+
+// soaked measures memory after many mixed calls, one in ten of them a list and one
+// in a thousand a large text.
+func (b *bench) soaked(p *process) error {
+	t := &mcpTarget{name: "soak", process: p, url: p.url, token: token, version: "2025-11-25", stateless: true}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	const workers = 16
+	errs := make(chan error, workers)
+	for n := range workers {
+		go func() {
+			w := &worker{client: &http.Client{Transport: transport, Timeout: time.Minute}, refs: map[string][]byte{}}
+			for i := range b.o.soak / workers {
+				job := b.jobs[0]
+				switch k := i*workers + n; {
+				case k%1000 == 7:
+					job = b.jobs[2]
+				case k%10 == 3:
+					job = b.jobs[1]
+				}
+				if err := t.fetch(w, &job); err != nil {
+					errs <- err
 					return
 				}
 			}
-		})
+			errs <- nil
+		}()
 	}
-	wg.Wait()
-	return time.Since(began), errors.Join(errs...)
+	for range workers {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(b.out, "RSS after %d mixed calls: %s.\n", b.o.soak, size(float64(p.rss())))
+	return err
 }
 
-// fetch gets one answer whole and checks that it is the right one.
-func fetch(client *http.Client, t target, p payload) error {
-	req, err := t.request(p)
-	if err != nil {
+// foreign compares one call of any server with the stub's answer through the
+// plain proxy.
+func (b *bench) foreign() error {
+	var job payload
+	for _, p := range b.jobs {
+		if p.path == b.o.path {
+			job = p
+		}
+	}
+	if job.path == "" || b.o.tool == "" {
+		return fmt.Errorf("-url needs -tool, and a -path that the stub has")
+	}
+	job.tool, job.args = b.o.tool, b.o.args
+	if b.o.mark != "" {
+		job.mark = b.o.mark
+	}
+	upstream := b.o.upstream
+	if upstream == "" {
+		var err error
+		if b.stub, err = spawn(b.ctx, roleStub, ""); err != nil {
+			return err
+		}
+		upstream = b.stub.url
+	}
+	var err error
+	if b.proxy, err = spawn(b.ctx, roleProxy, upstream); err != nil {
 		return err
 	}
-	res, err := client.Do(req)
-	if err != nil {
-		return err
+	targets := []target{
+		&httpTarget{"reverse proxy", b.proxy, b.proxy.url},
+		&mcpTarget{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true},
 	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(p.mark)) {
-		return fmt.Errorf("wrong answer: %s, %d bytes: %.300s", res.Status, len(body), body)
+	header(b.out)
+	for _, workers := range []int{1, 16} {
+		if err := compare(b.out, &job, targets, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-func get(base string) func(payload) (*http.Request, error) {
-	return func(p payload) (*http.Request, error) {
-		return http.NewRequest(http.MethodGet, base+"/api/v1"+p.path, nil)
-	}
-}
-
-// call makes tools/call requests of one protocol version.
-func call(endpoint, version string) func(payload) (*http.Request, error) {
-	return func(p payload) (*http.Request, error) {
-		params := p.call
-		if version >= "2026" {
-			params = strings.TrimSuffix(params, "}") + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version +
-				`","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
-		}
-		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
-		req, err := http.NewRequest(http.MethodPost, endpoint, strings.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("MCP-Protocol-Version", version)
-		if version >= "2026" {
-			name, _, _ := strings.Cut(strings.TrimPrefix(p.call, `{"name":"`), `"`)
-			req.Header.Set("Mcp-Method", "tools/call")
-			req.Header.Set("Mcp-Name", name)
-		}
-		return req, nil
-	}
-}
-
-// newPlainProxy is what one would write to forward requests and do nothing else.
-func newPlainProxy(upstream string) (*httptest.Server, error) {
-	u, err := url.Parse(upstream)
-	if err != nil {
-		return nil, err
-	}
-	return httptest.NewServer(&httputil.ReverseProxy{
-		Transport: &http.Transport{MaxIdleConnsPerHost: 128},
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(u) },
-	}), nil
-}
-
-// startAegis serves the default configuration in front of upstream, with
-// masking, limits and the audit log, which is flushed as sync says.
-func startAegis(upstream, sync string) (endpoint string, stop func(), err error) {
-	cfg := config.Default()
-	cfg.Gitea.URL = &config.URL{}
-	if err := cfg.Gitea.URL.UnmarshalText([]byte(upstream)); err != nil {
-		return "", nil, err
-	}
-	cfg.Auth.Tokens = []config.Token{{Name: "bench", Token: config.NewSecret(token), GiteaToken: config.NewSecret(strings.Repeat("0f", 20))}}
-	cfg.Results.MaxChars = 1_000_000
-	cfg.Audit.Sync = sync
-	// The limits do their work, and let everything pass.
-	plenty := config.Rate{Count: 1_000_000, Per: time.Second}
-	cfg.Limits.Address, cfg.Limits.Identity = config.AddressLimit{Rate: plenty}, config.IdentityLimit{Rate: plenty}
-	if cfg.DataDir, err = os.MkdirTemp("", "aegis-bench-"); err != nil {
-		return "", nil, err
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	cfg.Listen = ln.Addr().String()
-	srv, err := server.New(cfg, "bench", zerolog.New(io.Discard).Level(zerolog.InfoLevel))
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ctx, ln) }()
-	return srv.Endpoint(), func() { cancel(); <-done; srv.Close(); _ = os.RemoveAll(cfg.DataDir) }, nil
 }

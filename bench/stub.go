@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 )
 
@@ -12,22 +11,34 @@ import (
 type payload struct {
 	name string
 	path string // below /api/v1
-	call string // params of tools/call
+	tool string
+	args string // of the call, a JSON object
 	body string
+	mime string
 	mark string // stands near the end of the body, so a cut answer is noticed
+	cut  bool   // Aegis's bounds cut it
+	// calls divides the number of calls of a round, for answers that take long.
+	calls int
 }
 
-// payloads have the sizes of real answers: one issue with a long text, and a
-// page of 50 issues.
+// text reports whether the answer is text, which a result holds as a string.
+func (p *payload) text() bool { return strings.HasPrefix(p.mime, "text/") }
+
+// payloads have the sizes and shapes of real answers: one issue with a long
+// text, a page of 50 issues, a source file, and the log of a job.
 func payloads() []payload {
 	one := issue(1, 1900)
 	list := make([]string, 50)
 	for i := range list {
 		list[i] = issue(i+1, 420)
 	}
+	const at = `"owner":"acme","repo":"infra"`
+	const json, text = "application/json;charset=utf-8", "text/plain; charset=utf-8"
 	return []payload{
-		{"4 kB issue", "/repos/acme/infra/issues/1", `{"name":"gitea_issue_get","arguments":{"owner":"acme","repo":"infra","index":1}}`, one, "mark-1-end"},
-		{"120 kB list", "/repos/acme/infra/issues", `{"name":"gitea_issue_list","arguments":{"owner":"acme","repo":"infra","limit":50}}`, "[" + strings.Join(list, ",") + "]", "mark-50-end"},
+		{name: "4 kB issue", path: "/repos/acme/infra/issues/1", tool: "gitea_issue_get", args: `{` + at + `,"index":1}`, body: one, mime: json, mark: "mark-1-end", calls: 1},
+		{name: "120 kB list", path: "/repos/acme/infra/issues", tool: "gitea_issue_list", args: `{` + at + `,"limit":50}`, body: "[" + strings.Join(list, ",") + "]", mime: json, mark: "mark-50-end", calls: 1},
+		{name: "1 MiB text", path: "/repos/acme/infra/raw/main.go", tool: "gitea_contents_get_raw", args: `{` + at + `,"filepath":"main.go"}`, body: source(1 << 20), mime: text, mark: "// end of the file", calls: 5},
+		{name: "16 MiB log", path: "/repos/acme/infra/actions/jobs/7/logs", tool: "gitea_actions_get_job_log", args: `{` + at + `,"job_id":7}`, body: jobLog(16 << 20), mime: text, mark: "line 0", cut: true, calls: 30},
 	}
 }
 
@@ -41,21 +52,40 @@ func issue(number, n int) string {
 		1000+number, number, number, number, user(number+10, "alice"), number, text, user(7, "bob"), number)
 }
 
-// newStub serves the payloads as Gitea would.
-func newStub(list []payload) *httptest.Server {
+// source is a program text of n bytes or a little less.
+func source(n int) string {
+	const end = "// end of the file\n"
+	var b strings.Builder
+	for i := 0; b.Len() < n-300; i++ {
+		fmt.Fprintf(&b, "// step%d counts what is left, as the caller wants it.\nfunc step%d(ctx context.Context, left map[string]int) (int, error) {\n\tif left == nil {\n\t\treturn 0, errors.New(\"nothing left\")\n\t}\n\treturn len(left) + %d, nil\n}\n\n", i, i, i*31)
+	}
+	return b.String() + end
+}
+
+// jobLog is the log of a job, n bytes or a little more.
+func jobLog(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "2026-03-01T10:%02d:%02d.%07dZ ok  \texample.org/infra/pkg%d\t0.%03ds line %d\n", i/60%60, i%60, i%9999999, i%97, i%1000, i)
+	}
+	return b.String()
+}
+
+// stub serves the payloads as Gitea would.
+func stub(list []payload) http.Handler {
 	mux := http.NewServeMux()
-	answer := func(path, body string) {
+	answer := func(path, mime, body string) {
 		mux.HandleFunc("GET /api/v1"+path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json;charset=utf-8")
+			w.Header().Set("Content-Type", mime)
 			w.Header().Set("X-Total-Count", "50")
 			_, _ = w.Write([]byte(body)) // a client that went away shows in its own error
 		})
 	}
-	answer("/version", `{"version":"28.1.0"}`)
-	answer("/user", `{"login":"alice","is_admin":false}`)
-	answer("/settings/api", `{"max_response_items":50,"default_paging_num":30,"default_git_trees_per_page":1000,"default_max_blob_size":10485760,"default_max_response_size":104857600}`)
-	for _, p := range list {
-		answer(p.path, p.body)
+	answer("/version", "application/json", `{"version":"28.1.0"}`)
+	answer("/user", "application/json", `{"id":17,"login":"alice","is_admin":false}`)
+	answer("/settings/api", "application/json", `{"max_response_items":50,"default_paging_num":30,"default_git_trees_per_page":1000,"default_max_blob_size":10485760,"default_max_response_size":104857600}`)
+	for i := range list {
+		answer(list[i].path, list[i].mime, list[i].body)
 	}
-	return httptest.NewServer(mux)
+	return mux
 }

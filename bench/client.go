@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// target is one way to get an answer.
+type target interface {
+	label() string
+	// proc is the process whose CPU time and memory count; nil is nobody's.
+	proc() *process
+	// fetch gets one answer and checks it.
+	fetch(w *worker, job *payload) error
+}
+
+// worker is one client with its connection, buffers and the answers that it has
+// found right.
+type worker struct {
+	client *http.Client
+	buf    bytes.Buffer
+	refs   map[string][]byte
+}
+
+// do sends a request and reads the answer into the worker's buffer.
+func (w *worker) do(r *http.Request) (*http.Response, []byte, error) {
+	res, err := w.client.Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	w.buf.Reset()
+	if _, err := w.buf.ReadFrom(res.Body); err != nil {
+		return nil, nil, err
+	}
+	return res, w.buf.Bytes(), nil
+}
+
+func wrong(res *http.Response, body []byte) error {
+	return fmt.Errorf("wrong answer: %s, %d bytes: %.300s", res.Status, len(body), body)
+}
+
+// httpTarget asks for the answers themselves.
+type httpTarget struct {
+	name    string
+	process *process
+	url     string
+}
+
+func (t *httpTarget) label() string  { return t.name }
+func (t *httpTarget) proc() *process { return t.process }
+
+func (t *httpTarget) fetch(w *worker, job *payload) error {
+	r, err := http.NewRequest(http.MethodGet, t.url+"/api/v1"+job.path, nil)
+	if err != nil {
+		return err
+	}
+	res, body, err := w.do(r)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK || string(body) != job.body {
+		return wrong(res, body)
+	}
+	return nil
+}
+
+// mcpTarget asks for them by tools/call.
+type mcpTarget struct {
+	name       string
+	process    *process
+	url, token string
+	version    string
+	stateless  bool // no handshake is needed
+	foreign    bool // the result's shape is not Aegis's
+
+	mu      sync.Mutex
+	shaken  bool
+	session string
+}
+
+func (t *mcpTarget) label() string  { return t.name }
+func (t *mcpTarget) proc() *process { return t.process }
+
+// current reports whether the version has no handshake.
+func (t *mcpTarget) current() bool { return t.version >= "2026" }
+
+// request returns a request with a message; name is that of the tool.
+func (t *mcpTarget) request(method, name, body string) (*http.Request, error) {
+	r, err := http.NewRequest(http.MethodPost, t.url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	h := r.Header
+	if t.token != "" {
+		h.Set("Authorization", "Bearer "+t.token)
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "application/json, text/event-stream")
+	h.Set("MCP-Protocol-Version", t.version)
+	if t.current() {
+		h.Set("Mcp-Method", method)
+		if name != "" {
+			h.Set("Mcp-Name", name)
+		}
+	}
+	if t.session != "" {
+		h.Set("Mcp-Session-Id", t.session)
+	}
+	return r, nil
+}
+
+// meta is what each request of the current protocol says of its client.
+func (t *mcpTarget) meta() string {
+	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + t.version +
+		`","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+}
+
+// shake opens a session where the protocol and the server want one.
+func (t *mcpTarget) shake(w *worker) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shaken || t.stateless || t.current() {
+		return nil
+	}
+	r, err := t.request("initialize", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+t.version+
+		`","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	if err != nil {
+		return err
+	}
+	res, body, err := w.do(r)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return wrong(res, body)
+	}
+	t.session = res.Header.Get("Mcp-Session-Id")
+	if r, err = t.request("notifications/initialized", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		return err
+	}
+	if _, _, err = w.do(r); err != nil {
+		return err
+	}
+	t.shaken = true
+	return nil
+}
+
+func (t *mcpTarget) fetch(w *worker, job *payload) error {
+	if err := t.shake(w); err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	params := `{"name":"` + job.tool + `","arguments":` + job.args
+	if t.current() {
+		params += "," + t.meta()
+	}
+	r, err := t.request("tools/call", job.tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}}`)
+	if err != nil {
+		return err
+	}
+	res, body, err := w.do(r)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return wrong(res, body)
+	}
+	// What is the same as in an answer that was found right is right.
+	same := constant(body)
+	if ref := w.refs[t.name+job.name]; ref != nil && bytes.Equal(same, ref) {
+		return nil
+	}
+	if err := t.verify(body, job); err != nil {
+		return fmt.Errorf("%w: %s, %d bytes: %.300s", err, res.Status, len(body), body)
+	}
+	w.refs[t.name+job.name] = bytes.Clone(same)
+	return nil
+}
+
+// constant returns the part of an answer that is the same each time: the content,
+// without the _meta that may stand before or behind it. Nil: there is none.
+func constant(body []byte) []byte {
+	at := bytes.Index(body, []byte(`"content":`))
+	if at < 0 {
+		return nil
+	}
+	body = body[at:]
+	if end := bytes.LastIndex(body, []byte(`,"_meta":{`)); end > 0 {
+		body = body[:end]
+	}
+	return body
+}
+
+// verify reads an answer as a client does, and compares all of it.
+func (t *mcpTarget) verify(body []byte, job *payload) error {
+	body = message(body)
+	var m struct {
+		Result struct {
+			IsError bool
+			Content []struct{ Text string }
+		}
+		Error json.RawMessage
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return err
+	}
+	if m.Error != nil || m.Result.IsError || len(m.Result.Content) == 0 {
+		return fmt.Errorf("the call failed")
+	}
+	text := m.Result.Content[0].Text
+	if t.foreign {
+		for _, c := range m.Result.Content[1:] {
+			text += c.Text
+		}
+		if !strings.Contains(text, job.mark) {
+			return fmt.Errorf("the answer is not whole: %q is missing", job.mark)
+		}
+		return nil
+	}
+	var env struct {
+		Status int
+		Data   json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(text), &env); err != nil {
+		return err
+	}
+	data := string(env.Data)
+	if job.text() {
+		if err := json.Unmarshal(env.Data, &data); err != nil {
+			return err
+		}
+	}
+	if job.cut {
+		if len(data) < 1000 || !strings.HasPrefix(job.body, data) {
+			return fmt.Errorf("the data is not the beginning of Gitea's")
+		}
+		return nil
+	}
+	if env.Status != http.StatusOK || data != job.body {
+		return fmt.Errorf("the data is not Gitea's")
+	}
+	return nil
+}
+
+// message returns the JSON-RPC message of an answer, which may be an event.
+func message(body []byte) []byte {
+	if bytes.HasPrefix(body, []byte("{")) {
+		return body
+	}
+	for line := range bytes.Lines(body) {
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && bytes.Contains(data, []byte(`"result"`)) {
+			return bytes.TrimSpace(data)
+		}
+	}
+	return body
+}
+
+// listTarget asks for the list of tools, or for the same bytes of a static
+// handler.
+type listTarget struct {
+	mcpTarget
+	gzip bool
+	// want is set by the first answer; a list is the same each time.
+	once sync.Once
+	want []byte
+}
+
+func (t *listTarget) fetch(w *worker, _ *payload) error {
+	params := "{}"
+	if t.current() {
+		params = "{" + t.meta() + "}"
+	}
+	r, err := t.request("tools/list", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
+	if err != nil {
+		return err
+	}
+	if t.gzip {
+		r.Header.Set("Accept-Encoding", "gzip")
+	}
+	res, body, err := w.do(r)
+	if err != nil {
+		return err
+	}
+	t.once.Do(func() { t.want = bytes.Clone(body) })
+	if res.StatusCode != http.StatusOK || len(body) < 10_000 || !bytes.Equal(body, t.want) {
+		return wrong(res, body)
+	}
+	return nil
+}

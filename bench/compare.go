@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+type plan struct{ workers, rounds, calls int }
+
+// tally is what was measured of one target.
+type tally struct {
+	took          []time.Duration // per round
+	cpu           time.Duration
+	calls         int
+	allocs, bytes float64
+}
+
+// compare measures all targets in turn, round by round, and prints medians and
+// their ratios to targets[base] in the same round.
+func compare(out io.Writer, job *payload, targets []target, base int, pl plan) error {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	workers := make([]*worker, pl.workers)
+	for i := range workers {
+		workers[i] = &worker{client: &http.Client{Transport: transport, Timeout: time.Minute}, refs: map[string][]byte{}}
+	}
+	all := make([]tally, len(targets))
+	for round := -1; round < pl.rounds; round++ { // the first round warms up
+		for i, t := range targets {
+			if err := all[i].measure(workers, t, job, pl, round >= 0); err != nil {
+				return fmt.Errorf("%s, %s: %w", job.name, t.label(), err)
+			}
+		}
+	}
+	for i, t := range targets {
+		all[i].print(out, t.label(), job, all[base].took, pl)
+	}
+	return nil
+}
+
+// measure sends one round of calls.
+func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, counts bool) error {
+	each := max(1, pl.calls/max(1, job.calls)/len(workers))
+	count, bytes := t.proc().allocated()
+	cpu := t.proc().cpu()
+	errs := make([]error, len(workers))
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i, w := range workers {
+		wg.Go(func() {
+			for range each {
+				if errs[i] = t.fetch(w, job); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	if err := errors.Join(errs...); err != nil || !counts {
+		return err
+	}
+	n := each * len(workers)
+	a.took = append(a.took, took/time.Duration(each))
+	a.cpu += t.proc().cpu() - cpu
+	a.calls += n
+	count2, bytes2 := t.proc().allocated()
+	a.allocs, a.bytes = a.allocs+count2-count, a.bytes+bytes2-bytes
+	return nil
+}
+
+// header begins a table.
+func header(out io.Writer) {
+	fmt.Fprintln(out, "| answer | concurrency | target | per request | requests/s | latency × proxy | throughput × proxy | spread | CPU per request | allocations | bytes |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+}
+
+// print writes one row. The spread is from the 10th to the 90th percentile of the
+// rounds' ratios.
+func (a *tally) print(out io.Writer, label string, job *payload, base []time.Duration, pl plan) {
+	ratios := make([]float64, len(a.took))
+	for r := range ratios {
+		ratios[r] = float64(a.took[r]) / float64(base[r])
+	}
+	slices.Sort(ratios)
+	per, mid := median(a.took), ratios[len(ratios)/2]
+	fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %.2f | %.2f | %.2f..%.2f | %s | %s | %s |\n", job.name, pl.workers, label, per.Round(time.Microsecond),
+		float64(pl.workers)/per.Seconds(), mid, 1/mid, ratios[len(ratios)/10], ratios[len(ratios)*9/10],
+		orNone(a.cpu > 0, (a.cpu/time.Duration(max(1, a.calls))).Round(time.Microsecond).String()),
+		orNone(a.allocs > 0, fmt.Sprintf("%.0f", a.allocs/float64(max(1, a.calls)))), orNone(a.bytes > 0, size(a.bytes/float64(max(1, a.calls)))))
+}
+
+func orNone(known bool, s string) string {
+	if known {
+		return s
+	}
+	return ""
+}
+
+// size writes a number of bytes for people.
+func size(n float64) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", n/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.0f kB", n/1e3)
+	}
+	return fmt.Sprintf("%.0f B", n)
+}
+
+func median(d []time.Duration) time.Duration {
+	s := slices.Clone(d)
+	slices.Sort(s)
+	return s[len(s)/2]
+}
