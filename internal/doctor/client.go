@@ -1,0 +1,212 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// need is a further check for one kind of client.
+type need func(x *examination, ctx context.Context)
+
+// clients by name, and what each needs beyond what all need.
+var clients = map[string][]need{
+	"claude":      {hosted, port443, endpointMCP, registers, offline},
+	"claude-code": {registers},
+	"chatgpt":     {hosted, port443, registers, offline},
+	"codex":       {registers, issuerWarning, offline},
+	"vscode":      {resourceEqual, registers, grantTypes},
+	"copilot":     {resourceEqual, registers},
+	"cursor":      {registers, cursorRedirects},
+	"gemini":      {registers, allScopes},
+	"mcp-remote":  {registers},
+	"inspector":   {registers, browserCalls},
+	"opencode":    {registers},
+}
+
+// Clients lists the names for [Options.Client].
+func Clients() []string { return sortedKeys(clients) }
+
+func (x *examination) client(ctx context.Context) {
+	if x.o.Client == "" {
+		return
+	}
+	needs, ok := clients[x.o.Client]
+	if !ok {
+		x.add(Failure, "client", "no client of this name is known", "use one of "+strings.Join(Clients(), ", "))
+		return
+	}
+	for _, check := range needs {
+		check(x, ctx)
+	}
+}
+
+// name is the check's name for the client at hand.
+func (x *examination) name() string { return "client " + x.o.Client }
+
+// hosted clients fetch from the internet: every address must be public, and one
+// must be IPv4.
+func hosted(x *examination, ctx context.Context) {
+	host := x.o.Base.Hostname()
+	addrs, err := x.lookup(ctx, host)
+	if a, perr := netip.ParseAddr(host); perr == nil {
+		addrs, err = []netip.Addr{a}, nil
+	}
+	isPublic := err == nil && len(addrs) > 0 && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !public(a) })
+	switch {
+	case x.o.Base.Scheme != "https" || !isPublic:
+		x.add(Failure, x.name(), "this client connects from the internet, and "+x.origin+" is not reachable from there",
+			"give the name public addresses only (all its A and AAAA records) and serve https, or use a client on your own network")
+	case !slices.ContainsFunc(addrs, netip.Addr.Is4):
+		x.add(Failure, x.name(), "this client connects by IPv4, and "+host+" has no A record", "add an A record")
+	default:
+		x.ok(x.name(), "%s is public", host)
+	}
+}
+
+func port443(x *examination, _ context.Context) {
+	if p := x.o.Base.Port(); p != "" && p != "443" {
+		x.add(Failure, x.name(), "this client connects to port 443 only, and the address has port "+p, "serve on port 443 and take the port out of public_url")
+	}
+}
+
+func endpointMCP(x *examination, _ context.Context) {
+	if x.o.Endpoints[0] != "/mcp" {
+		x.add(Warning, x.name(), "this client is known to fail with endpoints other than exactly /mcp at the host's root", "give Aegis a host name of its own, with no path in public_url")
+	}
+}
+
+// registers: the client must be able to introduce itself.
+func registers(x *examination, _ context.Context) {
+	switch {
+	case x.server == nil:
+		x.add(Warning, x.name(), "people cannot sign in: auth.oauth is off, or its metadata could not be read",
+			"enable auth.oauth, or give the client a token of auth.tokens in an Authorization header, if it takes one")
+	case x.server.Registration == "" && !x.server.Documents:
+		x.add(Failure, x.name(), "the client cannot introduce itself: registration and client documents are both off",
+			"set auth.oauth.registration: open, or list the client in auth.oauth.clients and paste its id")
+	case !slices.Contains(x.server.Methods, "none"):
+		x.add(Failure, x.name(), "the metadata lacks the method none for the token endpoint, which this client needs", x.mend("rewrite"))
+	case !slices.Contains(x.server.Challenges, "S256"):
+		x.add(Failure, x.name(), "the metadata lacks S256, without which clients stop", x.mend("rewrite"))
+	default:
+		x.ok(x.name(), "the client can introduce itself")
+	}
+}
+
+func offline(x *examination, _ context.Context) {
+	if x.server != nil && !slices.Contains(x.server.Scopes, "offline_access") {
+		x.add(Warning, x.name(), "scopes_supported lacks offline_access: this client may ask people to sign in again every hour", x.mend("rewrite"))
+	}
+}
+
+func issuerWarning(x *examination, _ context.Context) {
+	if x.server != nil && x.server.Iss {
+		x.add(Warning, x.name(), "iss is advertised (RFC 9207), and Codex CLI 0.142 to 0.149 fail on it",
+			"use Codex CLI 0.150 or newer; where that cannot be, set auth.oauth.advertise_issuer: false")
+	}
+}
+
+// resourceEqual: VS Code compares resource with the address that was typed.
+func resourceEqual(x *examination, _ context.Context) {
+	want := x.origin + x.o.Endpoints[0]
+	if x.resource == nil || x.resource.Resource != want {
+		x.add(Failure, x.name(), "resource in the metadata is not "+want+", and this client compares them", "set public_url to "+x.o.Base.String())
+		return
+	}
+	x.ok(x.name(), "resource is the address that people type")
+}
+
+func grantTypes(x *examination, _ context.Context) {
+	if x.server != nil && !slices.Contains(x.server.GrantTypes, "refresh_token") {
+		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh", x.mend("rewrite"))
+	}
+}
+
+func allScopes(x *examination, _ context.Context) {
+	if x.server != nil && len(x.server.Scopes) == 0 {
+		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists", x.mend("rewrite"))
+	}
+}
+
+// inspectorOrigin is where the MCP Inspector's page runs.
+const inspectorOrigin = "http://localhost:6274"
+
+// browserCalls: the client runs in a web page.
+func browserCalls(x *examination, ctx context.Context) {
+	x.preflight(ctx, x.name(), x.o.Endpoints[0], inspectorOrigin)
+	if x.server == nil {
+		return
+	}
+	for _, u := range []string{x.server.Token, x.server.Registration} {
+		if path, ok := strings.CutPrefix(u, x.origin); ok && path != "" {
+			x.preflight(ctx, x.name(), path, inspectorOrigin)
+		}
+	}
+}
+
+// registration makes one registration, if that was asked for.
+func (x *examination) registration(ctx context.Context) {
+	switch {
+	case !x.o.Register:
+	case x.server == nil || x.server.Registration == "":
+		x.add(Skipped, "registration", "registration is off", "")
+	default:
+		x.register(ctx, "registration", []string{"http://127.0.0.1/callback"})
+	}
+}
+
+// cursorURIs are what Cursor registers, in one request.
+var cursorURIs = []string{
+	"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback",
+}
+
+func cursorRedirects(x *examination, ctx context.Context) {
+	if !x.o.Register {
+		x.add(Skipped, x.name(), "whether its three redirect URIs are accepted is looked at with --register only", "")
+		return
+	}
+	if x.server != nil && x.server.Registration != "" {
+		x.register(ctx, x.name(), cursorURIs)
+	}
+}
+
+// register sends a registration (RFC 7591) and looks at what came back.
+func (x *examination) register(ctx context.Context, check string, uris []string) {
+	path, ok := strings.CutPrefix(x.server.Registration, x.origin)
+	if !ok {
+		return // told with the metadata
+	}
+	body, err := json.Marshal(map[string]any{"client_name": "aegis doctor", "redirect_uris": uris, "token_endpoint_auth_method": "none"})
+	if err != nil { // texts always marshal
+		return
+	}
+	got, err := x.do(ctx, ask{
+		method: http.MethodPost, path: path, body: bytes.NewReader(body), size: int64(len(body)),
+		header: http.Header{"Content-Type": {"application/json"}},
+	})
+	if err != nil {
+		x.add(Failure, check, "no answer: "+err.Error(), "see the proxy's log")
+		return
+	}
+	var made struct {
+		ID   string   `json:"client_id"`
+		URIs []string `json:"redirect_uris"`
+	}
+	switch {
+	case got.status == http.StatusTooManyRequests:
+		x.add(Warning, check, "too many registrations from this address", "try again after the time in Retry-After; behind a proxy, set server.trusted_proxies so that callers are told apart")
+	case got.status != http.StatusCreated || json.Unmarshal(got.body, &made) != nil || made.ID == "":
+		x.add(Failure, check, "a client cannot register: "+got.what(), x.mend("path"))
+	case bytes.Contains(got.body, []byte(":null")):
+		x.add(Failure, check, "the answer has null members, which some clients cannot read", x.mend("rewrite"))
+	case len(made.URIs) != len(uris):
+		x.add(Failure, check, "not all redirect URIs were accepted", "add the missing one to auth.oauth.private_redirects")
+	default:
+		x.ok(check, "a client can register; nothing is kept of it")
+	}
+}

@@ -1,0 +1,256 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxAnswer bounds what is read of one answer.
+const maxAnswer = 1 << 20
+
+// examination is one run.
+type examination struct {
+	o      Options
+	origin string // scheme://host of Base
+	pool   *http.Transport
+	report func(Finding)
+	// proxy is what stands before Aegis, as its answers tell; "" when unknown.
+	proxy string
+	// http2 is set when the last answer came over HTTP/2.
+	http2 bool
+	// ownName is Host as requests carry it.
+	ownName string
+	// server is the authorization server's metadata; nil: there is none, or it
+	// could not be read.
+	server *serverDocument
+	// resource is the metadata of the default endpoint; nil as above.
+	resource *resourceDocument
+}
+
+func newExamination(o Options, report func(Finding)) *examination {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 1 << 20
+	}
+	if len(o.Endpoints) == 0 {
+		o.Endpoints = []string{strings.TrimRight(o.Base.Path, "/") + "/mcp"}
+	}
+	x := &examination{o: o, report: report, origin: o.Base.Scheme + "://" + o.Base.Host, ownName: o.Base.Host}
+	x.pool = &http.Transport{
+		DialContext: o.Dial,
+		// The certificate has a check of its own, and no secret is ever sent.
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true},
+		ForceAttemptHTTP2: true,
+		// A refusal comes before a large body is sent.
+		ExpectContinueTimeout: 2 * time.Second,
+		DisableCompression:    true, // what comes is compared byte for byte
+	}
+	return x
+}
+
+func (x *examination) close() { x.pool.CloseIdleConnections() }
+
+func (x *examination) add(status Status, check, says, mend string) {
+	x.report(Finding{Check: check, Status: status, Says: printable(says), Mend: printable(mend)})
+}
+
+// printable makes a text fit for a terminal: some of it may be a stranger's.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if runes := []rune(s); len(runes) > maxText {
+		s = string(runes[:maxText]) + "…"
+	}
+	return s
+}
+
+// maxText bounds a text of a finding, in characters.
+const maxText = 1500
+
+func (x *examination) ok(check, format string, args ...any) {
+	x.add(OK, check, fmt.Sprintf(format, args...), "")
+}
+
+// ask is one request.
+type ask struct {
+	method string
+	path   string // escaped, from the host's root
+	host   string // Host; "" is the right one
+	header http.Header
+	body   io.Reader
+	size   int64 // of body; -1: unknown
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// get is an ask without anything special.
+func get(path string) ask { return ask{method: http.MethodGet, path: path} }
+
+func (x *examination) request(ctx context.Context, a ask) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, a.method, x.origin+a.path, a.body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range a.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("User-Agent", "aegis-doctor")
+	if a.host != "" {
+		req.Host = a.host
+	}
+	if a.body != nil && a.size != 0 {
+		req.ContentLength = a.size
+	}
+	return req, nil
+}
+
+// do sends a request and reads the answer, up to a bound. Redirects are not
+// followed.
+func (x *examination) do(ctx context.Context, a ask) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
+	defer cancel()
+	req, err := x.request(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	res, err := x.pool.RoundTrip(req)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	defer res.Body.Close()
+	x.http2 = res.ProtoMajor == 2
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	}
+	return &answer{res.StatusCode, res.Header, body}, nil
+}
+
+// expected returns what the configuration says that Aegis answers; nil when that
+// is not known.
+func (x *examination) expected(ctx context.Context, a ask) *answer {
+	if x.o.Reference == nil {
+		return nil
+	}
+	req, err := x.request(ctx, a)
+	if err != nil {
+		return nil
+	}
+	req.Host, req.RemoteAddr, req.RequestURI = x.ownName, "127.0.0.1:1", req.URL.RequestURI()
+	if req.Body == nil {
+		req.Body = http.NoBody
+	}
+	rec := &recorder{header: http.Header{}}
+	x.o.Reference.ServeHTTP(rec, req)
+	return &answer{rec.code(), rec.header, rec.body.Bytes()}
+}
+
+// recorder is the smallest [http.ResponseWriter].
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}
+
+// Flush and the deadlines exist so that handlers behave as on a connection.
+func (r *recorder) Flush() {}
+
+// SetReadDeadline implements what [http.ResponseController] asks for.
+func (r *recorder) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements what [http.ResponseController] asks for.
+func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
+
+func (r *recorder) code() int {
+	if r.status == 0 {
+		return http.StatusOK
+	}
+	return r.status
+}
+
+// requestID is the form of the X-Request-Id that Aegis gives every answer.
+var requestID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+// byAegis reports whether Aegis made an answer, and not what stands before it.
+func (a *answer) byAegis() bool { return requestID.MatchString(a.header.Get("X-Request-Id")) }
+
+// message returns the text of an error in Aegis's form, "" when it is none.
+func (a *answer) message() string {
+	var e struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(a.body, &e) != nil {
+		return ""
+	}
+	return e.Error.Message
+}
+
+// what describes an answer for people.
+func (a *answer) what() string {
+	from := "not from Aegis"
+	if a.byAegis() {
+		from = "from Aegis"
+	}
+	return fmt.Sprintf("%d %s, %s", a.status, http.StatusText(a.status), from)
+}
+
+// note remembers what an answer tells of the proxy before Aegis.
+func (x *examination) note(a *answer) {
+	if x.proxy != "" || a == nil {
+		return
+	}
+	server := strings.ToLower(a.header.Get("Server") + " " + a.header.Get("Via"))
+	for _, known := range []struct{ sign, name string }{
+		{"cloudflare", "Cloudflare"}, {"nginx", "nginx"}, {"openresty", "nginx"}, {"caddy", "Caddy"},
+		{"traefik", "Traefik"}, {"apache", "Apache"},
+	} {
+		if strings.Contains(server, known.sign) {
+			x.proxy = known.name
+			return
+		}
+	}
+}

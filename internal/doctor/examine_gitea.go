@@ -1,0 +1,112 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// GiteaToken is one token that the configuration gives a client's identity.
+type GiteaToken struct {
+	// Name is the token's in the configuration.
+	Name string
+	// Token is Gitea's; it is sent to Gitea alone and never reported.
+	Token string
+	// Sudo says that it may act as others, for which it must be an
+	// administrator's.
+	Sudo bool
+}
+
+// GiteaOptions say what to look at behind Aegis.
+type GiteaOptions struct {
+	Gitea  Gitea
+	Tokens []GiteaToken
+	// Needed counts the enabled tools by the scope that they need.
+	Needed map[string]int
+	// SignIn says that people sign in with Gitea.
+	SignIn bool
+	// CheckSignIn looks at the OAuth application; may be nil.
+	CheckSignIn func(context.Context) (problems, warnings []error)
+	// Now is the clock. Required.
+	Now func() time.Time
+}
+
+// ExamineGitea makes the checks of the server behind Aegis.
+func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
+	x := &examination{report: report}
+	before := o.Now()
+	facts, err := o.Gitea.Ask(ctx, "")
+	if err != nil {
+		x.add(Failure, "gitea", err.Error(), "start Gitea, or correct gitea.url; a private certificate needs gitea.ca_file")
+		return
+	}
+	switch {
+	case facts.Hidden:
+		x.ok("gitea", "Gitea answers, and tells its version to signed-in users only")
+	case Older(facts.Version, 1, 23) && o.SignIn:
+		x.add(Failure, "gitea", "Gitea "+facts.Version+" gives an application full access whatever is asked for", "update Gitea to 1.23 or newer, or switch auth.oauth off")
+	default:
+		x.ok("gitea", "Gitea %s answers", facts.Version)
+	}
+	x.skew("gitea clock", "Gitea", facts.Date, before)
+	x.tokens(ctx, o)
+	x.giteaSlash(ctx, o)
+	if o.SignIn && o.CheckSignIn != nil {
+		x.signIn(ctx, o)
+	}
+}
+
+func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
+	for _, t := range o.Tokens {
+		name := "token " + t.Name
+		u, err := o.Gitea.Token(ctx, t.Token)
+		missing := Missing(u.Scopes, sortedKeys(o.Needed))
+		switch {
+		case err != nil:
+			x.add(Failure, name, err.Error(), "put a valid token into gitea_token of "+t.Name)
+		case u.Login == "":
+			x.add(Failure, name, "the Gitea token lacks read:user, without which Aegis cannot learn whose it is", "make a token in Gitea with read:user and the scopes of the tools that it is for")
+		case t.Sudo && !u.Admin:
+			x.add(Failure, name, "allow_sudo is set, and "+u.Login+" is no administrator of Gitea", "use an administrator's token, or take allow_sudo away")
+		case len(missing) > 0:
+			tools := 0
+			for _, s := range missing {
+				tools = max(tools, o.Needed[s])
+			}
+			x.add(Warning, name, fmt.Sprintf("the Gitea token of %s lacks %s: at least %d of the enabled tools will answer forbidden", u.Login, strings.Join(missing, ", "), tools),
+				"make a token with these scopes in Gitea (Settings, Applications), or enable fewer tools")
+		default:
+			x.ok(name, "the Gitea token is %s's and has what the enabled tools need", u.Login)
+		}
+	}
+}
+
+func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
+	token := ""
+	if len(o.Tokens) > 0 {
+		token = o.Tokens[0].Token
+	}
+	survives, err := o.Gitea.Slash(ctx, token)
+	switch {
+	case err != nil:
+		x.add(Skipped, "gitea slash", "no answer: "+err.Error(), "")
+	case survives:
+		x.ok("gitea slash", "%%2F reaches Gitea as it is")
+	default:
+		x.add(Failure, "gitea slash", "a proxy between Aegis and Gitea decodes or refuses %2F: branches and files with / in their names cannot be reached", x.mend("slash")+"\nor let gitea.url lead to Gitea directly")
+	}
+}
+
+func (x *examination) signIn(ctx context.Context, o GiteaOptions) {
+	problems, warnings := o.CheckSignIn(ctx)
+	for _, p := range problems {
+		x.add(Failure, "sign-in", p.Error(), "docs/oauth.md says how the application must be")
+	}
+	for _, w := range warnings {
+		x.add(Warning, "sign-in", w.Error(), "docs/oauth.md says how the application must be")
+	}
+	if len(problems)+len(warnings) == 0 {
+		x.ok("sign-in", "Gitea has the OAuth application, confidential, with the right secret and redirect URI")
+	}
+}

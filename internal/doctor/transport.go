@@ -1,0 +1,215 @@
+package doctor
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// encodedSlash asks for a name that exists only when somebody on the way decodes
+// %2F: Aegis answers 404, and its metadata when the slash was decoded. Names of
+// branches and files need %2F when Gitea is served through Aegis too.
+func (x *examination) encodedSlash(ctx context.Context) {
+	path := strings.Replace(nameResource, "/.well-known/", "/.well-known%2F", 1)
+	got, err := x.do(ctx, get(path))
+	switch {
+	case err != nil:
+		x.add(Failure, "encoded slash", "no answer: "+err.Error(), x.mend("slash"))
+	case got.status == http.StatusOK || got.status >= 300 && got.status < 400:
+		x.add(Failure, "encoded slash", "%2F in a path arrives as /: the proxy decodes paths", x.mend("slash"))
+	case got.byAegis():
+		x.ok("encoded slash", "%%2F in a path survives")
+	default:
+		x.add(Failure, "encoded slash", "a path with %2F is refused on the way: "+got.what(), x.mend("slash"))
+	}
+}
+
+// compression asks for a compressed answer, which must unpack to the same bytes.
+func (x *examination) compression(ctx context.Context) {
+	path := nameResource + x.o.Endpoints[0]
+	plain, err := x.do(ctx, get(path))
+	if err != nil || plain.status != http.StatusOK {
+		x.add(Skipped, "compression", "there is no document to compare", "")
+		return
+	}
+	a := get(path)
+	a.header = http.Header{"Accept-Encoding": {"gzip"}}
+	packed, err := x.do(ctx, a)
+	if err != nil {
+		x.add(Failure, "compression", "no answer to a client that accepts gzip: "+err.Error(), x.mend("compression"))
+		return
+	}
+	body := packed.body
+	coding := strings.ToLower(packed.header.Get("Content-Encoding"))
+	switch coding {
+	case "", "identity":
+	case "gzip":
+		if body, err = gunzip(body); err != nil {
+			x.add(Failure, "compression", "a compressed answer does not unpack", x.mend("compression"))
+			return
+		}
+	default:
+		x.add(Failure, "compression", "the answer comes in a coding that was not asked for: "+clean(coding), x.mend("compression"))
+		return
+	}
+	if !bytes.Equal(body, plain.body) {
+		x.add(Failure, "compression", "compressed and plain answers differ", x.mend("compression"))
+		return
+	}
+	x.ok("compression", "compressed answers are the plain ones")
+}
+
+func gunzip(b []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, maxAnswer))
+}
+
+// StreamPath is an event stream of two events, [StreamGap] apart.
+const StreamPath = "/healthz/stream"
+
+// StreamGap is the time between the two events.
+const StreamGap = time.Second
+
+// streaming measures whether the first event of a stream arrives before the
+// second. A stall of this machine looks like a buffer, so it looks twice.
+func (x *examination) streaming(ctx context.Context) {
+	var gap time.Duration
+	for range 2 {
+		first, rest, err := x.stream(ctx)
+		if err != nil {
+			x.add(Failure, "streaming", err.Error(), x.mend("buffering"))
+			return
+		}
+		if first == nil {
+			x.add(Skipped, "streaming", "there is no event stream to look at", "")
+			return
+		}
+		if coding := first.header.Get("Content-Encoding"); coding != "" {
+			x.add(Failure, "streaming", "event streams are compressed on the way, which holds events back", x.mend("compression"))
+			return
+		}
+		if gap = rest; gap > StreamGap/4 {
+			x.ok("streaming", "events arrive as they are sent")
+			return
+		}
+	}
+	x.add(Failure, "streaming", "events of a stream arrive all at once: the proxy buffers answers", x.mend("buffering"))
+}
+
+// stream reads the event stream: its head, and the time between its first bytes
+// and its end. A nil answer means that it is not Aegis's stream.
+func (x *examination) stream(ctx context.Context) (*answer, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
+	defer cancel()
+	a := get(x.prefix() + StreamPath)
+	a.header = http.Header{"Accept": {"text/event-stream"}, "Accept-Encoding": {"gzip"}}
+	req, err := x.request(ctx, a)
+	if err != nil {
+		return nil, 0, err
+	}
+	res, err := x.pool.RoundTrip(req)
+	if err != nil {
+		return nil, 0, fmt.Errorf("no answer to a request for an event stream: %s", reason(err))
+	}
+	defer res.Body.Close()
+	got := &answer{res.StatusCode, res.Header, nil}
+	if res.StatusCode != http.StatusOK || !got.byAegis() {
+		return nil, 0, nil
+	}
+	if _, err := io.ReadFull(res.Body, make([]byte, 1)); err != nil {
+		return nil, 0, fmt.Errorf("an event stream breaks off: %s", reason(err))
+	}
+	began := time.Now()
+	if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)); err != nil {
+		return nil, 0, fmt.Errorf("an event stream breaks off: %s", reason(err))
+	}
+	return got, time.Since(began), nil
+}
+
+// uploads sends the beginning of a large body. Aegis answers 401 at once, as it
+// needs no body for that; a proxy that collects bodies first says nothing.
+func (x *examination) uploads(ctx context.Context) {
+	body, sent := io.Pipe()
+	defer sent.Close()
+	// Some proxies hold back as much as a first read brings, whatever they do later.
+	go func() { _, _ = io.CopyN(sent, spaces{}, firstPart) }() // fails when the request has ended
+	quick, cancel := context.WithTimeout(ctx, x.o.Patience/4)
+	defer cancel()
+	// A transport that gives up waits until the body has ended.
+	defer context.AfterFunc(quick, func() { _ = sent.CloseWithError(context.DeadlineExceeded) })()
+	got, err := x.do(quick, ask{
+		method: http.MethodPost, path: x.o.Endpoints[0], body: body, size: min(x.o.MaxBody, maxProbe),
+		header: http.Header{"Content-Type": {"application/json"}},
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !x.http2 && x.proxy != "nginx":
+		// Apache and proxies made with Go's net/http answer late on such a connection,
+		// whatever they do with bodies.
+		x.add(Skipped, "uploads", "whether bodies are collected cannot be told without HTTP/2", "")
+	case err != nil:
+		x.add(Warning, "uploads", "the proxy collects a request's body before it passes it on: large files take longer", x.mend("request buffering"))
+	case got.byAegis():
+		x.ok("uploads", "requests reach Aegis while they are sent")
+	default:
+		x.add(Skipped, "uploads", "a large request does not reach Aegis", "")
+	}
+}
+
+// firstPart is how much of the body is sent, in bytes: less than the first window
+// of HTTP/2.
+const firstPart = 32 << 10
+
+// maxProbe bounds the body of bodySize, in bytes.
+const maxProbe = 16 << 20
+
+// bodySize sends a request as large as Aegis takes. It has no token, so Aegis
+// answers 401 and reads no more of it than it must.
+func (x *examination) bodySize(ctx context.Context) {
+	size := min(x.o.MaxBody, maxProbe)
+	got, err := x.do(ctx, ask{
+		method: http.MethodPost, path: x.o.Endpoints[0], body: io.LimitReader(spaces{}, size), size: size,
+		header: http.Header{"Content-Type": {"application/json"}, "Expect": {"100-continue"}},
+	})
+	switch {
+	case err != nil:
+		x.add(Warning, "body size", fmt.Sprintf("a request of %s was cut off: %s", bytesText(size), err), x.mend("body"))
+	case got.status == http.StatusRequestEntityTooLarge && got.byAegis():
+		x.add(Warning, "body size", "Aegis takes no request of "+bytesText(size), "the running Aegis has a smaller server.max_body_bytes than this file: reload it")
+	case got.status == http.StatusRequestEntityTooLarge:
+		x.add(Failure, "body size", "the proxy refuses a request of "+bytesText(size)+", which Aegis takes: uploads fail with 413", x.mend("body"))
+	case got.status == http.StatusBadGateway:
+		// A proxy that passes bodies on as they come meets a connection that Aegis,
+		// which needs no body to say 401, has closed. Its own bound comes before.
+		x.ok("body size", "the proxy lets requests of %s through", bytesText(size))
+	case !got.byAegis():
+		x.add(Failure, "body size", "a request of "+bytesText(size)+" is refused on the way: "+got.what(), x.mend("body"))
+	default:
+		x.ok("body size", "requests of %s pass", bytesText(size))
+	}
+}
+
+// spaces is white space without end.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+func bytesText(n int64) string {
+	if n >= 1<<20 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
