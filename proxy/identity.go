@@ -35,6 +35,16 @@ type Identity struct {
 	AllowSudo bool
 }
 
+// Person is a Gitea user, as Gitea tells of the owner of a credential.
+type Person struct {
+	// ID is Gitea's number of the user, which a renaming does not change.
+	ID int64
+	// Login is the user name.
+	Login string
+	// Admin reports whether the user administers the instance.
+	Admin bool
+}
+
 // Grant is what a person allowed an OAuth client. It is immutable once published.
 type Grant struct {
 	// ID names the grant in audit and on /account; it is no secret.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"aegis/config"
+	"aegis/proxy/access"
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
 	"aegis/proxy/oauth"
@@ -25,6 +26,12 @@ func (s *Server) connect(old *Server) error {
 			return fmt.Errorf("gitea: %w", err)
 		}
 		s.ready = &readiness{check: s.gitea.Ready}
+	}
+	if s.people = access.NewDirectory(s.gitea, nil); old != nil && s.gitea == old.gitea {
+		s.people = old.people
+	}
+	if s.cfg.Store.Shared() {
+		s.people.OnLoss(func(key string) { s.state.sharing.left(key) })
 	}
 	s.tokens = oauth.NewStatic(s.cfg.Auth.Tokens, s.gitea)
 	if old != nil && sameURL(old.cfg.Gitea.URL, s.cfg.Gitea.URL) {
@@ -59,6 +66,7 @@ func (s *Server) release(next *Server) {
 		go s.endTraces(context.Background()) // a collector that is gone must not hold this up
 	}
 	s.closePassthrough()
+	go s.closeSignIn() // a Gitea that is gone must not hold this up
 	if s.missing != nil {
 		s.missing.retired.Store(true)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,48 @@ import (
 type auditing struct {
 	log   *audit.Log // nil: switched off
 	masks atomic.Pointer[mask.Engine]
+	names atomic.Pointer[cleanNames]
+}
+
+// cleanNames remembers what masking makes of names that calls repeat: owners,
+// repositories, clients. It belongs to one set of rules.
+type cleanNames struct {
+	masks *mask.Engine
+	mu    sync.RWMutex
+	done  map[string]string
+}
+
+// What is remembered: so many texts of so many bytes.
+const (
+	maxCleanNames = 1024
+	maxCleanName  = 128
+)
+
+// clean masks a text of a client for the audit log.
+func (a *auditing) clean(text string) string {
+	masks := a.masks.Load()
+	n := a.names.Load()
+	if n == nil || n.masks != masks {
+		n = &cleanNames{masks: masks, done: map[string]string{}}
+		a.names.Store(n)
+	}
+	n.mu.RLock()
+	out, ok := n.done[text]
+	n.mu.RUnlock()
+	if ok {
+		return out
+	}
+	masked, _ := masks.Bytes([]byte(text))
+	out = string(masked)
+	if len(text) <= maxCleanName {
+		n.mu.Lock()
+		if len(n.done) >= maxCleanNames {
+			clear(n.done)
+		}
+		n.done[text] = out
+		n.mu.Unlock()
+	}
+	return out
 }
 
 // newAuditing builds the log that a configuration describes and touches no file.
@@ -29,12 +72,13 @@ func newAuditing(cfg *config.Config, s *Server) *auditing {
 		return a
 	}
 	path, key := auditFiles(cfg)
+	replica := ""
+	if cfg.Store.Shared() {
+		replica = replicaName(cfg)
+	}
 	a.log = audit.New(audit.Options{
-		Path: path, KeyFile: key, Config: cfg.Audit, Version: s.version, Log: s.log, Stdout: os.Stdout,
-		Clean: func(text string) string {
-			out, _ := a.masks.Load().Bytes([]byte(text))
-			return string(out)
-		},
+		Replica: replica, Path: path, KeyFile: key, Config: cfg.Audit, Version: s.version, Log: s.log, Stdout: os.Stdout,
+		Clean: a.clean,
 	})
 	return a
 }
@@ -153,6 +197,41 @@ func VerifyAudit(a AuditLog, v AuditVerification) (*audit.Report, string, error)
 		time.Sleep(100 * time.Millisecond)
 	}
 	return report, keys, nil
+}
+
+// AuditChains returns the logs that names stand for, each to be verified by itself:
+// folders that each hold a log with a key of its own, as replicas write them, are one
+// log each; everything else is files of one log.
+func AuditChains(names []string) [][]string {
+	own := 0
+	for _, name := range names {
+		if keys, err := filepath.Glob(filepath.Join(name, "*.pub")); err == nil && len(keys) > 0 {
+			own++
+		}
+	}
+	if own < 2 || own != len(names) {
+		return [][]string{names}
+	}
+	var chains [][]string
+	for _, name := range names {
+		chains = append(chains, []string{name})
+	}
+	return chains
+}
+
+// MergeAudit writes the records of several logs that view selects to w, in the order
+// of time. It returns how many lines were no records.
+func MergeAudit(names []string, view AuditView, w io.Writer) (skipped int, err error) {
+	var chains []audit.Chain
+	for _, name := range names {
+		at, err := audit.Locate([]string{name}, false)
+		if err != nil {
+			return 0, err
+		}
+		chains = append(chains, audit.Chain{Name: name, Sources: at.Sources})
+	}
+	f := audit.Filter{Since: view.Since, Until: view.Until, Identity: view.Identity, Tool: view.Tool, Outcome: view.Outcome, Event: view.Event}
+	return audit.Merge(chains, f, &audit.Printer{W: w, JSON: view.JSON})
 }
 
 // AuditView selects records and how to show them; see [audit.Filter].

@@ -26,6 +26,7 @@ type auditLine struct {
 	Call    *struct{ Tool string }
 	Result  *struct {
 		Outcome string
+		Policy  string
 		Object  *struct {
 			Kind   string
 			Number int64

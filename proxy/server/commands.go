@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 
 	"aegis/config"
 	"aegis/proxy/mask"
@@ -26,7 +27,7 @@ func BuildCatalog(swagger []byte) ([]byte, fmt.Stringer, error) {
 
 // newMask returns the masking engine of a configuration, which knows every
 // secret in it.
-func newMask(cfg *config.Config) (*mask.Engine, error) {
+func newMask(cfg *config.Config, rules config.Masking) (*mask.Engine, error) {
 	var known []string
 	for _, t := range cfg.Auth.Tokens {
 		known = append(known, t.Token.Reveal(), t.GiteaToken.Reveal())
@@ -48,7 +49,21 @@ func newMask(cfg *config.Config) (*mask.Engine, error) {
 	for _, s := range cfg.Masking.ExtraSecrets {
 		known = append(known, s.Reveal())
 	}
-	return mask.New(cfg.Masking, known)
+	known = append(known, cfg.Auth.OAuth.ClientSecret.Reveal(), cfg.Policy.WriteToken.Reveal())
+	for _, c := range cfg.Auth.OAuth.Clients {
+		known = append(known, c.Secret.Reveal())
+	}
+	for _, k := range append(cfg.Store.Keys[:len(cfg.Store.Keys):len(cfg.Store.Keys)], cfg.Store.Password, cfg.Store.Sentinel.Password) {
+		known = append(known, k.Reveal())
+	}
+	for _, t := range cfg.Teams {
+		known = append(known, t.Policy.WriteToken.Reveal())
+		for _, s := range t.Masking.ExtraSecrets {
+			known = append(known, s.Reveal())
+		}
+	}
+	known = slices.DeleteFunc(known, func(s string) bool { return s == "" })
+	return mask.New(rules, known)
 }
 
 // Masker masks texts as results are masked.
@@ -56,7 +71,7 @@ type Masker struct{ engine *mask.Engine }
 
 // NewMasker returns the masker of a configuration.
 func NewMasker(cfg *config.Config) (*Masker, error) {
-	engine, err := newMask(cfg)
+	engine, err := newMask(cfg, cfg.Masking)
 	return &Masker{engine}, err
 }
 

@@ -55,6 +55,20 @@ func (d *Demo) Close() {
 	}
 }
 
+// DemoPassword is the password of every user of the demo.
+const DemoPassword = "demo-password"
+
+// SignIn lets people sign in to the demo's Gitea, unless the file has a
+// configuration of its own for that. cfg.Listen must be final.
+func (d *Demo) SignIn(cfg *config.Config) {
+	if cfg.IsSet("auth.oauth") {
+		return
+	}
+	id, secret := d.double.RegisterOAuthApp("Aegis", true, publicURL(cfg).String()+"/oauth/callback")
+	cfg.Auth.OAuth.Enabled, cfg.Auth.OAuth.ClientID, cfg.Auth.OAuth.ClientSecret = true, id, config.NewSecret(secret)
+	cfg.Auth.OAuth.Admins = []string{DemoAdmin}
+}
+
 // Token returns a configured identity of the demo's user with the given bearer
 // token, or a fresh random one when it is "".
 func (d *Demo) Token(bearer string) (config.Token, error) {

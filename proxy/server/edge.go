@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy/catalog"
 	"aegis/proxy/edge"
 	"aegis/proxy/gitea"
 	"aegis/proxy/limit"
@@ -22,7 +21,7 @@ import (
 // measure makes the metrics and the limits, or takes over old's: counters go on,
 // and limits that did not change keep their buckets.
 func (s *Server) measure(old *Server) {
-	o := limit.Options{Operations: map[string]string{}}
+	o := s.limitOptions()
 	if old == nil {
 		s.stopping, s.stop = context.WithCancel(context.Background())
 		if s.cfg.Metrics.Listen != "" {
@@ -33,25 +32,38 @@ func (s *Server) measure(old *Server) {
 		s.metrics = old.metrics
 		o.From = old.limits
 	}
-	o.Refused = func(b limit.Bucket) { s.metrics.Refused(string(b)) }
-	for _, op := range s.catalog.Operations {
-		o.Operations[op.ID] = op.Name
-	}
 	s.limits = limit.New(s.cfg.Limits, o)
+}
+
+// limitOptions returns what every limiter of the server has in common.
+func (s *Server) limitOptions() limit.Options {
+	o := limit.Options{Operations: s.operations(), Refused: func(b limit.Bucket) { s.metrics.Refused(string(b)) }}
+	o.Shared = s.sharedLimits()
+	return o
+}
+
+// operations returns the tools' names by operation, for rules that name a tool and
+// hold for the raw tool too.
+func (s *Server) operations() map[string]string {
+	names := make(map[string]string, len(s.catalog.Operations))
+	for _, op := range s.catalog.Operations {
+		names[op.ID] = op.Name
+	}
+	return names
 }
 
 // unknownLimitTools reports the keys of limits.tools that name no tool of the
 // catalog.
-func (s *Server) unknownLimitTools(set *catalog.Set) (problems config.Problems) {
-	for name := range s.cfg.Limits.Tools {
-		if near, ok := set.Has(name); !ok {
+func (s *Server) unknownLimitTools(t *team) (problems config.Problems) {
+	for name := range t.rules.Limits.Tools {
+		if near, ok := s.set.Has(name); !ok {
 			do := "use a name that \"aegis tools\" lists"
 			if near != "" {
 				do = "did you mean " + near + "?"
 			}
-			key := "limits.tools." + name
+			key := t.key("limits.tools." + name)
 			if strings.Contains(name, ".") { // as config writes keys with dots
-				key = `limits.tools["` + name + `"]`
+				key = t.key(`limits.tools["` + name + `"]`)
 			}
 			problems = append(problems, s.cfg.Problem(key, "unknown tool", do))
 		}
@@ -77,6 +89,9 @@ func (s *Server) wrap(probes, own *http.ServeMux) http.Handler {
 		Heads:   edge.HeadLimits{Bytes: int(cfg.MaxHeaderBytes), Lines: cfg.MaxHeaders},
 		Limit:   s.limits.Address,
 		Log:     s.log,
+	}
+	if s.signIn != nil {
+		e.Open = s.signIn.server.ChecksOrigin
 	}
 	if s.pass != nil {
 		e.Foreign = s.logged(s.pass)
@@ -112,7 +127,7 @@ func (s *Server) connectPassthrough() error {
 		public = s.base
 	}
 	s.pass = passthrough.New(passthrough.Options{
-		Gitea: &s.cfg.Gitea.URL.URL, Public: public, Strip: s.cfg.Gitea.StripHeaders, Ours: s.tokens.Knows,
+		Gitea: &s.cfg.Gitea.URL.URL, Public: public, Strip: s.cfg.Gitea.StripHeaders, Ours: s.ours,
 		Transport: t, Stopping: s.stopping, Log: s.log,
 	})
 	return nil
@@ -145,6 +160,9 @@ func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop
 	state := metrics.State{Connections: connections, Certificates: s.certificateStates, Reload: s.reloadMetrics}
 	if s.audit.log != nil {
 		state.Audit = s.auditLag
+	}
+	if s.cfg.Store.Shared() {
+		state.Store = s.storeMetrics
 	}
 	s.metrics.Show(state)
 	srv := &http.Server{

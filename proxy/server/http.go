@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -15,64 +16,85 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/proxy"
-	"aegis/proxy/catalog"
+	"aegis/proxy/audit"
 	"aegis/proxy/edge"
-	"aegis/proxy/mcp"
 	"aegis/proxy/oauth"
 )
 
-// mcpEndpoint is one team's endpoint and its resource metadata.
-type mcpEndpoint struct {
-	handler, metadata http.Handler
+// buildEndpoints makes the HTTP side of every team.
+func (s *Server) buildEndpoints() error {
+	for _, t := range s.teams {
+		h := http.Handler(s.hidden(t))
+		if s.missing == nil {
+			var err error
+			if h, err = s.mcpHandler(t, t.selection); err != nil {
+				return err
+			}
+		}
+		var err error
+		if t.metadata, err = oauth.Metadata(s.base.String() + t.path()); err != nil {
+			return err
+		}
+		t.handler = s.ofTeam(t, s.guardOf(t).Wrap(s.traceRequests(t, h)))
+	}
+	return nil
 }
 
-// mcpHandler returns the MCP side of a selection of tools.
-func (s *Server) mcpHandler(sel *catalog.Selection) (http.Handler, error) {
-	return mcp.New(mcp.Options{
-		Name: "aegis", Title: "Aegis for Gitea", Version: s.version,
-		Instructions:   instructions(),
-		Tools:          sel.Tools(),
-		SudoTools:      sel.SudoTools(),
-		OutputSchemas:  s.cfg.Results.Structured,
-		Handler:        s.chain(sel),
-		PageSize:       s.cfg.Tools.PageSize,
-		ListTTL:        time.Duration(s.cfg.Tools.ListTTL),
-		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
-		CatalogVersion: s.catalog.Version,
-		Log:            s.log,
+// ofTeam notes which endpoint a request is for, before anything is decided.
+func (s *Server) ofTeam(t *team, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if x := proxy.ExchangeFrom(r.Context()); x != nil {
+			x.Team = t.name
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
-func (s *Server) newMCP() (*mcpEndpoint, error) {
-	var h http.Handler
-	if h = s.missing; s.missing == nil {
-		var err error
-		if h, err = s.mcpHandler(s.selection); err != nil {
-			return nil, err
+// admit decides who may use a team's endpoint.
+func (s *Server) admit(t *team) func(context.Context, *proxy.Identity) error {
+	return func(ctx context.Context, id *proxy.Identity) error {
+		err := t.gate.Enter(ctx, id)
+		e := proxy.AsError(err)
+		if err == nil || e.Kind != proxy.KindForbidden {
+			return err
 		}
+		x := &proxy.Exchange{Team: t.name, Identity: id}
+		if from := proxy.ExchangeFrom(ctx); from != nil {
+			x.RequestID, x.Addr = from.RequestID, from.Addr
+		}
+		s.audit.log.Event(audit.AccessRefused, x, audit.Detail{Reason: e.Public})
+		return oauth.NotAdmitted(e.Public)
 	}
-	meta, err := oauth.Metadata(s.Endpoint())
-	if err != nil {
-		return nil, err
-	}
-	guard := &oauth.Guard{Verifier: s.tokens, MetadataURL: s.base.String() + metadataPath + MCPPath, Log: s.log, Refused: s.bearerRefused}
-	return &mcpEndpoint{handler: guard.Wrap(s.traceRequests(h)), metadata: meta}, nil
 }
 
 // metadataPath is where RFC 9728 section 3 puts resource metadata; the path of
 // the resource follows it.
 const metadataPath = "/.well-known/oauth-protected-resource"
 
+// metadataPath returns where the metadata of a team's endpoint is.
+func (s *Server) metadataPath(t *team) string { return metadataPath + s.base.Path + t.path() }
+
 // Handler returns the whole HTTP handler, edge included.
 func (s *Server) Handler() http.Handler {
 	prefix := s.base.Path
 	mux, probes := http.NewServeMux(), http.NewServeMux()
-	mux.Handle(prefix+MCPPath, s.mcp.handler)
-	mux.Handle(metadataPath+prefix+MCPPath, s.mcp.metadata)
-	mux.Handle(metadataPath, s.mcp.metadata)
+	for _, t := range s.teams {
+		mux.Handle(prefix+t.path(), t.handler)
+		if s.signIn != nil {
+			continue // has the metadata of all
+		}
+		mux.Handle(s.metadataPath(t), t.metadata)
+		if t.name == "" {
+			mux.Handle(metadataPath, t.metadata)
+		}
+	}
+	if s.signIn != nil {
+		s.signIn.server.Register(mux)
+	}
 	if s.pass == nil || prefix != "" { // Gitea's own first page
 		mux.HandleFunc("GET "+prefix+"/{$}", s.root)
 	}
+	mux.HandleFunc("GET "+prefix+"/healthz/stream", s.stream)
 	mux.HandleFunc("/", notFound)
 	probes.HandleFunc("GET /healthz", s.healthz)
 	probes.HandleFunc("GET /readyz", s.readyz)
@@ -106,7 +128,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		status, word = http.StatusServiceUnavailable, "not ready"
 	}
 	if s.missing != nil {
-		if checks["tools"] = s.missing.check(); checks["tools"] != "ok" {
+		if checks["tools"] = s.missingCheck(); checks["tools"] != "ok" {
 			status, word = http.StatusServiceUnavailable, "not ready"
 		}
 	}
@@ -176,11 +198,23 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		rec := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
 			x := proxy.ExchangeFrom(r.Context())
-			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", clip(r.URL.Path, 200)).
+			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", clip(withoutTokens(r.URL.Path), 200)).
 				Int("status", rec.status).Dur("took", time.Since(began)).Msg("request")
 		}()
 		next.ServeHTTP(rec, r)
 	})
+}
+
+// ownTokens are the tokens and codes that Aegis hands out.
+var ownTokens = regexp.MustCompile(`aegis_[a-z]{2}_[A-Za-z0-9_-]+`)
+
+// withoutTokens hides tokens that somebody has put into a path, where they do not
+// belong and would end in the log.
+func withoutTokens(path string) string {
+	if !strings.Contains(path, "aegis_") {
+		return path
+	}
+	return ownTokens.ReplaceAllString(path, "[token]")
 }
 
 type statusRecorder struct {
@@ -206,10 +240,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 }
 
 func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
-	if err := s.OpenAudit(); err != nil {
-		_ = ln.Close() // the error that counts is the other one
-		return err
-	}
 	srv := &http.Server{
 		Handler:           live,
 		ReadHeaderTimeout: min(readHeaderTimeout, time.Duration(s.cfg.Server.ReadTimeout)),

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -26,6 +27,7 @@ type Live struct {
 	reload  *reloadState
 	mu      sync.Mutex      // held by Reload and Close
 	ctx     context.Context // of Serve; ends with it
+	attends sync.Once       // what the store needs while it is open has been started
 }
 
 // generation is a server and the requests that it is answering.
@@ -100,6 +102,7 @@ func (l *Live) Reload(cfg *config.Config, log zerolog.Logger) error {
 	}
 	l.current.Store(&generation{server: next, handler: next.Handler()})
 	old.retire(func() { old.server.release(next) })
+	l.attend(next)
 	l.reload.note(nil)
 	for _, key := range ignored {
 		log.Warn().Str("key", key).Msg("this change takes effect at the next start")
@@ -140,10 +143,14 @@ func (l *Live) Status() ReloadStatus { return l.reload.status() }
 // Serve answers requests on ln, and those to the plain listener beside it, which
 // is nil when [Server.PlainListen] is "". It ends as [Server.Serve] does.
 func (l *Live) Serve(ctx context.Context, ln, plain net.Listener) error {
-	l.mu.Lock()
-	l.ctx = ctx
-	l.mu.Unlock()
-	s := l.Server()
+	s, err := l.open(ctx)
+	if err != nil {
+		_ = ln.Close() // the error that counts is the other one
+		if plain != nil {
+			_ = plain.Close() // as above
+		}
+		return err
+	}
 	go s.Start(ctx)
 	if s.tls == nil {
 		return s.serve(ctx, ln, l)
@@ -160,6 +167,36 @@ func (l *Live) Serve(ctx context.Context, ln, plain net.Listener) error {
 		return fmt.Errorf("tls: %w", err)
 	}
 	return s.serve(ctx, ln, l)
+}
+
+// open opens the files of the current server and returns it. Until that is done
+// no reload may take its place, and nothing may work on it: opening puts the store
+// of the configuration in the place of the one in memory.
+func (l *Live) open(ctx context.Context) (*Server, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx = ctx
+	s := l.Server()
+	if err := errors.Join(s.OpenAudit(), s.OpenState()); err != nil {
+		return nil, err
+	}
+	l.current.Store(&generation{server: s, handler: s.Handler()})
+	l.attend(s)
+	return s, nil
+}
+
+// attend starts what goes on beside the requests of a server that keeps something
+// in the store, at the start or at the reload that switches it on. l.mu is held.
+func (l *Live) attend(s *Server) {
+	if s.serving.Load() && stateNeeded(s.cfg) {
+		l.attends.Do(func() {
+			go l.sweep(l.ctx)
+			go l.control(l.ctx)
+			if s.state.shared() != nil {
+				go l.beat(l.ctx)
+			}
+		})
+	}
 }
 
 // Close releases what the current server has open.
@@ -184,6 +221,7 @@ var startOnly = []struct {
 	{"server (connections, max_header_bytes, trusted_proxies, proxy_protocol)", sameListener, keepListener},
 	{"metrics", func(a, b *config.Config) bool { return a.Metrics == b.Metrics }, func(from, to *config.Config) { to.Metrics = from.Metrics }},
 	{"audit", func(a, b *config.Config) bool { return reflect.DeepEqual(a.Audit, b.Audit) }, func(from, to *config.Config) { to.Audit = from.Audit }},
+	{"store (all but keys, key_file and grace)", sameStore, keepStore},
 	{"public_url", sameCertificates, func(from, to *config.Config) {}},
 }
 

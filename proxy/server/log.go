@@ -48,7 +48,7 @@ func (m *maskedWriter) Write(line []byte) (int, error) {
 	m.once.Do(func() {
 		// Rules that do not compile are reported by New, whose report must be
 		// seen; what the log says before that holds no call's data.
-		if engine, err := newMask(m.cfg); err == nil {
+		if engine, err := newMask(m.cfg, m.cfg.Masking); err == nil {
 			m.to = engine.Writer(m.to)
 		}
 	})

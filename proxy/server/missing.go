@@ -19,8 +19,7 @@ import (
 // the MCP endpoint answers 503 and /readyz says why: a list that was once shown
 // never changes, so it is right from the start or not there.
 type missing struct {
-	serving  atomic.Pointer[servedTools] // nil: not known yet
-	problem  atomic.Pointer[string]      // why not
+	problem  atomic.Pointer[string] // why nothing is served; "" when something is
 	routes   atomic.Pointer[map[string]bool]
 	retired  atomic.Bool // another server has taken this one's place
 	interval time.Duration
@@ -55,40 +54,48 @@ func (s *Server) hideMissing(old *Server) error {
 
 // serveOnly serves the tools whose operation is among routes.
 func (s *Server) serveOnly(routes map[string]bool) error {
-	set := s.set.Keep(func(t *proxy.Tool) bool { return routes[routeKey(t.Method, t.Path)] })
-	sel, problems := set.Select(s.cfg.Tools)
-	for _, p := range problems {
-		// The configuration was right for the catalog, so this is news, no error.
-		s.log.Warn().Str("key", "tools."+p.Path).Msg("the live server lacks what this names: " + p.Message)
+	served := make([]*servedTools, len(s.teams))
+	for i, t := range s.teams {
+		set := t.set.Keep(func(t *proxy.Tool) bool { return routes[routeKey(t.Method, t.Path)] })
+		sel, problems := set.Select(t.rules.Tools)
+		for _, p := range problems {
+			// The configuration was right for the catalog, so this is news, no error.
+			s.log.Warn().Str("key", t.key("tools."+p.Path)).Msg("the live server lacks what this names: " + p.Message)
+		}
+		h, err := s.mcpHandler(t, sel)
+		if err != nil {
+			return err
+		}
+		served[i] = &servedTools{selection: sel, handler: h}
 	}
-	h, err := s.mcpHandler(sel)
-	if err != nil {
-		return err
+	for i, t := range s.teams {
+		t.serving.Store(served[i])
 	}
 	s.missing.routes.Store(&routes)
-	s.missing.serving.Store(&servedTools{selection: sel, handler: h})
 	s.missing.problem.Store(new(string))
 	return nil
 }
 
-// ServeHTTP serves the tools that are left.
-func (m *missing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if served := m.serving.Load(); served != nil {
-		served.handler.ServeHTTP(w, r)
-		return
+// hidden serves the tools of a team that are left.
+func (s *Server) hidden(t *team) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if served := t.serving.Load(); served != nil {
+			served.handler.ServeHTTP(w, r)
+			return
+		}
+		id := ""
+		if x := proxy.ExchangeFrom(r.Context()); x != nil {
+			id = x.RequestID
+		}
+		w.Header().Set("Retry-After", "5")
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"error": map[string]string{
+			"kind": string(proxy.KindUpstreamUnavailable), "message": *s.missing.problem.Load(), "request_id": id}})
 	}
-	id := ""
-	if x := proxy.ExchangeFrom(r.Context()); x != nil {
-		id = x.RequestID
-	}
-	w.Header().Set("Retry-After", "5")
-	writeJSON(w, http.StatusServiceUnavailable, map[string]any{"error": map[string]string{
-		"kind": string(proxy.KindUpstreamUnavailable), "message": *m.problem.Load(), "request_id": id}})
 }
 
-// check returns why the tools are not served; "ok" when they are.
-func (m *missing) check() string {
-	if p := *m.problem.Load(); p != "" && m.serving.Load() == nil {
+// missingCheck returns why the tools are not served; "ok" when they are.
+func (s *Server) missingCheck() string {
+	if p := *s.missing.problem.Load(); p != "" && s.teams[0].serving.Load() == nil {
 		return p
 	}
 	return "ok"
@@ -118,7 +125,7 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 			return
 		}
 		why := "gitea.hide_missing: " + reason
-		if s.missing.problem.Swap(&why); s.missing.serving.Load() == nil {
+		if s.missing.problem.Swap(&why); s.teams[0].serving.Load() == nil {
 			s.log.Error().Str("reason", reason).Msg("no tool is served before Gitea's API description could be read (gitea.hide_missing)")
 		}
 		select {

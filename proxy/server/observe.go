@@ -24,7 +24,13 @@ func observe(log zerolog.Logger) proxy.Stage {
 					res, err = nil, &proxy.Error{Kind: proxy.KindInternal, Public: internalMessage, Err: fmt.Errorf("panic of type %T", p)}
 					log.Error().Str("request_id", c.RequestID).Bytes("stack", stackOf()).Msg("panic in a call")
 				}
-				logCall(log, c, res, err, time.Since(began))
+				took := time.Since(began)
+				line := func() { logCall(log, c, res, err, took) }
+				if c.Later != nil {
+					c.Later(line)
+				} else {
+					line()
+				}
 			}()
 			res, err = next.Handle(ctx, c)
 			if err != nil {

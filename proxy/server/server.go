@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/internal/kv"
 	"aegis/proxy"
+	"aegis/proxy/access"
 	"aegis/proxy/catalog"
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
@@ -31,27 +34,31 @@ type Server struct {
 	log     zerolog.Logger
 	version string
 
-	base      *url.URL // public address, without a trailing slash
-	gitea     *gitea.Client
-	catalog   *spec.Catalog
-	set       *catalog.Set
-	selection *catalog.Selection
-	missing   *missing // nil: tools are served whatever the live server has
-	tokens    *oauth.Static
-	chain     func(*catalog.Selection) proxy.Handler // the stages of a call
-	mcp       *mcpEndpoint
-	ready     *readiness
-	cursors   envelope.Cursors
-	tls       *tlsserve.TLS // nil: plain HTTP
-	reload    *reloadState
-	audit     *auditing
-	limits    *limit.Limiter
-	metrics   *metrics.Metrics // nil: none are served
-	tracing   *tracing.Tracing // nil: none; set last
-	pass      http.Handler     // nil: nothing is passed through to Gitea
-	passPool  *http.Transport  // pass's connections
-	stopping  context.Context  // done when the process takes no more requests
-	stop      context.CancelFunc
+	base     *url.URL // public address, without a trailing slash
+	gitea    *gitea.Client
+	catalog  *spec.Catalog
+	set      *catalog.Set
+	teams    []*team // the default team first
+	people   *access.Directory
+	missing  *missing // nil: tools are served whatever the live server has
+	tokens   *oauth.Static
+	state    *state
+	store    kv.Store                    // sealed; in memory until the state is open
+	derive   func(label string) [][]byte // keys of a purpose, from the store's
+	signIn   *signIn                     // nil: people do not sign in
+	ready    *readiness
+	cursors  envelope.Cursors
+	tls      *tlsserve.TLS // nil: plain HTTP
+	reload   *reloadState
+	audit    *auditing
+	limits   *limit.Limiter
+	metrics  *metrics.Metrics // nil: none are served
+	tracing  *tracing.Tracing // nil: none; set last
+	pass     http.Handler     // nil: nothing is passed through to Gitea
+	passPool *http.Transport  // pass's connections
+	stopping context.Context  // done when the process takes no more requests
+	stop     context.CancelFunc
+	serving  atomic.Bool // the store may be opened
 }
 
 // New builds a server from a loaded configuration. It opens no port and asks
@@ -65,7 +72,7 @@ func New(cfg *config.Config, version string, log zerolog.Logger) (*Server, error
 // old whose settings did not change, and what they have learned, serve on in the
 // new server. Old stays usable; nil is no server. See [Live] for the swap.
 func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger) (*Server, error) {
-	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg), reload: newReloadState()}
+	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg), reload: newReloadState(), teams: newTeams(cfg)}
 	if old != nil {
 		s.reload = old.reload
 	}
@@ -83,52 +90,65 @@ func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger
 	if err = s.connectPassthrough(); err != nil {
 		return nil, err
 	}
-	masks, err := newMask(cfg)
-	if err != nil {
-		return nil, s.maskProblem(err)
+	if old == nil {
+		s.state, err = newState()
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		s.state = old.state
+		if stateNeeded(cfg) && old.serving.Load() { // it was switched on by a reload
+			if err = s.state.start(s); err != nil {
+				return nil, err
+			}
+		}
+		s.serving.Store(old.serving.Load())
 	}
 	if s.audit = newAuditing(cfg, s); old != nil {
 		s.audit = old.audit
 	}
-	env := envelope.New(cfg.Results, s.cursors)
-	s.chain = func(sel *catalog.Selection) proxy.Handler {
-		return proxy.Chain(s.gitea,
-			s.metrics.Stage(),
-			s.traceCalls(),
-			observe(log),
-			masks.Errors(),
-			s.audit.log.Stage(),
-			env.Own(),
-			sel.Stage(),
-			s.audit.log.Begin(),
-			s.limits.Stage(),
-			env.Stage(),
-			masks.Stage(),
-		)
+	if err = s.buildSignIn(); err != nil {
+		return nil, err
+	}
+	if err = s.buildTeams(old); err != nil {
+		return nil, err
 	}
 	if err = s.hideMissing(old); err != nil {
 		return nil, err
 	}
-	if s.mcp, err = s.newMCP(); err != nil {
+	if err = s.buildEndpoints(); err != nil {
 		return nil, err
 	}
 	s.trace(old)
-	s.audit.masks.Store(masks) // last: what is shared with old changes only when all is well
+	s.audit.masks.Store(s.teams[0].masks) // last: what is shared with old changes only when all is well
 	return s, nil
+}
+
+// OpenState opens the store, when the configuration keeps anything in it, and
+// makes its folder, file and keys when they are missing. Serving does so too. The
+// error says what to do.
+func (s *Server) OpenState() error {
+	s.serving.Store(true)
+	if !stateNeeded(s.cfg) || s.state.opened() {
+		return nil
+	}
+	if err := s.state.start(s); err != nil {
+		return err
+	}
+	if err := s.buildSignIn(); err != nil {
+		return err
+	}
+	if err := s.buildTeams(nil); err != nil {
+		return err
+	}
+	return s.buildEndpoints()
 }
 
 // Tools returns what clients of the default team see.
 func (s *Server) Tools() []*proxy.Tool { return s.Selection().Tools() }
 
 // Selection returns the tools of the default team and what they cost.
-func (s *Server) Selection() *catalog.Selection {
-	if s.missing != nil {
-		if served := s.missing.serving.Load(); served != nil {
-			return served.selection
-		}
-	}
-	return s.selection
-}
+func (s *Server) Selection() *catalog.Selection { return s.teams[0].tools() }
 
 // Endpoint returns the absolute URL of the default team's MCP endpoint.
 func (s *Server) Endpoint() string { return s.base.String() + MCPPath }
@@ -146,6 +166,7 @@ func (s *Server) Start(ctx context.Context) {
 	} else {
 		s.log.Info().Str("gitea", live).Str("catalog", s.catalog.GiteaVersion).Msg("connected to Gitea")
 	}
+	s.checkSignIn(ctx)
 	s.compareAPI(ctx, live)
 }
 
@@ -153,6 +174,8 @@ func (s *Server) Start(ctx context.Context) {
 // Gitea.
 func (s *Server) Close() {
 	s.endTraces(context.Background())
+	s.closeSignIn()
+	s.state.close()
 	s.audit.log.Close()
 	s.gitea.Close()
 	s.closePassthrough()

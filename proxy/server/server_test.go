@@ -132,9 +132,12 @@ type answer struct {
 		Limit    int
 		NextPage *int `json:"next_page"`
 	}
-	Truncation struct{ Cursor string }
-	Data       json.RawMessage
-	Error      struct {
+	Truncation struct {
+		Cursor  string
+		Removed int
+	}
+	Data  json.RawMessage
+	Error struct {
 		Kind, Message string
 		RequestID     string `json:"request_id"`
 		RetryAfter    *int   `json:"retry_after"`

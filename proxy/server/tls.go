@@ -24,6 +24,7 @@ func (s *Server) secure(old *Server) error {
 	}
 	t, err := tlsserve.New(tlsserve.Options{
 		TLS: s.cfg.TLS, Hosts: s.cfg.TLSHosts(), Base: s.base, Listen: s.cfg.Listen, DataDir: s.cfg.DataDir, Log: s.log,
+		Storage: s.certificates(),
 	})
 	if err != nil {
 		return s.tlsProblem(err)

@@ -26,11 +26,11 @@ func (s *Server) trace(old *Server) {
 
 // traceRequests and traceCalls look at s.tracing when a request comes, as it is
 // made after what they return.
-func (s *Server) traceRequests(next http.Handler) http.Handler {
+func (s *Server) traceRequests(t *team, next http.Handler) http.Handler {
 	if s.cfg.Tracing.Endpoint == nil {
 		return next
 	}
-	route := s.base.Path + MCPPath
+	route := s.base.Path + t.path()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.tracing.Requests(route, next).ServeHTTP(w, r)
 	})

@@ -1,0 +1,93 @@
+package server_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"aegis/config"
+	"aegis/proxy/server"
+)
+
+// examined is a configuration that has everything on which a doctor must leave no
+// trace.
+func examined(t *testing.T) (*config.Config, *server.Examined) {
+	t.Helper()
+	demo, err := server.StartDemo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(demo.Close)
+	tok, err := demo.Token("0123456789abcdef0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir() + "/data"
+	cfg.Gitea.URL = demo.URL()
+	cfg.Auth.Tokens = []config.Token{tok}
+	demo.SignIn(cfg)
+	e, err := server.Examine(cfg, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return cfg, e
+}
+
+// TestStreamArrivesInTwoParts: the first event is there before the second is
+// sent.
+func TestStreamArrivesInTwoParts(t *testing.T) {
+	_, e := examined(t)
+	s := httptest.NewServer(e.Handler)
+	defer s.Close()
+	res, err := http.Get(s.URL + "/healthz/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	r := bufio.NewReader(res.Body)
+	first, err := r.ReadString('\n')
+	if err != nil || first != "data: 1\n" || r.Buffered() > len("\n") {
+		t.Errorf("%q, and %d bytes more already: %v", first, r.Buffered(), err)
+	}
+	rest, err := io.ReadAll(r)
+	if err != nil || !strings.Contains(string(rest), "data: 2") {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// TestExamineLeavesNoTrace: the configuration stays as it is, nothing is written,
+// and what it answers is what a server answers.
+func TestExamineLeavesNoTrace(t *testing.T) {
+	cfg, e := examined(t)
+	path := cfg.Audit.Path
+	ask := func(h http.Handler) (int, string, string) {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8080/mcp", nil))
+		return rec.Code, rec.Header().Get("WWW-Authenticate"), cfg.Audit.Path
+	}
+	code, challenge, after := ask(e.Handler)
+	if code != http.StatusUnauthorized || after != path {
+		t.Error(code, after)
+	}
+	srv, err := server.New(cfg, "test", zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	if err := srv.OpenAudit(); err != nil {
+		t.Fatal(err)
+	}
+	if code2, challenge2, _ := ask(srv.Handler()); code2 != code || challenge2 != challenge {
+		t.Errorf("%d %s, and the server %d %s", code, challenge, code2, challenge2)
+	}
+	if len(e.Scopes()) == 0 || e.Endpoints[0] != "/mcp" || e.Needs["write:repository"] == 0 {
+		t.Error(e.Scopes(), e.Endpoints)
+	}
+}

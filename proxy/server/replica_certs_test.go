@@ -1,0 +1,181 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"aegis/internal/kv/rediskv/redistest"
+	"aegis/proxy/tlsserve/acmetest"
+)
+
+// certified are replicas that serve one host, behind a plain balancer to which the
+// authority's challenges come.
+type certified struct {
+	t         *testing.T
+	authority *acmetest.Authority
+	redis     *redistest.Server
+	replicas  []*replica
+}
+
+const certHost = "aegis.test"
+
+// newCertified configures n replicas, which are not started.
+func newCertified(t *testing.T, n int) *certified {
+	t.Helper()
+	site := acmetest.NewSite(t)
+	c := &certified{t: t, authority: acmetest.New(t, site, acmetest.Options{}), redis: redistest.Start(t)}
+	var plain []string
+	for i := range n {
+		r := &replica{t: t, name: fmt.Sprintf("aegis-%d", i+1), addr: acmetest.FreeAddr(t), file: filepath.Join(t.TempDir(), "aegis.yaml")}
+		plain = append(plain, acmetest.FreeAddr(t))
+		text := fmt.Sprintf("listen: %s\npublic_url: https://%s\ngitea: {url: http://127.0.0.1:1}\ndata_dir: %q\nauth: {tokens: [{name: bot, token: %s, gitea_token: x}]}\n"+
+			"tls: {mode: auto, http_listen: %q, acme: {directory: %q, ca_file: %q, agree_tos: true, challenges: [http-01]}}\n"+
+			"store: {kind: redis, url: \"redis://%s\", keys: [%s], replica: %s}\n",
+			r.addr, certHost, filepath.Join(t.TempDir(), "data"), botToken, plain[i], c.authority.Directory, c.authority.RootFile, c.redis.Address, replicaKey, r.name)
+		if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.replicas = append(c.replicas, r)
+	}
+	ln, err := net.Listen("tcp", site.Plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	balancer := &http.Server{Handler: balance(plain)}
+	go func() { _ = balancer.Serve(ln) }()
+	t.Cleanup(func() { _ = balancer.Close() })
+	return c
+}
+
+// balance gives each request to the next address; one that does not answer within a
+// second is passed over.
+func balance(addrs []string) http.Handler {
+	var next atomic.Int64
+	transport := &http.Transport{ResponseHeaderTimeout: time.Second, DisableKeepAlives: true}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		first := int(next.Add(1))
+		for i := range addrs {
+			to := addrs[(first+i)%len(addrs)]
+			failed := false
+			(&httputil.ReverseProxy{
+				Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
+				Rewrite: func(p *httputil.ProxyRequest) {
+					p.SetURL(&url.URL{Scheme: "http", Host: to})
+					p.Out.Host = p.In.Host
+				},
+				ErrorHandler: func(http.ResponseWriter, *http.Request, error) { failed = true },
+			}).ServeHTTP(w, r)
+			if !failed {
+				return
+			}
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	})
+}
+
+// serial returns the number of the certificate that a replica serves.
+func (c *certified) serial(r *replica) (string, error) {
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 2 * time.Second}, "tcp", r.addr, &tls.Config{RootCAs: c.authority.Roots, ServerName: certHost})
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
+}
+
+// same waits until the replicas serve one certificate, and returns its number.
+func (c *certified) same(d time.Duration, list ...*replica) string {
+	c.t.Helper()
+	serial := ""
+	for _, r := range list {
+		untilNoError(c.t, d, func() error {
+			got, err := c.serial(r)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			if serial == "" {
+				serial = got
+			}
+			if got != serial {
+				return errors.New("the certificates differ")
+			}
+			return nil
+		})
+	}
+	return serial
+}
+
+// TestOneCertificateForAll: three replicas start at once; one order is made, its
+// challenge is answered by whichever replica is asked, and all serve the result.
+func TestOneCertificateForAll(t *testing.T) {
+	c := newCertified(t, 3)
+	for _, r := range c.replicas {
+		r.start()
+		t.Cleanup(r.kill)
+	}
+	c.same(60*time.Second, c.replicas...)
+	if n := c.authority.Orders.Load(); n != 1 {
+		t.Errorf("%d orders, want 1", n)
+	}
+	for _, k := range []string{c.redis.Do("HLEN aegis:kv:meta/keys")} {
+		if k != ":2" {
+			t.Errorf("the store is not in use: %s", k)
+		}
+	}
+}
+
+// TestReplicaStopsWhileItOrders: the replica that has the lock is frozen in the
+// middle of its order. Another takes over when the lease has ended, and what the
+// first does afterwards changes nothing.
+func TestReplicaStopsWhileItOrders(t *testing.T) {
+	c := newCertified(t, 3)
+	c.authority.Down() // the order hangs
+	for _, r := range c.replicas {
+		r.start()
+		t.Cleanup(r.kill)
+	}
+	var holder *replica
+	var others []*replica
+	untilNoError(t, 30*time.Second, func() error {
+		for _, r := range c.replicas {
+			if strings.Contains(r.log.String(), "lock acquired") {
+				holder = r
+				return nil
+			}
+		}
+		return errors.New("no replica has the lock")
+	})
+	holder.signal(syscall.SIGSTOP)
+	for _, r := range c.replicas {
+		if r != holder {
+			others = append(others, r)
+		}
+	}
+	c.authority.Up(t)
+	serial := c.same(120*time.Second, others...)
+	if n := c.authority.Orders.Load(); n != 1 {
+		t.Errorf("%d orders, want 1", n)
+	}
+	holder.kill()
+	holder.start()
+	if got := c.same(60*time.Second, holder); got != serial {
+		t.Error("the replica that was killed came back with another certificate")
+	}
+	if n := c.authority.Orders.Load(); n != 1 {
+		t.Errorf("%d orders afterwards, want 1", n)
+	}
+}

@@ -1,0 +1,248 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"aegis/config"
+	"aegis/internal/kv"
+	"aegis/proxy"
+	"aegis/proxy/audit"
+	"aegis/proxy/confirm"
+	"aegis/proxy/gitea"
+	"aegis/proxy/oauth"
+	"aegis/proxy/oauth/client"
+	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/upstream"
+)
+
+// signIn is per-user OAuth: the authorization server for MCP clients and the
+// client of Gitea.
+type signIn struct {
+	server *oauth.Server
+	gitea  *upstream.Gitea
+	grants *grant.Grants
+	pool   *http.Transport
+}
+
+// upstreamTimeout bounds one request of the sign-in to Gitea.
+const upstreamTimeout = 30 * time.Second
+
+// buildSignIn makes the state that the server keeps, and per-user OAuth when it
+// is enabled.
+func (s *Server) buildSignIn() error {
+	ctx := context.Background() // local files; a person waits for the start
+	store, ring, err := s.state.sealed(ctx, s.cfg)
+	if err != nil {
+		return err
+	}
+	s.store, s.derive = store, ring.Derive
+	s.state.latest.Store(store)
+	if err := s.shareCursors(); err != nil {
+		return err
+	}
+	s.signIn = nil
+	if !s.cfg.Auth.OAuth.Enabled {
+		return nil
+	}
+	in := &signIn{}
+	if in.pool, err = gitea.PassTransport(s.cfg.Gitea); err != nil {
+		return fmt.Errorf("gitea: %w", err)
+	}
+	cfg := s.cfg.Auth.OAuth
+	if in.gitea, err = upstream.New(upstream.Options{
+		Config: cfg, Gitea: &s.cfg.Gitea.URL.URL, RedirectURL: s.base.String() + "/oauth/callback",
+		HTTP: &http.Client{Transport: in.pool, Timeout: upstreamTimeout}, Store: store, Event: s.giteaEvent,
+	}); err != nil {
+		return err
+	}
+	known := client.Options{Config: cfg, Store: store, Keys: ring.Derive}
+	if s.state.documents != nil {
+		s.state.documents(&known)
+	}
+	clients, err := client.NewResolver(known)
+	if err != nil {
+		return err
+	}
+	if in.grants, err = grant.New(grant.Options{Store: store, Keys: ring.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: s.cfg.Store.Grace.Std()}); err != nil {
+		return err
+	}
+	in.server, err = oauth.New(oauth.Options{
+		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: ring.Derive,
+		Resources: s.resources(), Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(),
+	})
+	s.signIn = in
+	return err
+}
+
+func lifetimes(cfg config.OAuth) grant.Lifetimes {
+	return grant.Lifetimes{Access: cfg.AccessTTL.Std(), Refresh: cfg.RefreshTTL.Std(), Max: cfg.MaxTTL.Std(), Grace: cfg.RefreshGrace.Std()}
+}
+
+// resources returns the URLs of all endpoints, the default one first.
+func (s *Server) resources() []string {
+	list := make([]string, len(s.teams))
+	for i, t := range s.teams {
+		list[i] = s.base.String() + t.path()
+	}
+	return list
+}
+
+// codes shows the confirmations that wait on /account.
+type codes struct{ store kv.Store }
+
+// Pending implements [oauth.Codes].
+func (c codes) Pending(ctx context.Context, userID int64) ([]oauth.PendingCode, error) {
+	list, err := confirm.Codes{Store: c.store}.Pending(ctx, userID)
+	out := make([]oauth.PendingCode, len(list))
+	for i, p := range list {
+		out[i] = oauth.PendingCode{Code: p.Code, Tool: p.Tool, Summary: p.Summary, Expires: p.Expires}
+	}
+	return out, err
+}
+
+// guard returns what stands before a team's endpoint.
+func (s *Server) guardOf(t *team) *oauth.Guard {
+	g := &oauth.Guard{
+		Verifier: s.tokens, MetadataURL: s.base.Scheme + "://" + s.base.Host + s.metadataPath(t),
+		MaxBody: int64(s.cfg.Server.MaxBodyBytes), Log: s.log, Refused: s.bearerRefused,
+	}
+	if !t.rules.Members.Everyone {
+		g.Admit = s.admit(t)
+	}
+	if in := s.signIn; in != nil {
+		g.Verifier = in.server.Verifier(s.base.String()+t.path(), s.tokens)
+		g.Scopes, g.Offered = in.server.Scopes(), s.cfg.Auth.OAuth.Scopes
+		g.Needs = oauth.NeedsFunc(func(name string, args json.RawMessage) []string {
+			tool := t.tools().Target(name, args)
+			switch {
+			case tool == nil:
+				return nil
+			case tool.OperationID == "":
+				return s.cfg.Auth.OAuth.Scopes
+			}
+			return tool.Scopes
+		})
+	}
+	return g
+}
+
+// checkSignIn asks Gitea whether its OAuth application is as it must be, and logs
+// what an operator must mend.
+func (s *Server) checkSignIn(ctx context.Context) {
+	if s.signIn == nil {
+		return
+	}
+	problems, warnings := s.signIn.gitea.Check(ctx)
+	for _, err := range problems {
+		s.log.Error().Err(err).Msg("people cannot sign in")
+	}
+	for _, err := range warnings {
+		s.log.Warn().Err(err).Msg("sign-in to Gitea")
+	}
+}
+
+// scopesStage is the last word on the scopes of a call; nil without OAuth.
+func (s *Server) scopesStage() proxy.Stage {
+	if s.signIn == nil {
+		return nil
+	}
+	return s.signIn.server.Stage()
+}
+
+// oauthEvent records sign-ins and consents.
+func (s *Server) oauthEvent(x *proxy.Exchange, e oauth.Event) {
+	detail := e.Reason
+	if e.ClientName != "" {
+		detail += "; client " + e.ClientName
+	}
+	if len(e.Scopes) > 0 {
+		detail += "; scopes " + strings.Join(e.Scopes, " ")
+	}
+	name := audit.Login
+	if e.Name == "consent" {
+		name = audit.Consent
+	}
+	s.audit.log.Event(name, x, audit.Detail{Reason: detail})
+}
+
+// grantEvent records what becomes of tokens.
+func (s *Server) grantEvent(e grant.Event) {
+	names := map[grant.Kind]audit.Event{
+		grant.Issued: audit.TokenIssued, grant.Refreshed: audit.TokenRefreshed, grant.Revoked: audit.TokenRevoked,
+	}
+	name, ok := names[e.Kind]
+	if !ok {
+		name = audit.RefreshReused // a code or a token that came again ends the grant, or was refused
+		s.log.Warn().Str("grant", e.Grant).Str("client", clip(e.ClientName, 100)).Str("login", e.Login).Str("kind", string(e.Kind)).
+			Msg("a code or refresh token was used again")
+	}
+	x := &proxy.Exchange{}
+	if e.Login != "" {
+		x.Identity = &proxy.Identity{Login: e.Login, Mode: proxy.ModeOAuth, UserID: e.UserID}
+	}
+	s.audit.log.Event(name, x, audit.Detail{Reason: string(e.Kind) + "; grant " + e.Grant + "; client " + e.ClientName})
+}
+
+// giteaEvent tells operators what happens to credentials.
+func (s *Server) giteaEvent(e upstream.Event) {
+	ev := s.log.Info()
+	switch e.Kind {
+	case upstream.EventClient:
+		ev = s.log.Error()
+	case upstream.EventReauth, upstream.EventRefused, upstream.EventRevoked:
+		ev = s.log.Warn()
+	}
+	ev.Str("event", string(e.Kind)).Int64("user_id", e.UserID).Str("login", e.Login).Msg(e.Detail)
+}
+
+// sweepEvery is the time between two looks for credentials that nobody uses.
+const sweepEvery = 5 * time.Minute
+
+// sweep forgets credentials of people without grants, until ctx ends.
+func (l *Live) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s := l.Server()
+		if s.signIn == nil {
+			continue
+		}
+		if n, err := s.signIn.server.Sweep(ctx); err != nil {
+			s.log.Error().Err(err).Msg("unused Gitea credentials could not be looked for")
+		} else if n > 0 {
+			s.log.Info().Int("credentials", n).Msg("forgot the Gitea credentials of people without clients")
+		}
+	}
+}
+
+// closeSignIn waits for refreshes under way and closes connections.
+func (s *Server) closeSignIn() {
+	if s.signIn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), upstreamTimeout)
+	defer cancel()
+	if err := s.signIn.gitea.Close(ctx); err != nil {
+		s.log.Error().Err(err).Msg("a refresh of a Gitea credential may be lost")
+	}
+	s.signIn.pool.CloseIdleConnections()
+}
+
+// ours reports whether a bearer token is for Aegis, so that it never reaches Gitea.
+func (s *Server) ours(token string) bool {
+	return strings.HasPrefix(token, "aegis_") || s.tokens.Knows(token)
+}
+
+// EndpointOf returns the address of the default team's endpoint under a
+// configuration; that of a team has its name behind it.
+func EndpointOf(cfg *config.Config) string { return publicURL(cfg).String() + MCPPath }

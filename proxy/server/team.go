@@ -1,0 +1,240 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy"
+	"aegis/proxy/access"
+	"aegis/proxy/catalog"
+	"aegis/proxy/confirm"
+	"aegis/proxy/envelope"
+	"aegis/proxy/limit"
+	"aegis/proxy/mask"
+	"aegis/proxy/mcp"
+	"aegis/proxy/policy"
+	"aegis/proxy/sanitize"
+)
+
+// team is one endpoint and its rules. The first one is the default team, whose
+// name is "".
+type team struct {
+	name      string
+	rules     config.Team
+	set       *catalog.Set
+	selection *catalog.Selection
+	masks     *mask.Engine
+	limits    *limit.Limiter
+	gate      *access.Gate
+	confirm   *confirm.Confirm            // nil: nothing is asked
+	policy    *policy.Policy              // what agents may do
+	serving   atomic.Pointer[servedTools] // with gitea.hide_missing, once it is known what is missing
+	handler   http.Handler                // with the guard in front
+	metadata  http.Handler                // RFC 9728
+}
+
+// Selection is what one team may use of the catalog, and what it costs.
+type Selection = catalog.Selection
+
+// path is the endpoint's path below the public URL's.
+func (t *team) path() string {
+	if t.name == "" {
+		return MCPPath
+	}
+	return MCPPath + "/" + t.name
+}
+
+// key returns the configuration key of a setting of the team.
+func (t *team) key(rest string) string {
+	if t.name == "" {
+		return rest
+	}
+	return "teams." + t.name + "." + rest
+}
+
+// label names the team in logs.
+func (t *team) label() string {
+	if t.name == "" {
+		return "default"
+	}
+	return t.name
+}
+
+// newTeams returns the teams of a configuration, the default one first.
+func newTeams(cfg *config.Config) []*team {
+	rules := cfg.DefaultTeam()
+	if len(cfg.Teams) == 0 && rules.Members.Empty() {
+		rules.Members.Everyone = true // whom Aegis does not know never gets here
+	}
+	list := []*team{{rules: rules}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Teams)) {
+		list = append(list, &team{name: name, rules: cfg.Teams[name]})
+	}
+	return list
+}
+
+// Team returns the tools of a team by its name, "" for the default one; false
+// when there is no such team.
+func (s *Server) Team(name string) (*Selection, bool) {
+	for _, t := range s.teams {
+		if t.name == name {
+			return t.tools(), true
+		}
+	}
+	return nil, false
+}
+
+// tools returns what the team's clients see.
+func (t *team) tools() *catalog.Selection {
+	if served := t.serving.Load(); served != nil {
+		return served.selection
+	}
+	return t.selection
+}
+
+// buildTeams makes what stands between a team's clients and Gitea.
+func (s *Server) buildTeams(old *Server) error {
+	for _, t := range s.teams {
+		var err error
+		if t.masks, err = s.teamMasks(t); err != nil {
+			return s.maskProblem(t, err)
+		}
+		t.limits = s.teamLimits(t, old)
+		t.gate = access.NewGate(s.people, t.rules.Members)
+		if t.confirm, err = s.teamConfirm(t); err != nil {
+			return err
+		}
+		if t.policy, err = s.teamPolicy(t, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// teamMasks returns the team's masking engine: the default team's when it has the
+// same rules, as an engine takes time and memory to build.
+func (s *Server) teamMasks(t *team) (*mask.Engine, error) {
+	if first := s.teams[0]; t != first && !s.cfg.IsSet(t.key("masking")) {
+		return first.masks, nil
+	}
+	return newMask(s.cfg, t.rules.Masking)
+}
+
+// teamLimits returns the team's limiter. What a team has of its own counts at its
+// endpoint; caps on calls at a time count for all endpoints together.
+func (s *Server) teamLimits(t *team, old *Server) *limit.Limiter {
+	if t.name == "" {
+		return s.limits
+	}
+	cfg := s.cfg.Limits
+	l := t.rules.Limits
+	cfg.Address = config.AddressLimit{}
+	cfg.Identity, cfg.Team, cfg.Read, cfg.Write, cfg.Destructive, cfg.Tools = l.Identity, l.Team, l.Read, l.Write, l.Destructive, l.Tools
+	o := s.limitOptions()
+	o.Flight = s.limits
+	if old != nil {
+		for _, before := range old.teams {
+			if before.name == t.name {
+				o.From = before.limits
+			}
+		}
+	}
+	return limit.New(cfg, o)
+}
+
+// teamPolicy returns the team's rules. What was counted at the endpoint goes on.
+func (s *Server) teamPolicy(t *team, old *Server) (*policy.Policy, error) {
+	o := policy.Options{
+		Operations: t.set.Tools(), Lookup: policy.Ask(s.gitea, s.set.Tools()), Hosts: s.giteaHosts(),
+	}
+	if old != nil {
+		for _, before := range old.teams {
+			if before.name == t.name {
+				o.From = before.policy
+			}
+		}
+	}
+	p, err := policy.New(t.rules.Policy, o)
+	if err != nil {
+		return nil, config.Problems{s.cfg.Problem(t.key("policy"), err.Error(), "correct it")}
+	}
+	return p, nil
+}
+
+// giteaHosts returns the hosts at which people and Aegis reach Gitea, so that
+// links in texts to other hosts are nobody's repositories. Where the public one is
+// not known, which gitea.url need not be, every link is judged: nil.
+func (s *Server) giteaHosts() []string {
+	hosts := []string{s.cfg.Gitea.URL.Host}
+	switch u := s.cfg.Auth.OAuth.BrowserURL; {
+	case u != nil:
+		hosts = append(hosts, u.Host)
+	case !s.cfg.Gitea.Passthrough:
+		return nil
+	}
+	if s.cfg.Gitea.Passthrough {
+		hosts = append(hosts, s.base.Host)
+	}
+	return hosts
+}
+
+// teamConfirm returns what asks people before calls of the team run.
+func (s *Server) teamConfirm(t *team) (*confirm.Confirm, error) {
+	keys := s.derive("confirm")
+	account := ""
+	if s.signIn != nil {
+		account = s.base.String() + "/account"
+	}
+	return confirm.New(t.rules.Policy.Confirm, confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Operations: s.operations(), Facts: s.gitea})
+}
+
+// chain returns the stages of a call, in the order in which they see it.
+func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
+	env := envelope.New(t.rules.Results, s.cursors)
+	return proxy.Chain(s.gitea,
+		s.metrics.Stage(),
+		s.traceCalls(),
+		observe(s.log),
+		t.masks.Errors(),
+		s.audit.log.Stage(),
+		env.Own(),
+		t.confirm.Before(),
+		sel.Stage(),
+		s.audit.log.Begin(),
+		s.scopesStage(),
+		s.people.Stage(),
+		t.limits.Stage(),
+		t.policy.Stage(),
+		t.confirm.Stage(),
+		env.Stage(),
+		t.masks.Stage(),
+		sanitize.Stage(t.rules.Results.Sanitize),
+		t.policy.Rows(),
+	)
+}
+
+// mcpHandler returns the MCP side of a team's selection of tools.
+func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, error) {
+	h, err := mcp.New(mcp.Options{
+		Name: "aegis", Title: "Aegis for Gitea", Version: s.version,
+		Instructions:   instructions(t),
+		Tools:          sel.Tools(),
+		SudoTools:      sel.SudoTools(),
+		OutputSchemas:  t.rules.Results.Structured,
+		Handler:        s.chain(t, sel),
+		PageSize:       t.rules.Tools.PageSize,
+		ListTTL:        time.Duration(t.rules.Tools.ListTTL),
+		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
+		CatalogVersion: s.catalog.Version,
+		Log:            s.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("endpoint %s: %w", t.path(), err)
+	}
+	return h, nil
+}
