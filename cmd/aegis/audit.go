@@ -22,7 +22,7 @@ the configuration with all of its rotated files; a folder stands for the log in 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuditVerify(), newAuditShow())
+	cmd.AddCommand(newAuditVerify(), newAuditShow(), newAuditMerge())
 	return cmd
 }
 
@@ -50,7 +50,10 @@ The key that signatures are checked with is the .pub file beside the log unless
 --key names another; only a key that was kept elsewhere protects against somebody
 who can write the log's folder. The same holds for the newest checkpoint, the
 .checkpoint file beside the log: without it, or one given with --checkpoint, a cut
-tail does not show.`,
+tail does not show.
+
+Several folders that each hold a log with its own key, as replicas write them, are
+verified one by one.`,
 		Example: "  aegis audit verify\n  aegis audit verify --key audit.pub data/audit\n  aegis audit verify --part audit-000000100001.jsonl.gz",
 	}
 	file := configFlag(cmd)
@@ -63,9 +66,29 @@ tail does not show.`,
 		if err != nil {
 			return err
 		}
-		return failed(verifyAudit(cmd.OutOrStdout(), log, v))
+		chains := server.AuditChains(args)
+		if len(chains) < 2 {
+			return failed(verifyAudit(cmd.OutOrStdout(), log, v))
+		}
+		return failed(verifyEach(cmd.OutOrStdout(), chains, v))
 	}
 	return cmd
+}
+
+// verifyEach verifies several logs and reports on each.
+func verifyEach(w io.Writer, chains [][]string, v server.AuditVerification) error {
+	bad := 0
+	for _, files := range chains {
+		fmt.Fprintf(w, "%s:\n", files[0])
+		if err := verifyAudit(w, server.AuditLog{Files: files}, v); err != nil {
+			bad++
+			fmt.Fprintln(w, "wrong:", err)
+		}
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d logs are not as they were written", bad, len(chains))
+	}
+	return nil
 }
 
 func verifyAudit(w io.Writer, log server.AuditLog, v server.AuditVerification) error {
@@ -104,31 +127,71 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 	}
 	file := configFlag(cmd)
 	var view server.AuditView
-	since := cmd.Flags().String("since", "", "not before this `TIME`")
-	until := cmd.Flags().String("until", "", "before this `TIME`")
-	cmd.Flags().StringVar(&view.Identity, "identity", "", "login, or name of a static token")
-	cmd.Flags().StringVar(&view.Tool, "tool", "", "name of a tool; * and ? match")
-	cmd.Flags().StringVar(&view.Outcome, "outcome", "", "ok, or the kind of an error")
-	cmd.Flags().StringVar(&view.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
+	times := filterFlags(cmd, &view)
 	cmd.Flags().BoolVar(&view.JSON, "json", false, "print the lines as they are in the log")
 	cmd.Flags().BoolVarP(&view.Follow, "follow", "f", false, "print what is written from now on, until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		now := time.Now()
-		var err error
-		if view.Since, err = parseTime(*since, now); err != nil {
-			return misused(fmt.Errorf("--since: %w", err))
-		}
-		if view.Until, err = parseTime(*until, now); err != nil {
-			return misused(fmt.Errorf("--until: %w", err))
-		}
-		if _, err := path.Match(view.Tool, ""); err != nil {
-			return misused(errors.New("--tool: is no glob; * stands for any characters, ? for one"))
+		if err := times(); err != nil {
+			return misused(err)
 		}
 		log, err := auditLog(args, *file)
 		if err != nil {
 			return err
 		}
 		skipped, err := server.ShowAudit(cmd.Context(), log, view, cmd.OutOrStdout())
+		if skipped > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
+		}
+		return failed(err)
+	}
+	return cmd
+}
+
+// filterFlags adds the flags that select records. The function that it returns
+// checks them once they are read.
+func filterFlags(cmd *cobra.Command, view *server.AuditView) (check func() error) {
+	since := cmd.Flags().String("since", "", "not before this `TIME`")
+	until := cmd.Flags().String("until", "", "before this `TIME`")
+	cmd.Flags().StringVar(&view.Identity, "identity", "", "login, or name of a static token")
+	cmd.Flags().StringVar(&view.Tool, "tool", "", "name of a tool; * and ? match")
+	cmd.Flags().StringVar(&view.Outcome, "outcome", "", "ok, or the kind of an error")
+	cmd.Flags().StringVar(&view.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
+	return func() (err error) {
+		now := time.Now()
+		if view.Since, err = parseTime(*since, now); err != nil {
+			return fmt.Errorf("--since: %w", err)
+		}
+		if view.Until, err = parseTime(*until, now); err != nil {
+			return fmt.Errorf("--until: %w", err)
+		}
+		if _, err := path.Match(view.Tool, ""); err != nil {
+			return errors.New("--tool: is no glob; * stands for any characters, ? for one")
+		}
+		return nil
+	}
+}
+
+func newAuditMerge() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "merge LOG...",
+		Short: "Show the records of several replicas in the order of time",
+		Long: `Reads the logs of several replicas, folders or files, and shows the records that
+all given filters select in the order of time, each with the name of its replica. With
+--json a line is that of the log with the name as one more member in front. It does
+not verify them: "aegis audit verify" does, for the same folders.
+
+Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).`,
+		Example: "  aegis audit merge aegis-1/audit aegis-2/audit --since 24h\n  aegis audit merge --json --identity alice logs/*/audit",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	var view server.AuditView
+	times := filterFlags(cmd, &view)
+	cmd.Flags().BoolVar(&view.JSON, "json", false, "print the lines of the logs, with the replica as one more member")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := times(); err != nil {
+			return misused(err)
+		}
+		skipped, err := server.MergeAudit(args, view, cmd.OutOrStdout())
 		if skipped > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
 		}

@@ -53,6 +53,7 @@ always the built-in one, and tls.mode, which is off.`,
 			return err
 		}
 		cfg.Listen = ln.Addr().String() // port 0 has become a real one
+		demo.SignIn(cfg)
 		srv, err := newServer(cfg, log)
 		if err != nil {
 			_ = ln.Close() // the error that counts is the other one
@@ -126,6 +127,9 @@ Add it to Claude Code:
 
   claude mcp add --transport http gitea %[1]s --header "Authorization: Bearer %[2]s"
 
+Or leave the header out and sign in as %[7]s with the password %[8]s;
+%[1]s is then all that an MCP client needs.
+
 Or call a tool by hand:
 
   curl -s http://%[4]s%[5]s \
@@ -134,7 +138,7 @@ Or call a tool by hand:
     -H 'Accept: application/json, text/event-stream' \
     -d '%[6]s'
 
-`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv))
+`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv), server.DemoLogin, server.DemoPassword)
 	return err
 }
 

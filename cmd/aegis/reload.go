@@ -21,9 +21,10 @@ import (
 // reloader loads the configuration anew when a signal or a change of its files
 // asks for it.
 type reloader struct {
-	file   string
-	live   *server.Live
-	stderr io.Writer
+	file    string
+	live    *server.Live
+	stderr  io.Writer
+	service *service
 
 	mu    sync.Mutex
 	files []string // what the last loading read, the configuration first
@@ -54,7 +55,7 @@ func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.
 			r.live.ReloadCertificates()
 		case <-changed:
 		}
-		r.reload()
+		r.service.reloading(r.live, r.reload)
 	}
 }
 
@@ -96,7 +97,11 @@ func (r *reloader) load() (*config.Config, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
-		r.files = slices.DeleteFunc(append(files, cfg.Gitea.CAFile, cfg.Gitea.Catalog), func(f string) bool { return f == "" })
+		files = append(files, cfg.Gitea.CAFile, cfg.Gitea.Catalog)
+		if cfg.Store.Shared() { // a key that another replica uses already must be known here at once
+			files = append(files, cfg.Store.KeyFile)
+		}
+		r.files = slices.DeleteFunc(files, func(f string) bool { return f == "" })
 		return cfg, nil
 	}
 	for _, f := range files {

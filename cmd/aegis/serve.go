@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +52,12 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	hangup, stop := onHangup()
 	defer stop()
 	since := time.Now()
-	r := &reloader{file: name, stderr: stderr}
+	svc, err := newService()
+	if err != nil {
+		return err
+	}
+	defer svc.Close()
+	r := &reloader{file: name, stderr: stderr, service: svc}
 	cfg, err := r.loadFirst()
 	if err != nil {
 		return err
@@ -67,14 +75,14 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	for _, w := range cfg.Warnings() {
 		log.Warn().Msg(w.String())
 	}
-	if err := srv.OpenAudit(); err != nil {
+	if err := errors.Join(srv.OpenAudit(), srv.OpenState()); err != nil {
 		return failed(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var reloading sync.WaitGroup
 	defer reloading.Wait()
 	defer cancel()
-	return serve(ctx, r.live, cfg.Listen, log, func() {
+	return svc.serve(ctx, r.live, cfg.Listen, log, func() {
 		reloading.Go(func() { r.run(ctx, hangup, since) })
 	})
 }
@@ -88,21 +96,22 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // serve listens on addr, and on the plain listener beside it if there is one,
-// and runs live until ctx ends. It calls listening once both are open.
-func serve(ctx context.Context, live *server.Live, addr string, log zerolog.Logger, listening func()) error {
-	ln, err := listen(ctx, addr)
+// or takes systemd's sockets for them, and runs live until ctx ends. It calls
+// listening once both are open.
+func (s *service) serve(ctx context.Context, live *server.Live, addr string, log zerolog.Logger, listening func()) error {
+	ln, err := s.listenMain(ctx, addr)
 	if err != nil {
 		return err
 	}
 	srv := live.Server()
-	var plain net.Listener
-	if a := srv.PlainListen(); a != "" {
-		if plain, err = (&net.ListenConfig{}).Listen(ctx, "tcp", a); err != nil {
-			_ = ln.Close() // the error that counts is the other one
-			return failed(fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", a, err))
-		}
+	plain, err := s.listenPlain(ctx, srv.PlainListen())
+	if err != nil {
+		_ = ln.Close() // the error that counts is the other one
+		return err
 	}
 	announce(log, srv, ln)
+	defer s.serving(live, log)()
+	defer context.AfterFunc(ctx, s.stopping)()
 	listening()
 	return failed(live.Serve(ctx, ln, plain))
 }
@@ -120,16 +129,21 @@ func newCheck() *cobra.Command {
 does, and reports every problem with its line. Gitea is not asked.
 
 With --print it then writes the effective configuration, defaults filled in and
-secrets hidden.`,
-		Example: "  aegis check -c aegis.yaml\n  aegis check --print",
+secrets hidden; with --team NAME the rules of that team alone, with what it takes
+from the top of the file.`,
+		Example: "  aegis check -c aegis.yaml\n  aegis check --print\n  aegis check --print --team web",
 		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	show := cmd.Flags().Bool("print", false, "print the effective configuration, secrets hidden")
+	team := cmd.Flags().String("team", "", "print the effective rules of this `TEAM`; needs --print")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		name, err := findConfig(*file)
 		if err != nil {
 			return err
+		}
+		if *team != "" && !*show {
+			return misused(errors.New("--team needs --print"))
 		}
 		cfg, srv, _, err := build(name, cmd.ErrOrStderr())
 		if err != nil {
@@ -141,14 +155,23 @@ secrets hidden.`,
 		}
 		if *show {
 			out, err := config.Effective(cfg)
+			if *team != "" {
+				if out, err = config.EffectiveTeam(cfg, *team); err != nil {
+					return misused(err)
+				}
+			}
 			if err != nil {
 				return failed(err)
 			}
 			_, err = cmd.OutOrStdout().Write(out)
 			return failed(err)
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ok; %d tools at %s\n", name, len(srv.Tools()), srv.Endpoint())
-		return failed(err)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: ok; %d tools at %s\n", name, len(srv.Tools()), srv.Endpoint())
+		for _, team := range slices.Sorted(maps.Keys(cfg.Teams)) {
+			sel, _ := srv.Team(team)
+			fmt.Fprintf(cmd.OutOrStdout(), "  team %s: %d tools at %s/%s\n", team, len(sel.Tools()), srv.Endpoint(), team)
+		}
+		return nil
 	}
 	return cmd
 }

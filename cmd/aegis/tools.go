@@ -30,6 +30,7 @@ each preset.`,
 	file := configFlag(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
 	cost := cmd.Flags().Bool("cost", false, "print bytes and estimated tokens per domain, per preset and in all")
+	team := cmd.Flags().String("team", "", "the tools of this `TEAM` instead of the default endpoint's")
 	cmd.MarkFlagsMutuallyExclusive("json", "cost")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		srv, err := toolServer(*file, cmd.ErrOrStderr())
@@ -37,13 +38,17 @@ each preset.`,
 			return err
 		}
 		defer srv.Close()
+		sel, ok := srv.Team(*team)
+		if !ok {
+			return misused(fmt.Errorf("the configuration has no team %q; \"aegis check\" lists them", *team))
+		}
 		switch out := cmd.OutOrStdout(); {
 		case *asJSON:
-			return failed(printToolsJSON(out, srv))
+			return failed(printToolsJSON(out, sel))
 		case *cost:
-			return failed(printCost(out, srv))
+			return failed(printCost(out, srv, sel))
 		default:
-			return failed(printTools(out, srv))
+			return failed(printTools(out, sel))
 		}
 	}
 	return cmd
@@ -74,10 +79,10 @@ func toolServer(named string, stderr io.Writer) (*server.Server, error) {
 	return newServer(cfg, log)
 }
 
-func printTools(w io.Writer, srv *server.Server) error {
+func printTools(w io.Writer, sel *server.Selection) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "TOOL\tRISK\tMETHOD\tPATH\tTITLE")
-	for _, t := range srv.Tools() {
+	for _, t := range sel.Tools() {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Risk, t.Method, t.Path, t.Title)
 	}
 	return tw.Flush()
@@ -112,9 +117,9 @@ type toolJSON struct {
 	Example       json.RawMessage `json:"example,omitempty"`
 }
 
-func printToolsJSON(w io.Writer, srv *server.Server) error {
+func printToolsJSON(w io.Writer, sel *server.Selection) error {
 	list := []toolJSON{}
-	for _, t := range srv.Tools() {
+	for _, t := range sel.Tools() {
 		scopes := t.Scopes
 		if scopes == nil {
 			scopes = []string{}
@@ -139,8 +144,8 @@ const manyTools = 128
 
 // printCost prints what the list of this configuration costs in both modes, and
 // what the presets would.
-func printCost(w io.Writer, srv *server.Server) error {
-	full, search := srv.Selection().InMode("full").Cost(), srv.Selection().InMode("search").Cost().Total
+func printCost(w io.Writer, srv *server.Server, sel *server.Selection) error {
+	full, search := sel.InMode("full").Cost(), sel.InMode("search").Cost().Total
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "domain\ttools\tbytes\ttokens\ttokens/tool\t")
 	for _, d := range slices.Sorted(maps.Keys(full.Domains)) {
@@ -160,12 +165,12 @@ func printCost(w io.Writer, srv *server.Server) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	return printCostNotes(w, srv)
+	return printCostNotes(w, sel)
 }
 
-func printCostNotes(w io.Writer, srv *server.Server) error {
-	longest, total := "", srv.Selection().Cost().Total
-	for _, t := range srv.Tools() {
+func printCostNotes(w io.Writer, sel *server.Selection) error {
+	longest, total := "", sel.Cost().Total
+	for _, t := range sel.Tools() {
 		if len(t.Name) > len(longest) {
 			longest = t.Name
 		}

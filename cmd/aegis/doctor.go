@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+	"aegis/internal/doctor"
+	"aegis/proxy/server"
+)
+
+// doctorFlags are the command line of "aegis doctor".
+type doctorFlags struct {
+	config, url, client, ca   string
+	cert, key                 string
+	register, asJSON, noGitea bool
+}
+
+func newDoctor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Test the running deployment as clients see it",
+		Long: `Asks the running Aegis at its public address, as MCP clients would, and says for
+each check what is wrong and how to mend it, in the words of the proxy that stands
+before it: name, port, certificate, Host and Origin, the metadata documents byte for
+byte, 401 challenges, CORS, encoded slashes, buffering, body size, clocks. Then it asks
+Gitea: version, the OAuth application, the scopes of the tokens in the configuration.
+
+Run it where the configuration is; better still, run it once more from another network
+with --url alone. Clients that it knows: ` + strings.Join(doctor.Clients(), ", ") + `.
+
+No token is sent to the public address. It exits with 1 when a check fails.`,
+		Example: "  aegis doctor -c /etc/aegis/aegis.yaml\n  aegis doctor --client claude\n  aegis doctor --url https://aegis.example.org --register",
+		Args:    cobra.NoArgs,
+	}
+	var f doctorFlags
+	file := configFlag(cmd)
+	cmd.Flags().StringVar(&f.url, "url", "", "public address to test, `URL` without the MCP path (default public_url); without -c no configuration is read")
+	cmd.Flags().StringVar(&f.client, "client", "", "also check what this `CLIENT` needs")
+	cmd.Flags().StringVar(&f.ca, "ca", "", "PEM `FILE` with a private authority that clients trust")
+	cmd.Flags().StringVar(&f.cert, "cert", "", "PEM `FILE` with the certificate to show, where tls.client_ca asks for one")
+	cmd.Flags().StringVar(&f.key, "key", "", "PEM `FILE` with its private key")
+	cmd.Flags().BoolVar(&f.register, "register", false, "also register a client; nothing is kept of it")
+	cmd.Flags().BoolVar(&f.noGitea, "no-gitea", false, "leave Gitea out")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a JSON array")
+	_ = cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(doctor.Clients(), cobra.ShellCompDirectiveNoFileComp)) // only completion depends on it
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		f.config = *file
+		return runDoctor(cmd, f)
+	}
+	return cmd
+}
+
+func runDoctor(cmd *cobra.Command, f doctorFlags) error {
+	if f.client != "" && !contains(doctor.Clients(), f.client) {
+		return misused(fmt.Errorf("--client: unknown client; use one of %s", strings.Join(doctor.Clients(), ", ")))
+	}
+	cfg, err := doctorConfig(f)
+	if err != nil {
+		return err
+	}
+	o, examined, err := doctorOptions(f, cfg)
+	if err != nil {
+		return err
+	}
+	if examined != nil {
+		defer examined.Close()
+	}
+	r := &doctorReport{out: cmd.OutOrStdout(), asJSON: f.asJSON, findings: []doctor.Finding{}}
+	if !f.asJSON {
+		fmt.Fprintf(r.out, "Looking at %s\n\n", o.Base)
+	}
+	doctor.Run(cmd.Context(), o, r.add)
+	if examined != nil && !f.noGitea {
+		examineGitea(cmd.Context(), cfg, examined, r.add)
+	}
+	return r.end()
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// doctorConfig loads the configuration; nil when --url stands in for it.
+func doctorConfig(f doctorFlags) (*config.Config, error) {
+	if f.config == "" && f.url != "" {
+		return nil, nil
+	}
+	return loadConfig(f.config)
+}
+
+func doctorOptions(f doctorFlags, cfg *config.Config) (doctor.Options, *server.Examined, error) {
+	pair, err := clientPair(f.cert, f.key)
+	if err != nil {
+		return doctor.Options{}, nil, err
+	}
+	o := doctor.Options{Client: f.client, Register: f.register, Certificates: pair.Certificates}
+	if f.ca != "" {
+		roots, err := rootsWith(f.ca)
+		if err != nil {
+			return o, nil, misused(fmt.Errorf("--ca: %w", err))
+		}
+		o.Roots = roots
+	}
+	var examined *server.Examined
+	address := f.url
+	if cfg != nil {
+		if examined, err = server.Examine(cfg, buildVersion()); err != nil {
+			var problems config.Problems
+			if errors.As(err, &problems) {
+				return o, nil, err
+			}
+			return o, nil, misused(err)
+		}
+		o.Reference, o.Endpoints, o.MaxBody = examined.Handler, examined.Endpoints, int64(cfg.Server.MaxBodyBytes)
+		if address == "" {
+			address = examined.Base
+		}
+	}
+	u, err := url.Parse(strings.TrimRight(address, "/"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if examined != nil {
+			examined.Close()
+		}
+		return o, nil, misused(errors.New("--url: give the public address such as https://aegis.example.org, without the MCP path"))
+	}
+	o.Base = u
+	return o, examined, nil
+}
+
+// rootsWith returns the system's authorities and those of a file.
+func rootsWith(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", file)
+	}
+	return pool, nil
+}
+
+// doctorReport prints findings as they come, or all at once as JSON.
+type doctorReport struct {
+	out      io.Writer
+	asJSON   bool
+	findings []doctor.Finding
+	err      error
+}
+
+func (r *doctorReport) add(f doctor.Finding) {
+	r.findings = append(r.findings, f)
+	if r.asJSON {
+		return
+	}
+	mark := map[doctor.Status]string{doctor.OK: "ok     ", doctor.Skipped: "skipped", doctor.Warning: "WARNING", doctor.Failure: "FAILURE"}[f.Status]
+	_, err := fmt.Fprintf(r.out, "%s  %-15s %s\n", mark, f.Check, f.Says)
+	r.err = errors.Join(r.err, err)
+	for i, line := range strings.Split(f.Mend, "\n") {
+		if line == "" {
+			continue
+		}
+		lead := "         mend: "
+		if i > 0 {
+			lead = "               "
+		}
+		_, err := fmt.Fprintln(r.out, lead+line)
+		r.err = errors.Join(r.err, err)
+	}
+}
+
+func (r *doctorReport) count(s doctor.Status) (n int) {
+	for _, f := range r.findings {
+		if f.Status == s {
+			n++
+		}
+	}
+	return n
+}
+
+// end prints what is left and decides the exit code.
+func (r *doctorReport) end() error {
+	bad, odd := r.count(doctor.Failure), r.count(doctor.Warning)
+	if r.asJSON {
+		enc := json.NewEncoder(r.out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		r.err = errors.Join(r.err, enc.Encode(r.findings))
+	} else {
+		_, err := fmt.Fprintf(r.out, "\n%d ok, %d warnings, %d failures\n", r.count(doctor.OK), odd, bad)
+		r.err = errors.Join(r.err, err)
+	}
+	if r.err != nil {
+		return failed(r.err)
+	}
+	if bad > 0 {
+		return failed(fmt.Errorf("%d of %d checks failed", bad, len(r.findings)))
+	}
+	return nil
+}
+
+// examineGitea looks at the server behind Aegis, from here.
+func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Examined, report func(doctor.Finding)) {
+	client, err := server.GiteaHTTP(cfg.Gitea)
+	if err != nil {
+		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Says: err.Error(), Mend: "correct gitea in the configuration"})
+		return
+	}
+	defer client.CloseIdleConnections()
+	var tokens []doctor.GiteaToken
+	for _, t := range cfg.Auth.Tokens {
+		tokens = append(tokens, doctor.GiteaToken{Name: t.Name, Token: t.GiteaToken.Reveal(), Sudo: t.AllowSudo})
+	}
+	doctor.ExamineGitea(ctx, doctor.GiteaOptions{
+		Gitea: doctor.Gitea{URL: &cfg.Gitea.URL.URL, HTTP: client}, Tokens: tokens, Needed: examined.Needs,
+		SignIn: cfg.Auth.OAuth.Enabled, CheckSignIn: examined.CheckSignIn, Now: time.Now,
+	}, report)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aegis/proxy/server"
+)
+
+func newOAuth() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "oauth",
+		Short: "Show and revoke what people allowed MCP clients",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newOAuthList(), newOAuthRevoke())
+	return cmd
+}
+
+func newOAuthList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the clients that people allowed",
+		Long: `Lists every grant: who allowed which client what, since when, and when it was
+last used. A running Aegis of this configuration is asked over its control socket
+in data_dir; without one, its store is read.`,
+		Example: "  aegis oauth list\n  aegis oauth list --login alice --json",
+		Args:    cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	login := cmd.Flags().String("login", "", "only those of this Gitea `LOGIN`")
+	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*file)
+		if err != nil {
+			return err
+		}
+		all, err := server.ListOAuth(cmd.Context(), cfg)
+		if err != nil {
+			return failed(err)
+		}
+		list := []server.OAuthGrant{}
+		for _, g := range all {
+			if *login == "" || strings.EqualFold(g.Login, *login) {
+				list = append(list, g)
+			}
+		}
+		if *asJSON {
+			enc := json.NewEncoder(cmd.OutOrStdout())
+			enc.SetIndent("", "  ")
+			return failed(enc.Encode(list))
+		}
+		return failed(printGrants(cmd.OutOrStdout(), list))
+	}
+	return cmd
+}
+
+func printGrants(w io.Writer, list []server.OAuthGrant) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "no client is allowed")
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "GRANT\tLOGIN\tCLIENT\tSINCE\tLAST USED\tSCOPES")
+	for _, g := range list {
+		name := g.ClientName
+		if !g.Verified {
+			name += " (unverified)"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, g.Login, name, day(g.Created), day(g.LastUsed), strings.Join(g.Scopes, " "))
+	}
+	return tw.Flush()
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func newOAuthRevoke() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke [GRANT]",
+		Short: "Revoke a grant, or all of a person",
+		Long: `Ends a grant that "aegis oauth list" shows, or with --login all of a person. Its
+tokens are void at once. Gitea keeps its own permission for Aegis; people revoke that
+in Gitea under Settings, Applications.`,
+		Example: "  aegis oauth revoke 6f1c2a…\n  aegis oauth revoke --login alice",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	file := configFlag(cmd)
+	login := cmd.Flags().String("login", "", "end all grants of this Gitea `LOGIN`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		which := server.Revocation{Login: *login}
+		if len(args) == 1 {
+			which.Grant = args[0]
+		}
+		if (which.Grant == "") == (which.Login == "") {
+			return misused(errors.New("name one grant, or a person with --login"))
+		}
+		cfg, err := loadConfig(*file)
+		if err != nil {
+			return err
+		}
+		n, err := server.RevokeOAuth(cmd.Context(), cfg, which)
+		switch {
+		case err != nil:
+			return failed(err)
+		case n == 0:
+			return failed(errors.New(`there is no such grant; "aegis oauth list" shows all`))
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d\n", n)
+		return failed(err)
+	}
+	return cmd
+}
+
+func newKeys() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Manage the keys of the store",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	rotate := &cobra.Command{
+		Use:   "rotate",
+		Short: "Make a new key and seal the store with it",
+		Long: `Puts a new random key in front of the store's key file. When no Aegis has the
+store open, everything in it is sealed anew at once; a running one takes the new key
+when it is reloaded (SIGHUP), and seals values anew as it reads them. Older keys stay
+in the file, since client ids were derived from them; back the file up apart from the
+store.`,
+		Example: "  aegis keys rotate -c /etc/aegis/aegis.yaml && systemctl reload aegis",
+		Args:    cobra.NoArgs,
+	}
+	file := configFlag(rotate)
+	rotate.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*file)
+		if err != nil {
+			return err
+		}
+		r, err := server.RotateKeys(cmd.Context(), cfg)
+		if err != nil {
+			return failed(err)
+		}
+		if r.InUse {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; reload the running Aegis so that it uses it\n", r.KeyID)
+			return failed(err)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; %d values sealed anew\n", r.KeyID, r.Resealed)
+		return failed(err)
+	}
+	cmd.AddCommand(rotate)
+	return cmd
+}

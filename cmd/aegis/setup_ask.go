@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// asker asks people in a terminal, line by line; a pipe will do as well.
+type asker struct {
+	in    *bufio.Reader
+	out   io.Writer
+	quiet bool // take defaults, ask nothing
+	tty   *os.File
+	done  <-chan struct{} // closed when nobody wants answers any more
+}
+
+// question is one thing to know.
+type question struct {
+	flag   string // that answers it beforehand
+	text   string
+	preset string // what an empty answer means
+	secret bool   // not shown while it is typed
+	needed bool   // an empty answer is no answer
+	check  func(string) error
+}
+
+// tries bounds wrong answers to one question.
+const tries = 3
+
+// ask returns the answer. given is what the command line said, used when it is
+// not empty.
+func (a *asker) ask(given string, q question) (string, error) {
+	check := q.check
+	if check == nil {
+		check = func(string) error { return nil }
+	}
+	if given != "" {
+		if err := check(given); err != nil {
+			return "", misused(fmt.Errorf("--%s: %w", q.flag, err))
+		}
+		return given, nil
+	}
+	if a.quiet {
+		if q.preset == "" && q.needed {
+			return "", misused(fmt.Errorf("--%s: required with --yes", q.flag))
+		}
+		return q.preset, nil
+	}
+	for range tries {
+		line, err := a.line(q)
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case line == "" && q.needed:
+			fmt.Fprintln(a.out, "  An answer is needed.")
+			continue
+		case line == "":
+			return "", nil
+		}
+		if err := check(line); err != nil {
+			fmt.Fprintln(a.out, "  "+err.Error())
+			continue
+		}
+		return line, nil
+	}
+	return "", failed(fmt.Errorf("no usable answer in %d tries; give it as --%s", tries, q.flag))
+}
+
+func (a *asker) line(q question) (string, error) {
+	fmt.Fprint(a.out, q.text)
+	if q.preset != "" {
+		fmt.Fprintf(a.out, " [%s]", q.preset)
+	}
+	fmt.Fprint(a.out, ": ")
+	if q.secret && a.tty != nil {
+		show, err := hideInput(a.tty)
+		if err == nil {
+			defer func() { show(); fmt.Fprintln(a.out) }()
+		}
+	}
+	line, err := a.read()
+	if err != nil && line == "" {
+		if !errors.Is(err, io.EOF) {
+			return "", failed(err)
+		}
+		fmt.Fprintln(a.out)
+		return "", failed(fmt.Errorf("the input has ended; give the answer as --%s, or take defaults with --yes", q.flag))
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		line = q.preset
+	}
+	return line, nil
+}
+
+// read returns the next line, or an error when nobody waits for it any more.
+func (a *asker) read() (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	got := make(chan result, 1)
+	go func() { // a terminal cannot be told to stop reading
+		line, err := a.in.ReadString('\n')
+		got <- result{line, err}
+	}()
+	select {
+	case r := <-got:
+		return r.line, r.err
+	case <-a.done:
+		return "", errors.New("interrupted; nothing was written")
+	}
+}
+
+// oneOf checks for a word of a list.
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if !contains(words, s) {
+			return errors.New("one of " + strings.Join(words, ", "))
+		}
+		return nil
+	}
+}
+
+// webAddress checks for an http or https URL without query and credentials.
+func webAddress(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("a whole address such as https://git.example.org")
+	}
+	return nil
+}
+
+// secretValue reads what a flag says: file:PATH, or the value itself. An empty
+// flag stands for the environment variable.
+func secretValue(flag, text, variable string) (string, error) {
+	if text == "" {
+		return os.Getenv(variable), nil
+	}
+	path, ok := strings.CutPrefix(text, "file:")
+	if !ok {
+		return text, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", misused(fmt.Errorf("--%s: %w", flag, err))
+	}
+	return strings.TrimSpace(string(data)), nil
+}

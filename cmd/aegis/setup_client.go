@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+	"aegis/proxy/server"
+)
+
+// newSetupClients returns a command for each MCP client, which prints or writes
+// what makes it use this deployment.
+func newSetupClients() []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range clients {
+		list = append(list, newSetupClient(c))
+	}
+	return list
+}
+
+// clientFlags are the flags of the commands for clients.
+type clientFlags struct {
+	config, team, url, name, file string
+	token, write, force, markdown bool
+}
+
+func newSetupClient(c mcpClient) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   c.command,
+		Short: "Connect " + c.title,
+		Long: "Prints how " + c.title + ` is connected to the Aegis that a configuration describes.
+With --write it adds the server to the client's own configuration file and leaves
+everything else in it as it is; an entry of the same name that differs is only
+replaced with --force. No token is ever printed or written.`,
+		Example: "  aegis setup " + c.command + " -c /etc/aegis/aegis.yaml\n  aegis setup " + c.command + " --url https://aegis.example.org/mcp",
+		Args:    cobra.NoArgs,
+	}
+	f := &clientFlags{}
+	file := configFlag(cmd)
+	cmd.Flags().StringVar(&f.team, "team", "", "endpoint of this `TEAM`")
+	cmd.Flags().StringVar(&f.url, "url", "", "`ADDRESS` of the endpoint, instead of reading a configuration")
+	cmd.Flags().StringVar(&f.name, "name", "gitea", "`NAME` of the server in the client")
+	cmd.Flags().BoolVar(&f.token, "token", false, "send a static token from the environment variable "+tokenVariable+", instead of signing in")
+	cmd.Flags().BoolVar(&f.write, "write", false, "add it to the client's configuration file")
+	cmd.Flags().StringVar(&f.file, "file", "", "the client's configuration `FILE` (default where the client looks)")
+	cmd.Flags().BoolVar(&f.force, "force", false, "with --write, replace an entry of the same name")
+	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print it as a section of a Markdown page")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		f.config = *file
+		return setupClient(cmd, c, f)
+	}
+	return cmd
+}
+
+func setupClient(cmd *cobra.Command, c mcpClient, f *clientFlags) error {
+	if err := checkServerName(f.name); err != nil {
+		return err
+	}
+	if !f.write && (f.force || f.file != "") {
+		return misused(errors.New("--force and --file need --write"))
+	}
+	t, err := clientTarget(f)
+	if err != nil {
+		return err
+	}
+	if t.token && c.tokenless {
+		return failed(fmt.Errorf("%s has no place for a static token: people must sign in; set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title))
+	}
+	if c.hosted && !t.public() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s connects from its maker's own servers, which can reach only https on port 443 of a public address; %s is not that\n", c.title, t.url)
+	}
+	g := c.guide(t)
+	if !f.write {
+		if f.markdown {
+			_, err = io.WriteString(cmd.OutOrStdout(), g.markdown(c))
+		} else {
+			_, err = io.WriteString(cmd.OutOrStdout(), g.text())
+		}
+		return failed(err)
+	}
+	return writeClient(cmd, c, g, f)
+}
+
+// target is the endpoint that a client is to use.
+type target struct {
+	url, name string
+	// token: the client sends a static token, instead of signing in.
+	token bool
+}
+
+// public reports whether the makers of hosted clients may be able to reach it.
+func (t target) public() bool {
+	u, err := url.Parse(t.url)
+	if err != nil || u.Scheme != "https" || u.Port() != "" && u.Port() != "443" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || !strings.Contains(u.Hostname(), ".")
+	return !local && (ip == nil || ip.IsGlobalUnicast() && !ip.IsPrivate())
+}
+
+// clientTarget finds the endpoint, from --url or from the configuration.
+func clientTarget(f *clientFlags) (target, error) {
+	t := target{url: f.url, name: f.name, token: f.token}
+	if f.url != "" {
+		if f.team != "" {
+			return t, misused(errors.New("--url is the whole address of an endpoint; leave out --team"))
+		}
+		u, err := url.Parse(f.url)
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(f.url, "\"'`$\\ ") {
+			return t, misused(errors.New("--url must be the address of an MCP endpoint, such as https://aegis.example.org/mcp"))
+		}
+		return t, nil
+	}
+	cfg, err := loadConfig(f.config)
+	if err != nil {
+		return t, err
+	}
+	if t.url, err = endpointOf(cfg, f.team); err != nil {
+		return t, err
+	}
+	switch {
+	case !f.token && !cfg.Auth.OAuth.Enabled:
+		t.token = true // the only way in
+	case f.token && len(cfg.Auth.Tokens) == 0:
+		return t, failed(errors.New("the configuration has no static tokens (auth.tokens); leave out --token, and people sign in"))
+	}
+	return t, nil
+}
+
+// endpointOf returns the address of a team's endpoint, "" for the default one.
+func endpointOf(cfg *config.Config, team string) (string, error) {
+	endpoint := server.EndpointOf(cfg)
+	if team == "" {
+		return endpoint, nil
+	}
+	if _, ok := cfg.Teams[team]; !ok {
+		return "", misused(fmt.Errorf("there is no team %q in the configuration", team))
+	}
+	return endpoint + "/" + team, nil
+}
+
+// checkServerName keeps names to what every client takes and no shell or file
+// format reads as something else.
+func checkServerName(name string) error {
+	ok := len(name) > 0 && len(name) <= 40 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name[0] != '-'
+	if !ok {
+		return misused(errors.New("--name must be 1 to 40 letters, digits, - or _, and not begin with -"))
+	}
+	return nil
+}
+
+// writeClient adds the server to the client's configuration file.
+func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error {
+	if g.file == nil {
+		return failed(fmt.Errorf("%s keeps its servers in no file of its own that could be written; follow what \"aegis setup %s\" prints", c.title, c.command))
+	}
+	path := f.file
+	if path == "" {
+		path = g.file.path
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return failed(fmt.Errorf("%w; name the file with --file", err))
+			}
+			path = filepath.Join(home, filepath.FromSlash(rest))
+		}
+	}
+	before, err := readClientFile(path)
+	if err != nil {
+		return failed(err)
+	}
+	after, err := g.file.add(before, f.force)
+	if err != nil {
+		return failed(fmt.Errorf("%s: %w", path, err))
+	}
+	if string(after) == string(before) {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has it already\n", path)
+		return failed(err)
+	}
+	if err := replaceFile(path, after); err != nil {
+		return failed(err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "added %s to %s\n%s", f.name, path, g.after)
+	return failed(err)
+}

@@ -1,0 +1,9 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+// How a terminal's settings are read and written.
+const (
+	getTerminal = unix.TCGETS
+	setTerminal = unix.TCSETS
+)

@@ -1,0 +1,25 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hideInput keeps a terminal from showing what is typed, and returns what shows
+// it again.
+func hideInput(f *os.File) (show func(), err error) {
+	fd := int(f.Fd())
+	before, err := unix.IoctlGetTermios(fd, getTerminal)
+	if err != nil {
+		return nil, err
+	}
+	hidden := *before
+	hidden.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(fd, setTerminal, &hidden); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, setTerminal, before) }, nil // nothing better can be done for the terminal
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// clientFile is a configuration file of a client, and the server that it is to have.
+type clientFile struct {
+	path string // where the client looks; ~/ is the home folder
+	lang string // "json" or "toml"
+	name string // of the server
+	// keys lead to the object of servers in JSON, value is the server.
+	keys  []string
+	value entry
+	// toml are the lines of the server's table.
+	toml []string
+}
+
+// text is a whole file with the server alone.
+func (f *clientFile) text() string {
+	if f.lang == "toml" {
+		return "[mcp_servers." + f.name + "]\n" + strings.Join(f.toml, "\n") + "\n"
+	}
+	text := quoted(f.name) + ": " + jsonText(f.value)
+	for i := len(f.keys) - 1; i >= 0; i-- {
+		text = quoted(f.keys[i]) + ": {" + text + "}"
+	}
+	return indented("{"+text+"}", "") + "\n"
+}
+
+// indented lays JSON out, with prefix before every line but the first.
+func indented(text, prefix string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), prefix, "  ") != nil {
+		return text // all that comes here is JSON
+	}
+	return b.String()
+}
+
+// add returns the file with the server in it. What was there stays byte for byte.
+func (f *clientFile) add(before []byte, force bool) ([]byte, error) {
+	if f.lang == "toml" {
+		return f.addTOML(before)
+	}
+	if len(bytes.TrimSpace(before)) == 0 {
+		return []byte(f.text()), nil
+	}
+	if !json.Valid(before) {
+		return nil, errors.New("this is not plain JSON (comments, perhaps); add the entry by hand: run the command without --write to see it")
+	}
+	return f.addJSON(before, f.keys, 0, force)
+}
+
+// member is a member of a JSON object: its name, and where its value is.
+type member struct {
+	name       string
+	start, end int
+}
+
+// addJSON adds the server to an object, whose text begins at an offset of doc;
+// keys are the objects that still lead there.
+func (f *clientFile) addJSON(doc []byte, keys []string, at int, force bool) ([]byte, error) {
+	list, open, err := members(doc, at)
+	if err != nil {
+		return nil, err
+	}
+	want, depth := f.name, len(f.keys)-len(keys)+1
+	if len(keys) > 0 {
+		want = keys[0]
+	}
+	var found *member
+	for i, m := range list {
+		if m.name != want {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%q comes more than once; leave one", want)
+		}
+		found = &list[i]
+	}
+	prefix := strings.Repeat("  ", depth)
+	switch {
+	case found != nil && len(keys) > 0:
+		return f.addJSON(doc, keys[1:], found.start, force)
+	case found != nil:
+		value := indented(jsonText(f.value), prefix)
+		if sameJSON(doc[found.start:found.end], []byte(value)) {
+			return doc, nil
+		}
+		if !force {
+			return nil, fmt.Errorf("it has another %q already; choose another --name, or replace it with --force", f.name)
+		}
+		return splice(doc, found.start, found.end, value), nil
+	}
+	text := quoted(f.name) + ": " + jsonText(f.value)
+	for i := len(keys) - 1; i >= 0; i-- {
+		text = quoted(keys[i]) + ": {" + text + "}"
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(indented("{"+text+"}", strings.Repeat("  ", depth-1)), "{"), "\n"+strings.Repeat("  ", depth-1)+"}")
+	if len(list) == 0 {
+		return splice(doc, open, closing(doc, open), text+"\n"+strings.Repeat("  ", depth-1)), nil
+	}
+	end := list[len(list)-1].end
+	return splice(doc, end, end, ","+text), nil
+}
+
+// members returns the members of the object that begins at or after an offset,
+// and the offset behind its opening brace.
+func members(doc []byte, at int) (list []member, open int, err error) {
+	dec := json.NewDecoder(bytes.NewReader(doc[at:]))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, 0, errors.New("what should be an object of servers is none; look at the file")
+	}
+	open = at + int(dec.InputOffset())
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, 0, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, 0, err
+		}
+		end := at + int(dec.InputOffset())
+		list = append(list, member{fmt.Sprint(name), end - len(value), end})
+	}
+	return list, open, nil
+}
+
+// closing returns the offset of the brace that closes an empty object.
+func closing(doc []byte, open int) int { return open + bytes.IndexByte(doc[open:], '}') }
+
+func splice(doc []byte, start, end int, text string) []byte {
+	return append(append(append([]byte{}, doc[:start]...), text...), doc[end:]...)
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// inlineServers finds a table of servers that cannot be added to by a further
+// table header.
+var inlineServers = regexp.MustCompile(`(?m)^\s*"?mcp_servers"?\s*[=.]`)
+
+// addTOML appends the server's table, unless the file may have it already. TOML
+// takes a table anywhere, so that nothing else of the file needs to be read.
+func (f *clientFile) addTOML(before []byte) ([]byte, error) {
+	table := regexp.MustCompile(`(?m)^\s*\[\s*"?mcp_servers"?\s*\.\s*["']?` + regexp.QuoteMeta(f.name) + `["']?\s*[.\]]`)
+	switch {
+	case bytes.Contains(append([]byte("\n"), before...), []byte("\n"+f.text())):
+		return before, nil
+	case table.Match(before):
+		return nil, fmt.Errorf("it has another %q already; change it by hand, or choose another --name", f.name)
+	case inlineServers.Match(before):
+		return nil, errors.New("it has its servers on one line (mcp_servers = …); add the entry by hand: run the command without --write to see it")
+	}
+	var b bytes.Buffer
+	b.Write(before)
+	if len(before) > 0 {
+		if !bytes.HasSuffix(before, []byte("\n")) {
+			b.WriteByte('\n')
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(f.text())
+	return b.Bytes(), nil
+}
+
+// maxClientFile bounds what is read of a client's configuration.
+const maxClientFile = 4 << 20
+
+// readClientFile returns a file's content, nil when there is none.
+func readClientFile(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxClientFile+1))
+	if err == nil && len(data) > maxClientFile {
+		err = fmt.Errorf("%s is larger than any configuration; is it the right file?", path)
+	}
+	return data, err
+}
+
+// replaceFile writes a file whole or not at all. It keeps the mode of the one
+// before, and a link stays a link.
+func replaceFile(path string, data []byte) error {
+	mode := fs.FileMode(0o600)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+		if info, err := os.Stat(path); err == nil {
+			mode = info.Mode().Perm()
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".aegis-setup-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // fails, as it should, once it has been renamed
+	if _, err := tmp.Write(data); err != nil {
+		_ = tmp.Close() // the error that counts is the other one
+		return err
+	}
+	if err := errors.Join(tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

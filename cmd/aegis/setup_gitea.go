@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"aegis/config"
+	"aegis/internal/doctor"
+	"aegis/proxy/server"
+)
+
+// adminTokenVariable may hold the token that makes the application.
+const adminTokenVariable = "GITEA_ADMIN_TOKEN"
+
+// appFlags say which application in Gitea to make.
+type appFlags struct {
+	gitea, ca, public, token, name, dir string
+	show, force                         bool
+}
+
+func newSetupGitea() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "gitea",
+		Short: "Make the OAuth application in Gitea",
+		Long: `Makes the confidential OAuth application in Gitea that auth.oauth needs, over its API,
+with the redirect URI <public_url>/oauth/callback, and writes its client id and secret
+to oauth_client_id and oauth_client_secret in a folder, for their owner alone.
+
+It may be run again: when the files are there and Gitea knows the application, nothing
+is done. With --force the application gets a new secret, which ends the old one.
+
+The token belongs to the user who will own the application, with the scope write:user.
+It is used once and not kept.`,
+		Example: `  aegis setup gitea --url https://git.example.org --public-url https://aegis.example.org --admin-token file:admin.token
+  GITEA_ADMIN_TOKEN=… aegis setup gitea --url http://gitea:3000 --public-url https://aegis.example.org --dir /etc/aegis/secrets`,
+		Args: cobra.NoArgs,
+	}
+	f := &appFlags{}
+	cmd.Flags().StringVar(&f.gitea, "url", "", "address of Gitea, `URL` (required)")
+	cmd.Flags().StringVar(&f.public, "public-url", "", "public address of Aegis, `URL` (required)")
+	cmd.Flags().StringVar(&f.token, "admin-token", "", "Gitea `TOKEN`, or file:PATH (default $"+adminTokenVariable+")")
+	cmd.Flags().StringVar(&f.name, "name", "Aegis", "`NAME` of the application, which people read in Gitea")
+	cmd.Flags().StringVar(&f.dir, "dir", "secrets", "`FOLDER` for the two files")
+	cmd.Flags().StringVar(&f.ca, "gitea-ca", "", "PEM `FILE` with a private authority of Gitea's certificate")
+	cmd.Flags().BoolVar(&f.show, "show-secret", false, "also print the secret")
+	cmd.Flags().BoolVar(&f.force, "force", false, "make a new secret, and replace the files")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, required := range [][2]string{{"url", f.gitea}, {"public-url", f.public}} {
+			if err := webAddress(required[1]); err != nil {
+				return misused(fmt.Errorf("--%s: %w", required[0], err))
+			}
+		}
+		token, err := secretValue("admin-token", f.token, adminTokenVariable)
+		if err != nil {
+			return err
+		}
+		if token == "" {
+			return misused(errors.New("--admin-token: required; make a token with the scope write:user in Gitea, under Settings, Applications"))
+		}
+		app, done, err := makeApp(cmd.Context(), f, token)
+		if err != nil {
+			return err
+		}
+		return printApp(cmd, f, app, done)
+	}
+	return cmd
+}
+
+// giteaAt returns Gitea for questions.
+func giteaAt(address, ca string) (doctor.Gitea, error) {
+	u, err := url.Parse(strings.TrimRight(address, "/"))
+	if err != nil {
+		return doctor.Gitea{}, misused(err)
+	}
+	client, err := server.GiteaHTTP(config.Gitea{CAFile: ca})
+	if err != nil {
+		return doctor.Gitea{}, misused(err)
+	}
+	return doctor.Gitea{URL: u, HTTP: client}, nil
+}
+
+func callbackOf(public string) string { return strings.TrimRight(public, "/") + "/oauth/callback" }
+
+// Names of the files in the folder for secrets.
+const (
+	fileClientID     = "oauth_client_id"
+	fileClientSecret = "oauth_client_secret"
+)
+
+// makeApp makes the application and writes its files. done is false when there
+// was nothing to do.
+func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, done bool, err error) {
+	g, err := giteaAt(f.gitea, f.ca)
+	if err != nil {
+		return app, false, err
+	}
+	defer g.HTTP.CloseIdleConnections()
+	idFile, secretFile := filepath.Join(f.dir, fileClientID), filepath.Join(f.dir, fileClientSecret)
+	known, err := os.ReadFile(idFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return app, false, failed(err)
+	}
+	_, err = os.Stat(secretFile)
+	have := len(known) > 0 && err == nil
+	list, err := g.Apps(ctx, token)
+	if err != nil {
+		return app, false, failed(err)
+	}
+	callback := callbackOf(f.public)
+	at := slices.IndexFunc(list, func(a doctor.App) bool {
+		return a.ClientID == strings.TrimSpace(string(known)) || len(known) == 0 && a.Name == f.name
+	})
+	switch {
+	case have && !f.force && at >= 0 && list[at].Confidential && slices.Contains(list[at].RedirectURIs, callback):
+		return list[at], false, nil
+	case (have || at >= 0) && !f.force:
+		return app, false, failed(fmt.Errorf("there is an application already, in Gitea or in %s, and both do not fit together; --force gives it the redirect URI %s and a new secret, which ends the old one", f.dir, callback))
+	}
+	app = doctor.App{Name: f.name, RedirectURIs: []string{callback}}
+	if at >= 0 {
+		app.ID = list[at].ID
+	}
+	if app, err = g.MakeApp(ctx, token, app); err != nil {
+		return app, false, failed(err)
+	}
+	err = errors.Join(writeSecret(idFile, app.ClientID, true), writeSecret(secretFile, app.Secret, true))
+	return app, true, failed(err)
+}
+
+// writeSecret writes a file for its owner alone, in a folder for its owner alone.
+// It replaces another only when told to, and then at once.
+func writeSecret(path, value string, replace bool) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if !replace {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(value + "\n")
+		return errors.Join(err, f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)) // made with 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the error that counts is the other one
+	}
+	return err
+}
+
+func printApp(cmd *cobra.Command, f *appFlags, app doctor.App, done bool) error {
+	out := cmd.OutOrStdout()
+	if done {
+		fmt.Fprintf(out, "Made the OAuth application %q in Gitea.\n\n", app.Name)
+	} else {
+		fmt.Fprintf(out, "The OAuth application %q is there; nothing was done.\n\n", app.Name)
+	}
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return failed(err)
+	}
+	_, err = fmt.Fprintf(out, `  client id      %s
+  redirect URI   %s
+  secret         in %s
+
+In the configuration:
+
+  auth:
+    oauth:
+      enabled: true
+      client_id: %s
+      client_secret: file:%s
+`, app.ClientID, callbackOf(f.public), filepath.Join(f.dir, fileClientSecret), app.ClientID, filepath.Join(dir, fileClientSecret))
+	if f.show && app.Secret != "" {
+		fmt.Fprintf(out, "\nSecret: %s\n", app.Secret)
+	}
+	return failed(err)
+}

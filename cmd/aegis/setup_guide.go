@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// tokenVariable is the environment variable that clients take a static token from.
+const tokenVariable = "AEGIS_TOKEN"
+
+// mcpClient is an MCP client that Aegis knows how to connect.
+type mcpClient struct {
+	command string // sub-command of "aegis setup"
+	title   string
+	// hosted: it connects from its maker's servers. tokenless: it can only sign in.
+	hosted, tokenless bool
+	guide             func(target) guide
+}
+
+// guide says how a client is connected.
+type guide struct {
+	parts []part
+	// file is what the client reads; nil: none that could be written.
+	file *clientFile
+	// after is what is left to do once the file is written; whole lines.
+	after string
+}
+
+// part is a sentence or a piece to copy.
+type part struct {
+	says string // a paragraph
+	lang string // of code
+	code string // whole lines
+}
+
+func says(text string) part       { return part{says: text} }
+func shell(lines ...string) part  { return part{lang: "text", code: strings.Join(lines, "\n") + "\n"} }
+func (f *clientFile) shown() part { return part{lang: f.lang, code: f.text()} }
+
+// text is the guide for a terminal.
+func (g guide) text() string {
+	var b strings.Builder
+	for i, p := range g.parts {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if p.says != "" {
+			b.WriteString(wrap(p.says, 78) + "\n")
+			continue
+		}
+		for line := range strings.Lines(p.code) {
+			b.WriteString("  " + line)
+		}
+	}
+	return b.String()
+}
+
+// markdown is the guide as a section of a page.
+func (g guide) markdown(c mcpClient) string {
+	var b strings.Builder
+	b.WriteString("## " + c.title + "\n")
+	for _, p := range g.parts {
+		b.WriteString("\n")
+		if p.says != "" {
+			b.WriteString(wrap(p.says, 92) + "\n")
+			continue
+		}
+		b.WriteString("```" + p.lang + "\n" + p.code + "```\n")
+	}
+	return b.String()
+}
+
+// wrap breaks a paragraph into lines.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case n == 0:
+		case n+1+len(word) > width:
+			b.WriteByte('\n')
+			n = 0
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += len(word)
+	}
+	return b.String()
+}
+
+// entry is a server in a client's JSON file, its members in this order.
+type entry []struct{ key, value string }
+
+func pair(key, value string) entry { return entry{{key, value}} }
+
+// withToken adds the Authorization header when t needs one; reference is how the
+// client spells an environment variable.
+func (e entry) withToken(t target, reference string) entry {
+	if !t.token {
+		return e
+	}
+	return append(e, pair("headers", jsonText(entry{{"Authorization", quoted("Bearer " + reference)}}))...)
+}
+
+// jsonText renders the members; values are JSON already.
+func jsonText(e entry) string {
+	parts := make([]string, len(e))
+	for i, m := range e {
+		parts[i] = quoted(m.key) + ": " + m.value
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func quoted(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil { // strings always marshal
+		return `""`
+	}
+	return string(text)
+}

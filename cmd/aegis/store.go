@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"aegis/proxy/server"
+)
+
+func newStore() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "store",
+		Short: "Check and move the store of sign-ins",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newStoreCheck(), newStoreMigrate())
+	return cmd
+}
+
+func newStoreCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Say whether the store is fit to be relied on",
+		Long: `Connects to the store of the configuration and says what is unsafe. For Redis and
+Valkey: whether the user may do all that is needed, whether entries survive a
+restart and are never evicted, how long a request takes; for every store whether
+its keys open what it holds. It exits with 1 when there is a failure. A store in a
+file must not be in use.`,
+		Example: "  aegis store check\n  aegis store check --json",
+		Args:    cobra.NoArgs,
+	}
+	file := configFlag(cmd)
+	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(*file)
+		if err != nil {
+			return err
+		}
+		list := server.CheckStore(cmd.Context(), cfg)
+		if *asJSON {
+			enc := json.NewEncoder(cmd.OutOrStdout())
+			enc.SetIndent("", "  ")
+			err = enc.Encode(list)
+		}
+		bad := 0
+		for _, f := range list {
+			if f.Grade == "failure" {
+				bad++
+			}
+			if *asJSON || err != nil {
+				continue
+			}
+			text := f.Grade + ": " + f.What
+			if f.Do != "" {
+				text += "; " + f.Do
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+		}
+		if err == nil && bad > 0 {
+			err = errors.New("the store is not fit for use")
+		}
+		return failed(err)
+	}
+	return cmd
+}
+
+func newStoreMigrate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Copy the store of one configuration into that of another",
+		Long: `Copies all sign-ins, tokens and certificates from the store of one configuration
+into the store of another: from a file to Redis, back, or to another Redis. Stop
+Aegis first. The target must be empty, and have the source's keys: put the lines of
+the source's key file into the target's store.keys or key_file. The source stays as
+it is.`,
+		Example: "  aegis store migrate --from aegis.yaml --to aegis-redis.yaml",
+		Args:    cobra.NoArgs,
+	}
+	from := cmd.Flags().String("from", "", "`FILE` with the configuration of the source")
+	to := cmd.Flags().String("to", "", "`FILE` with the configuration of the target")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *from == "" || *to == "" {
+			return misused(errors.New("name both configurations, with --from and --to"))
+		}
+		source, err := loadConfig(*from)
+		if err != nil {
+			return err
+		}
+		target, err := loadConfig(*to)
+		if err != nil {
+			return err
+		}
+		m, err := server.MigrateStore(cmd.Context(), source, target)
+		if err != nil {
+			return failed(err)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "copied %d entries; %d were of use to running replicas alone, or have expired\n", m.Copied, m.Skipped)
+		return failed(err)
+	}
+	return cmd
+}

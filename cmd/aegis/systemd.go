@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"aegis/internal/systemd"
+	"aegis/proxy/server"
+)
+
+// plainSocket is what the socket unit of the plain listener beside TLS must have
+// as FileDescriptorName=; every other socket is the main one.
+const plainSocket = "http"
+
+// service is what systemd, when it started this process, gave and wants to hear.
+// A nil one is a process that nobody supervises.
+type service struct {
+	manager     *systemd.Manager
+	main, plain net.Listener // nil when they must be opened here
+	log         zerolog.Logger
+}
+
+// newService looks at what started this process, once.
+func newService() (*service, error) {
+	m, err := systemd.Detect()
+	if err != nil {
+		return nil, failed(err)
+	}
+	s := &service{manager: m, log: zerolog.Nop()}
+	for _, socket := range m.Sockets() {
+		switch {
+		case socket.Name == plainSocket && s.plain == nil:
+			s.plain = socket
+		case socket.Name != plainSocket && s.main == nil:
+			s.main = socket
+		default:
+			m.Close()
+			return nil, failed(fmt.Errorf("systemd hands over two sockets for one purpose, the second is %s; Aegis serves one, and one with FileDescriptorName=%s beside it", socket.Addr(), plainSocket))
+		}
+	}
+	return s, nil
+}
+
+// Close closes the sockets that were handed over.
+func (s *service) Close() { s.manager.Close() }
+
+// listenMain returns systemd's socket, or opens one.
+func (s *service) listenMain(ctx context.Context, addr string) (net.Listener, error) {
+	if s == nil || s.main == nil {
+		return listen(ctx, addr)
+	}
+	return s.main, fits(s.main.Addr(), addr, "listen")
+}
+
+// listenPlain is listenMain for the plain listener beside it; addr is "" when the
+// configuration has none.
+func (s *service) listenPlain(ctx context.Context, addr string) (net.Listener, error) {
+	handed := s != nil && s.plain != nil
+	switch {
+	case handed && addr == "":
+		return nil, failed(fmt.Errorf("systemd hands over a socket for plain HTTP (%s) and the configuration has no use for it; set tls.mode and tls.http_listen, or disable the socket unit", s.plain.Addr()))
+	case addr == "":
+		return nil, nil
+	case handed:
+		return s.plain, fits(s.plain.Addr(), addr, "tls.http_listen")
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, failed(fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", addr, err))
+	}
+	return ln, nil
+}
+
+// fits holds that systemd listens where the configuration says: the checks of the
+// configuration, "aegis health" and the endpoint's address go by that.
+func fits(have net.Addr, want, key string) error {
+	host, port, err := net.SplitHostPort(want)
+	if err != nil {
+		return failed(err)
+	}
+	tcp, ok := have.(*net.TCPAddr)
+	if !ok {
+		return failed(errors.New("systemd's socket is no TCP socket"))
+	}
+	number, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return failed(err)
+	}
+	ip := net.ParseIP(host)
+	local := strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	if tcp.Port != number || local && !tcp.IP.IsLoopback() {
+		return failed(fmt.Errorf("systemd's socket listens on %s, the configuration says %s; write the same address after %s and ListenStream=", have, want, key))
+	}
+	return nil
+}
+
+// serving tells systemd that the service is up, and keeps telling that it is well
+// until stop is called.
+func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.log = log
+	s.tell(s.manager.Ready("serving " + live.Server().Endpoint()))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.manager.Watch(ctx, func(ctx context.Context) error { return answers(ctx, live) }, func(err error) {
+			s.log.Error().Err(err).Msg("systemd's watchdog is not told that all is well")
+		})
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// stopping tells systemd that the end has begun.
+func (s *service) stopping() {
+	if s != nil {
+		s.tell(s.manager.Stopping("stopping: calls in flight may finish"))
+	}
+}
+
+// reloading tells systemd of a reload, and what became of it.
+func (s *service) reloading(live *server.Live, reload func()) {
+	if s == nil {
+		reload()
+		return
+	}
+	s.tell(s.manager.Reloading())
+	reload()
+	status := "serving " + live.Server().Endpoint()
+	if problem := live.Status().Problem; problem != "" {
+		status += "; " + problem
+	}
+	s.tell(s.manager.Ready(status))
+}
+
+// tell logs that systemd did not hear something; serving goes on.
+func (s *service) tell(err error) {
+	if err != nil {
+		s.log.Warn().Err(err).Msg("systemd does not hear of this service")
+	}
+}
+
+// answers asks the handlers, not the network, for /healthz: a flood that fills the
+// connection caps must not become a restart, and a lock that nobody gives back must.
+func answers(ctx context.Context, live http.Handler) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil)
+	if err != nil {
+		return err
+	}
+	req.RemoteAddr = "127.0.0.1:0"
+	var w statusWriter
+	live.ServeHTTP(&w, req)
+	if w.status != http.StatusOK {
+		return fmt.Errorf("/healthz answers %d", w.status)
+	}
+	return nil
+}
+
+// statusWriter keeps an answer's status and nothing else.
+type statusWriter struct {
+	header http.Header
+	status int
+}
+
+// Header returns the headers, which nobody reads.
+func (w *statusWriter) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+// WriteHeader keeps the first status.
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+// Write drops the body.
+func (w *statusWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return len(p), nil
+}
