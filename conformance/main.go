@@ -1,7 +1,8 @@
 // Command conformance runs the official MCP conformance suite against
 // "aegis demo" and compares what comes out with scenarios.txt. It starts the demo
 // on a free loopback port, puts a proxy before it that adds the bearer token
-// (the suite cannot send one), and stops both.
+// (the suite cannot send one), and stops both. The scenarios for authorization
+// servers it runs against the demo itself, as a person who signs in.
 //
 //	npm --prefix conformance ci && go run ./conformance
 package main
@@ -68,7 +69,12 @@ func run(ctx context.Context, out io.Writer) (bool, error) {
 			skipped++
 			continue
 		}
-		problems, err := s.check(ctx, target, filepath.Join(dir, "out"), list)
+		check := s.check
+		at := target
+		if s.name == authorization {
+			check, at = s.authorize, endpoint
+		}
+		problems, err := check(ctx, at, filepath.Join(dir, "out"), list)
 		if err != nil {
 			return false, err
 		}
