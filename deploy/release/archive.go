@@ -1,0 +1,107 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// entry is a file of an archive.
+type entry struct {
+	name string // with slashes
+	data []byte
+	exec bool
+}
+
+// pack writes a platform's archive: a zip file for Windows, a compressed tar file
+// for the others. Owners are nobody in particular and times are the commit's.
+func (r *release) pack(t target, extras []entry) error {
+	when, err := stamp(context.Background(), r.root)
+	if err != nil {
+		return err
+	}
+	program, err := os.ReadFile(r.binary(t))
+	if err != nil {
+		return err
+	}
+	list := append([]entry{{name: filepath.Base(r.binary(t)), data: program, exec: true}}, extras...)
+	ending, write := ".tar.gz", tarball
+	if t.os == "windows" {
+		ending, write = ".zip", zipball
+	}
+	f, err := os.Create(filepath.Join(r.out, r.name(t)+ending))
+	if err != nil {
+		return err
+	}
+	if err := write(f, r.name(t)+"/", list, when); err != nil {
+		_ = f.Close() // the error that counts is the other one
+		return err
+	}
+	return f.Close()
+}
+
+func (e entry) mode() int64 {
+	if e.exec {
+		return 0o755
+	}
+	return 0o644
+}
+
+func tarball(w io.Writer, dir string, list []entry, when time.Time) error {
+	gz, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	tw := tar.NewWriter(gz)
+	for _, e := range list {
+		head := &tar.Header{Typeflag: tar.TypeReg, Name: dir + e.name, Mode: e.mode(), Size: int64(len(e.data)), ModTime: when, Format: tar.FormatUSTAR}
+		if err := tw.WriteHeader(head); err != nil {
+			return err
+		}
+		if _, err := tw.Write(e.data); err != nil {
+			return err
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return err
+	}
+	return gz.Close()
+}
+
+// compressed returns data as a gzip file without name and time.
+func compressed(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	gz, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := gz.Write(data); err != nil {
+		return nil, err
+	}
+	if err := gz.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func zipball(w io.Writer, dir string, list []entry, when time.Time) error {
+	zw := zip.NewWriter(w)
+	for _, e := range list {
+		head := &zip.FileHeader{Name: dir + e.name, Method: zip.Deflate, Modified: when}
+		head.SetMode(os.FileMode(e.mode()))
+		fw, err := zw.CreateHeader(head)
+		if err != nil {
+			return err
+		}
+		if _, err := fw.Write(e.data); err != nil {
+			return err
+		}
+	}
+	return zw.Close()
+}
