@@ -36,7 +36,31 @@ torture:
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags deploy ./deploy/...
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags deploy ./deploy/...
+
+# What people install: binaries for all platforms, archives, packages, checksums, bills
+# of materials in dist/, signed where a key is (see deploy/release). VERSION is 1.2.3, or
+# the tag of the commit.
+.PHONY: release packages image deploy-test
+release:
+	$(GO) run ./deploy/release -packages -version "$(VERSION)"
+
+# The same for Linux alone.
+packages:
+	$(GO) run ./deploy/release -packages -only linux -version "$(VERSION)"
+
+IMAGE_BUILDER ?= docker
+image:
+	$(IMAGE_BUILDER) build --build-arg VERSION="$(or $(VERSION),0.0.0-dev)" \
+	  --build-arg REVISION="$$(git rev-parse HEAD)" --build-arg CREATED="$$(git log -1 --format=%cI)" \
+	  -t aegis:$(or $(VERSION),latest) .
+
+# Chart, compose files, alerts, packages, unit and image with the real tools; needs root
+# and the packages of Debian that .ci/run names.
+deploy-test:
+	$(GO) test -count=1 -tags deploy -timeout 30m ./deploy/...
 
 # Known vulnerabilities of the dependencies; asks a database on the internet.
 vuln:
@@ -53,6 +77,14 @@ drift: generate
 conformance:
 	npm --prefix conformance ci
 	$(GO) run ./conformance
+
+# The browser tests alone, with pictures of every page in SCREENSHOTS; needs Chromium
+# (Debian's package chromium).
+.PHONY: browser
+SCREENSHOTS ?= $(or $(TMPDIR),/tmp)/aegis-screenshots
+browser:
+	mkdir -p $(SCREENSHOTS)
+	AEGIS_TEST_BROWSER=must AEGIS_TEST_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 ./browser
 
 # A short run of every fuzz target.
 FUZZTIME ?= 10s
