@@ -8,9 +8,12 @@ VERSION ?=
 .PHONY: build test race bench lint vuln generate drift conformance fuzz torture
 
 build:
-	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/aegis ./cmd/aegis
+	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/aegis ./cmd/aegis
 
+# Tests that need Chromium or Redis install them where they may, and are skipped where
+# they may not.
 test:
+	@.ci/tools tests
 	$(GO) test ./...
 
 # The same tests under the race detector, which needs a C compiler.
@@ -84,7 +87,7 @@ conformance:
 SCREENSHOTS ?= $(or $(TMPDIR),/tmp)/aegis-screenshots
 browser:
 	mkdir -p $(SCREENSHOTS)
-	AEGIS_TEST_BROWSER=must AEGIS_TEST_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 ./browser
+	AEGIS_TEST_TOOLS=must AEGIS_TEST_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 ./browser
 
 # A short run of every fuzz target.
 FUZZTIME ?= 10s

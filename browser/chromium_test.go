@@ -89,7 +89,7 @@ func open(t *testing.T) *tab {
 	t.Helper()
 	path := find()
 	if path == "" {
-		if os.Getenv("AEGIS_TEST_BROWSER") == "must" {
+		if os.Getenv("AEGIS_TEST_TOOLS") == "must" {
 			t.Fatal("no Chromium: install Debian's package chromium, or name one with AEGIS_TEST_CHROMIUM")
 		}
 		t.Skip("no Chromium here: install Debian's package chromium, or name one with AEGIS_TEST_CHROMIUM")

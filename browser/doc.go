@@ -4,6 +4,6 @@
 //
 // They need Debian's package chromium (or another Chromium, named by
 // AEGIS_TEST_CHROMIUM) and are skipped without one, unless
-// AEGIS_TEST_BROWSER=must. AEGIS_TEST_SCREENSHOTS names a folder for pictures of
+// AEGIS_TEST_TOOLS=must. AEGIS_TEST_SCREENSHOTS names a folder for pictures of
 // every page.
 package browser

@@ -85,7 +85,11 @@ func (s *Server) Run() {
 	s.t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		s.t.Fatal("this test runs a real Redis, and there is no redis-server in the PATH; install it (Debian: apt-get install redis-server)")
+		const how = "this test runs a real Redis, and there is no redis-server in the PATH; install it (Debian: apt-get install redis-server)"
+		if os.Getenv("AEGIS_TEST_TOOLS") == "must" {
+			s.t.Fatal(how)
+		}
+		s.t.Skip(how)
 	}
 	host, port, _ := strings.Cut(s.Address, ":")
 	args := append(s.first, "--bind", host, "--port", port, "--dir", s.dir, "--daemonize", "no")
