@@ -18,9 +18,10 @@ import (
 
 	"aegis/config"
 	"aegis/internal/doctor"
+	"aegis/proxy/server"
 )
 
-// server names the proxy in every answer.
+// named names the proxy in every answer.
 func named(name string) func(*http.Response) error {
 	return func(r *http.Response) error {
 		r.Header.Set("Server", name)
@@ -405,5 +406,12 @@ func TestManualNamesChecks(t *testing.T) {
 	}
 	if len(f.list) < 20 {
 		t.Errorf("%d checks: %s", len(f.list), f.text())
+	}
+}
+
+// TestStreamIsTheServers: both sides mean the same time.
+func TestStreamIsTheServers(t *testing.T) {
+	if doctor.StreamGap != server.StreamGap {
+		t.Errorf("the doctor expects %s between events, the server waits %s", doctor.StreamGap, server.StreamGap)
 	}
 }

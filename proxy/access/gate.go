@@ -40,6 +40,30 @@ type Directory struct {
 
 	mu    sync.Mutex
 	known map[string]*person
+	lost  func(key string) // nil: nobody is told
+}
+
+// OnLoss has f told whenever Gitea no longer tells of a membership that it told of
+// before. The key names the person to [Directory.Recheck] of another process. f must
+// not block.
+func (d *Directory) OnLoss(f func(key string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lost = f
+}
+
+// Recheck makes the next call of the person with this key ask again, as soon as
+// Gitea may be asked: another process has seen a membership end.
+func (d *Directory) Recheck(key string) {
+	d.mu.Lock()
+	p := d.known[key]
+	d.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stale = true
 }
 
 // person is what is known of an identity. Its own lock is held while Gitea is
@@ -120,7 +144,10 @@ func (d *Directory) enter(ctx context.Context, id *proxy.Identity, member func(*
 	age := d.now().Sub(p.asked)
 	due := p.asked.IsZero() || age >= ttl || age >= recheck && (p.stale || p.err != nil || !member(p))
 	if due {
-		d.ask(ctx, p, id.Credential)
+		orgs, teams := p.orgs, p.teams
+		if d.ask(ctx, p, id.Credential); p.err == nil && (!within(orgs, p.orgs) || !within(teams, p.teams)) {
+			d.tell(keyOf(id))
+		}
 	}
 	switch {
 	case p.err != nil:
@@ -129,6 +156,20 @@ func (d *Directory) enter(ctx context.Context, id *proxy.Identity, member func(*
 		return denied()
 	}
 	return nil
+}
+
+// within reports whether all of list is in other.
+func within(list, other []string) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(other, s) })
+}
+
+func (d *Directory) tell(key string) {
+	d.mu.Lock()
+	f := d.lost
+	d.mu.Unlock()
+	if f != nil {
+		f(key)
+	}
 }
 
 // ask refreshes p. The answer is for later calls too, so this one's client does
@@ -153,18 +194,9 @@ func unknown(err error) error {
 // Doubt makes the next call of an identity ask again: Gitea has just denied it
 // something.
 func (d *Directory) Doubt(id *proxy.Identity) {
-	if id == nil {
-		return
+	if id != nil {
+		d.Recheck(keyOf(id))
 	}
-	d.mu.Lock()
-	p := d.known[keyOf(id)]
-	d.mu.Unlock()
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stale = true
 }
 
 func (d *Directory) person(key string) *person {

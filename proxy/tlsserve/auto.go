@@ -44,6 +44,7 @@ type auto struct {
 	check   time.Duration
 	ageOnly bool
 
+	built  chan struct{} // closed when what follows is there
 	cache  *certmagic.Cache
 	magic  *certmagic.Config
 	issuer *certmagic.ACMEIssuer
@@ -56,7 +57,7 @@ type auto struct {
 }
 
 func newAuto(opts Options) (*auto, error) {
-	a := &auto{opts: opts, log: opts.Log, problems: map[string]string{}}
+	a := &auto{opts: opts, log: opts.Log, problems: map[string]string{}, built: make(chan struct{})}
 	if file := opts.TLS.ACME.CAFile; file != "" {
 		var err error
 		if a.roots, err = readPool("tls.acme.ca_file", file); err != nil {
@@ -67,11 +68,15 @@ func newAuto(opts Options) (*auto, error) {
 }
 
 func (a *auto) start(ctx context.Context) error {
-	dir := filepath.Join(a.opts.DataDir, "certificates")
-	if err := writable(dir); err != nil {
-		return fmt.Errorf("certificates cannot be kept: %w; let Aegis write to data_dir", err)
+	if a.opts.Storage != nil {
+		a.build(a.opts.Storage())
+	} else {
+		dir := filepath.Join(a.opts.DataDir, "certificates")
+		if err := writable(dir); err != nil {
+			return fmt.Errorf("certificates cannot be kept: %w; let Aegis write to data_dir", err)
+		}
+		a.build(&certmagic.FileStorage{Path: dir})
 	}
-	a.build(&certmagic.FileStorage{Path: dir})
 	a.ctx = ctx
 	loaded := a.begin()
 	wait := time.NewTimer(loadTimeout)
@@ -116,6 +121,7 @@ func (a *auto) build(storage certmagic.Storage) {
 	})
 	a.issuer = certmagic.NewACMEIssuer(a.magic, a.template(log))
 	a.magic.Issuers = []certmagic.Issuer{a.issuer}
+	close(a.built)
 }
 
 func (a *auto) template(log *zap.Logger) certmagic.ACMEIssuer {
@@ -276,6 +282,12 @@ func (a *auto) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
 func (a *auto) challenge(w http.ResponseWriter, r *http.Request) bool {
+	// Another process may be ordering already while this one still starts.
+	select {
+	case <-a.built:
+	case <-r.Context().Done():
+		return false
+	}
 	return a.issuer.HandleHTTPChallenge(w, r)
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddyserver/certmagic"
 	"github.com/rs/zerolog"
 
 	"aegis/config"
@@ -30,6 +31,9 @@ type Options struct {
 	Listen string
 	// DataDir is the folder for certificates of mode auto.
 	DataDir string
+	// Storage returns what keeps certificates of mode auto in place of DataDir,
+	// for several processes; it is called once by [TLS.Start]. Nil: the folder.
+	Storage func() certmagic.Storage
 	Log     zerolog.Logger
 }
 
