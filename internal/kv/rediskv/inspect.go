@@ -92,7 +92,7 @@ func (s *Store) permissions(ctx context.Context) (list []Finding) {
 	for _, step := range steps {
 		if err := step.try(); err != nil {
 			return append(list, Finding{Failure, "cannot " + step.name + ": " + err.Error(),
-				"give the user +@read +@write +@scripting +time +ping +info, and ~" + s.o.Prefix + "* as its keys"})
+				"give the user +@read +@write +@scripting +time +ping +info (in a cluster also +command +cluster|slots +cluster|shards), and ~" + s.o.Prefix + "* as its keys"})
 		}
 	}
 	return append(list, Finding{OK, "the user may do all that is needed", ""})

@@ -314,3 +314,18 @@ func TestSpendAcrossCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestClusterUser: what docs/scaling.md lets the user do is enough in a cluster too.
+func TestClusterUser(t *testing.T) {
+	nodes := redistest.Cluster(t)
+	for _, n := range nodes {
+		if got := n.Do("ACL SETUSER aegis on >secret-of-aegis ~aegis:* +@read +@write +@scripting +time +ping +info +command +cluster|slots +cluster|shards"); got != "+OK" {
+			t.Fatal(got)
+		}
+	}
+	s := open(t, rediskv.Options{Addresses: []string{nodes[2].Address}, Cluster: true, Username: "aegis", Password: "secret-of-aegis", Prefix: "aegis:"})
+	list := s.Inspect(t.Context())
+	if got := grades(list); strings.Contains(got, "failure") || !strings.Contains(got, "ok: the user may do all") || !strings.Contains(got, "master 3: ") {
+		t.Error(got)
+	}
+}

@@ -24,6 +24,7 @@ type Server struct {
 	t     testing.TB
 	dir   string
 	first []string // arguments before all others
+	tls   bool
 	args  []string
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -43,6 +44,17 @@ func Start(t testing.TB, args ...string) *Server {
 func StartSentinel(t testing.TB, file string) *Server {
 	t.Helper()
 	s := &Server{Address: freeAddress(t), t: t, dir: t.TempDir(), first: []string{file, "--sentinel"}}
+	s.Run()
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// StartTLS runs a server that speaks TLS alone and wants certificates of clients,
+// which the authority in the file ca has signed, as its own.
+func StartTLS(t testing.TB, ca, cert, key string) *Server {
+	t.Helper()
+	s := &Server{Address: freeAddress(t), t: t, dir: t.TempDir(), tls: true}
+	s.args = []string{"--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "yes", "--appendonly", "yes"}
 	s.Run()
 	t.Cleanup(s.Stop)
 	return s
@@ -93,6 +105,9 @@ func (s *Server) Run() {
 	}
 	host, port, _ := strings.Cut(s.Address, ":")
 	args := append(s.first, "--bind", host, "--port", port, "--dir", s.dir, "--daemonize", "no")
+	if s.tls {
+		args = append(args, "--port", "0", "--tls-port", port)
+	}
 	if len(s.first) == 0 {
 		args = append(args, "--save", "")
 	}
@@ -110,7 +125,7 @@ func (s *Server) Run() {
 	s.cmd = cmd
 	s.mu.Unlock()
 	deadline := time.Now().Add(20 * time.Second)
-	for !answers(s.Address) {
+	for !s.answers() {
 		if time.Now().After(deadline) {
 			text, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
 			s.t.Fatalf("redis-server does not answer: %s", text)
@@ -119,13 +134,17 @@ func (s *Server) Run() {
 	}
 }
 
-// answers reports whether a server takes requests, with a password or without.
-func answers(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+// answers reports whether the server takes requests, with a password or without; of
+// one with TLS, whether it takes connections.
+func (s *Server) answers() bool {
+	c, err := net.DialTimeout("tcp", s.Address, time.Second)
 	if err != nil {
 		return false
 	}
 	defer c.Close()
+	if s.tls {
+		return true
+	}
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := fmt.Fprint(c, "PING\r\n"); err != nil {
 		return false
