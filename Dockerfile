@@ -16,9 +16,10 @@ ARG GOPROXY
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# The flags of deploy/release, so that the program is the same one, byte for byte.
+# The flags of deploy/release, so that whoever builds the same gets the same, byte for
+# byte; without the demo, which an image has no use for.
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH GOAMD64=v1 GOARM64=v8.0 GOFLAGS= GOTOOLCHAIN=local \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o /image/usr/bin/aegis ./cmd/aegis
+    go build -tags nodemo -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o /image/usr/bin/aegis ./cmd/aegis
 RUN mkdir -p /image/etc/ssl/certs /image/etc/aegis /image/usr/share/doc/aegis /image/var/lib /data/aegis \
  && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
  && cp LICENSE /image/usr/share/doc/aegis/ \

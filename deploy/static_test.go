@@ -235,7 +235,7 @@ func TestConfigurationsLoad(t *testing.T) {
 	}
 }
 
-// TestBuildFlagsAgree: the image has the same program as the release.
+// TestBuildFlagsAgree: the image is built as the release is, but for the demo.
 func TestBuildFlagsAgree(t *testing.T) {
 	release, image := read(t, "release/build.go"), read(t, "../Dockerfile")
 	for _, flag := range []string{"-trimpath", "-buildvcs=false", "-s -w -buildid= -X main.version=", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOTOOLCHAIN=local"} {

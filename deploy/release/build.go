@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// ldflags are the linker's flags of a release; the Dockerfile has the same ones, and
-// a test holds the two binaries equal.
+// ldflags are the linker's flags of a release; the Dockerfile has the same ones.
 func ldflags(version string) string { return "-s -w -buildid= -X main.version=" + version }
 
 // build builds the program for a platform. What of the environment could change
