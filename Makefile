@@ -14,11 +14,12 @@ build:
 # they may not.
 test:
 	@.ci/tools tests
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
-# The same tests under the race detector, which needs a C compiler.
+# The same tests under the race detector, which needs a C compiler; without those of
+# several processes, which it cannot see into and which live by the clock.
 race:
-	$(GO) test -race -count=1 ./...
+	$(GO) test -race -short -count=1 -timeout 20m ./...
 
 # Benchmarks side by side: Gitea alone, a plain reverse proxy, and Aegis.
 bench:

@@ -122,6 +122,9 @@ type fleetOptions struct {
 
 func newFleet(t testing.TB, o fleetOptions) *fleet {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("several processes and real clocks: run without -short")
+	}
 	f := &fleet{redis: redistest.Start(t, o.redis...), house: &house{t: t, double: giteatest.New(o.double), log: &syncBuffer{}}}
 	f.only.Store(-1)
 	up := httptest.NewServer(f.double)
