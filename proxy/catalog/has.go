@@ -1,5 +1,7 @@
 package catalog
 
+import "path"
+
 // Has reports whether the set has a tool called exactly name, and otherwise the
 // name that was probably meant, "" when none is close.
 func (s *Set) Has(name string) (near string, ok bool) {
@@ -11,4 +13,21 @@ func (s *Set) Has(name string) (near string, ok bool) {
 		names = append(names, t.Name)
 	}
 	return nearest(name, names), false
+}
+
+// Matches reports whether a name or glob, in either spelling of names, is about at
+// least one tool of the set, the raw tool included, and otherwise the name that was
+// probably meant, "" when none is close.
+func (s *Set) Matches(glob string) (near string, ok bool) {
+	glob = wireName(glob)
+	names := []string{rawName}
+	for _, t := range s.tools {
+		names = append(names, t.Name)
+	}
+	for _, name := range names {
+		if ok, err := path.Match(glob, name); ok && err == nil {
+			return "", true
+		}
+	}
+	return nearest(glob, names), false
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"aegis/config"
+	"aegis/proxy"
 	"aegis/proxy/catalog"
 	"aegis/proxy/mask"
 	"aegis/spec"
@@ -58,6 +59,9 @@ func (s *Server) selectTools(t *team) (fatal config.Problems) {
 	if t.name == "" || s.cfg.IsSet(t.key("limits.tools")) {
 		fatal = append(fatal, s.unknownLimitTools(t)...)
 	}
+	if t.name == "" || s.cfg.IsSet(t.key("policy.confirm")) {
+		fatal = append(fatal, s.unknownConfirmTools(t)...)
+	}
 	if t.name != "" && !s.cfg.IsSet(t.key("tools")) && !s.cfg.IsSet(t.key("policy")) {
 		return fatal
 	}
@@ -82,6 +86,24 @@ func (s *Server) unknownFieldTools(t *team) (problems config.Problems) {
 				do = "did you mean " + near + "?"
 			}
 			problems = append(problems, s.cfg.Problem(t.key("results.fields_default."+name), "unknown tool", do))
+		}
+	}
+	return problems
+}
+
+// unknownConfirmTools reports the names and globs of policy.confirm.tools that are
+// about no tool of the catalog: such a rule would ask nobody, and nobody would notice.
+func (s *Server) unknownConfirmTools(t *team) (problems config.Problems) {
+	for i, name := range t.rules.Policy.Confirm.Tools {
+		if _, ok := proxy.ParseRisk(name); ok {
+			continue
+		}
+		if near, ok := s.set.Matches(name); !ok {
+			do := "use a risk class, or a name or glob of what \"aegis tools\" lists"
+			if near != "" {
+				do = "did you mean " + near + "?"
+			}
+			problems = append(problems, s.cfg.Problem(t.key(fmt.Sprintf("policy.confirm.tools[%d]", i)), "matches no tool", do))
 		}
 	}
 	return problems
