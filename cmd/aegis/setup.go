@@ -165,6 +165,9 @@ func (s *wizard) askTLS(context.Context) (err error) {
 		return err
 	}
 	s.public = strings.TrimRight(s.public, "/")
+	if u, err := url.Parse(s.public); err == nil && u.Scheme == "http" && u.Port() != "" {
+		listen = net.JoinHostPort(u.Hostname(), u.Port()) // clients come straight to it
+	}
 	if s.listen, err = s.ask.ask(s.listen, question{flag: "listen", text: "Address to listen on", preset: listen, check: checkListen}); err != nil {
 		return err
 	}

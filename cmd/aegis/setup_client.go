@@ -118,6 +118,9 @@ func clientTarget(f *clientFlags) (target, error) {
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(f.url, "\"'`$\\ ") {
 			return t, misused(errors.New("--url must be the address of an MCP endpoint, such as https://aegis.example.org/mcp"))
 		}
+		if u.Path == "" || u.Path == "/" { // the address of Aegis, as doctor takes it; no endpoint is at the root
+			t.url = u.JoinPath("mcp").String()
+		}
 		return t, nil
 	}
 	cfg, err := loadConfig(f.config)

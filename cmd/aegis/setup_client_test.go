@@ -210,6 +210,8 @@ func TestSetupFromConfiguration(t *testing.T) {
 		{[]string{"claude", "-c", people, "--write"}, 1, []string{"follow what"}},
 		{[]string{"chatgpt", "--url", "http://127.0.0.1:8080/mcp"}, 0, []string{"warning", "port 443"}},
 		{[]string{"chatgpt", "--url", docURL}, 0, []string{"!warning"}},
+		{[]string{"cursor", "--url", "https://aegis.example.org"}, 0, []string{`"https://aegis.example.org/mcp"`}},
+		{[]string{"cursor", "--url", "https://aegis.example.org/"}, 0, []string{`"https://aegis.example.org/mcp"`}},
 		{[]string{"cursor", "--url", "ftp://x/mcp"}, 2, []string{"--url must be"}},
 		{[]string{"cursor", "--url", "https://x/$(id)"}, 2, []string{"--url must be"}},
 		{[]string{"cursor", "--url", docURL, "--team", "web"}, 2, []string{"leave out --team"}},

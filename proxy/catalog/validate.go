@@ -167,6 +167,9 @@ func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, o
 	}
 	switch name {
 	case "fields":
+		if text, ok := x.(string); ok { // as people write them; no path has a comma
+			x = splitFields(text)
+		}
 		if list, ok := v.value(name, &optionSchemas.fields, x); ok {
 			for _, f := range list.([]any) {
 				opts.Fields = append(opts.Fields, f.(string))
@@ -186,6 +189,19 @@ func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, o
 		}
 	}
 	return true
+}
+
+// splitFields reads "number, user.login" as the list that was meant. A list in
+// quotes and an empty text are no such thing.
+func splitFields(text string) any {
+	if strings.TrimSpace(text) == "" || strings.ContainsAny(text, `"'{`) || strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return text
+	}
+	var list []any
+	for f := range strings.SplitSeq(text, ",") {
+		list = append(list, strings.TrimSpace(f))
+	}
+	return list
 }
 
 // codeName is the argument that confirms a call. No schema lists it: the error

@@ -13,6 +13,8 @@ import (
 type Verdict struct {
 	// Allowed says that the call may go to Gitea.
 	Allowed bool
+	// Confirm says that an allowed call waits for a person, by policy.confirm.
+	Confirm bool
 	// Rule is what refuses it: a key of the policy block such as "repos.deny[1]",
 	// or "tools" and "arguments" when the call never gets to the policy; "" when it
 	// is allowed.
@@ -42,6 +44,8 @@ type Endpoint struct {
 	Operations []*proxy.Tool
 	// Rules are the team's.
 	Rules config.Policy
+	// Confirms reports whether a person must confirm calls of a tool; nil: never.
+	Confirms func(*proxy.Tool) bool
 }
 
 // Request is a call to try.
@@ -73,6 +77,7 @@ func (p *Policy) try(ctx context.Context, e Endpoint, r Request) Verdict {
 	reached := false
 	decide := proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 		reached, v = true, p.Explain(ctx, c)
+		v.Confirm = v.Allowed && e.Confirms != nil && e.Confirms(c.Tool)
 		return &proxy.Result{}, nil
 	})
 	_, err := e.Catalog(decide).Handle(ctx, c)
@@ -91,7 +96,10 @@ func (p *Policy) try(ctx context.Context, e Endpoint, r Request) Verdict {
 
 // String is the verdict in one line.
 func (v Verdict) String() string {
-	if v.Allowed {
+	switch {
+	case v.Confirm:
+		return "allow once a person has confirmed it, by confirm.tools"
+	case v.Allowed:
 		return "allow"
 	}
 	return fmt.Sprintf("deny by %s: %s", v.Rule, v.Text)

@@ -78,9 +78,9 @@ func ParseSuite(data []byte) (*Suite, error) {
 		switch {
 		case c.Tool == "":
 			problems = append(problems, fmt.Errorf("calls[%d]: tool: required", i))
-		case c.Expect != "allow" && c.Expect != "deny":
-			problems = append(problems, fmt.Errorf("calls[%d]: expect: must be allow or deny", i))
-		case c.Rule != "" && c.Expect == "allow":
+		case c.Expect != "allow" && c.Expect != "confirm" && c.Expect != "deny":
+			problems = append(problems, fmt.Errorf("calls[%d]: expect: must be allow, confirm or deny", i))
+		case c.Rule != "" && c.Expect != "deny":
 			problems = append(problems, fmt.Errorf("calls[%d]: rule: only a denied call has one", i))
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)
 		if o.Err == nil {
 			o.Got, o.Err = s.decide(ctx, t.policy, t.endpoint, c)
 		}
-		o.OK = o.Err == nil && o.Got.Allowed == (c.Expect == "allow") && ruleFits(c.Rule, o.Got.Rule)
+		o.OK = o.Err == nil && o.Got.Allowed == (c.Expect != "deny") && o.Got.Confirm == (c.Expect == "confirm") && ruleFits(c.Rule, o.Got.Rule)
 		out = append(out, o)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aegis/config"
+	"aegis/proxy"
 	"aegis/proxy/policy"
 )
 
@@ -63,6 +64,7 @@ func endpoints(t testing.TB) func(string) (policy.Endpoint, bool) {
 		e := policy.Endpoint{Catalog: sel.Stage(), Operations: set.Tools()}
 		if name == "robots" {
 			e.Rules.Branches.Allow = []string{"ai/**"}
+			e.Confirms = func(t *proxy.Tool) bool { return t.Name == "gitea_issue_create" }
 		}
 		return e, name == "" || name == "robots"
 	}
@@ -93,6 +95,26 @@ func TestSuite(t *testing.T) {
 	}
 	if o := s.Run(t.Context(), endpoints(t)); o[0].OK || o[0].Err == nil {
 		t.Errorf("a team that there is not: %+v", o)
+	}
+}
+
+// TestSuiteKnowsConfirmations: a call that waits for a person is neither allowed nor
+// denied, and a denied one is not asked about.
+func TestSuiteKnowsConfirmations(t *testing.T) {
+	for want, call := range map[string]string{
+		"confirm": `team: robots, tool: gitea_issue_create, args: {owner: acme, repo: web, title: x}`,
+		"allow":   `tool: gitea_issue_create, args: {owner: acme, repo: web, title: x}`,
+		"deny":    `team: robots, tool: gitea_issue_create, args: {}`,
+	} {
+		for _, expect := range []string{"allow", "confirm", "deny"} {
+			s, err := policy.ParseSuite([]byte("calls: [{" + call + ", expect: " + expect + "}]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o := s.Run(t.Context(), endpoints(t))[0]; o.OK != (want == expect) {
+				t.Errorf("%s, expected %s: %v", call, expect, o.Got)
+			}
+		}
 	}
 }
 

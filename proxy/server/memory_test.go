@@ -153,11 +153,17 @@ func TestMemoryOfCallsIsUsedAgain(t *testing.T) {
 		for range 5 {
 			call()
 		}
-		per[name] = allocated(func() {
-			for range 10 {
-				call()
+		// The least of some attempts: what else goes on in the process counts too.
+		for range 5 {
+			one := allocated(func() {
+				for range 10 {
+					call()
+				}
+			}) / 10
+			if per[name] == 0 || one < per[name] {
+				per[name] = one
 			}
-		}) / 10
+		}
 	}
 	if per["large"] > per["small"]+150<<10 {
 		t.Errorf("a call allocates %d bytes for 1 kB and %d for 1 MiB", per["small"], per["large"])

@@ -18,7 +18,7 @@ type PolicyVerdict = policy.Verdict
 func (s *Server) teamRules(name string) (policy.Endpoint, bool) {
 	for _, t := range s.teams {
 		if t.name == name {
-			return policy.Endpoint{Catalog: t.selection.Stage(), Operations: t.set.Tools(), Rules: t.rules.Policy}, true
+			return policy.Endpoint{Catalog: t.selection.Stage(), Operations: t.set.Tools(), Rules: t.rules.Policy, Confirms: t.confirm.Asks}, true
 		}
 	}
 	return policy.Endpoint{}, false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -156,12 +157,25 @@ func newFleet(t testing.TB, o fleetOptions) *fleet {
 	return f
 }
 
+// steadyAddr returns a loopback address for another process to listen on: below the
+// ports that the system gives to connections, so that none takes it meanwhile.
+func steadyAddr(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(18000)))
+		if err == nil {
+			_ = ln.Close() // the process takes it
+			return ln.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // configure writes the configuration of a replica.
 func (f *fleet) configure(name string, o fleetOptions) *replica {
 	f.t.Helper()
-	ln, lm := f.listen("127.0.0.1:0"), f.listen("127.0.0.1:0")
-	addr, metrics := ln.Addr().String(), lm.Addr().String()
-	_, _ = ln.Close(), lm.Close() // the process takes them
+	addr, metrics := steadyAddr(f.t), steadyAddr(f.t)
 	r := &replica{t: f.t, name: name, addr: addr, metrics: metrics, dir: filepath.Join(f.t.TempDir(), "data"), file: filepath.Join(f.t.TempDir(), "aegis.yaml")}
 	r.to = &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(&url.URL{Scheme: "http", Host: addr})

@@ -203,7 +203,7 @@ teams:
     tools: {enable: [gitea_isue_list], toolsets: [reader, nonsense]}
     results: {fields_default: {gitea_issue_lst: [number]}}
     limits: {tools: {gitea_nothing: {rate: 1/s}}}
-    policy: {confirm: {tools: [R3, gitea.issue.create, "gitea_*_delete*", gitea_api_request, gitea_pull_mrge]}}
+    policy: {confirm: {tools: [R3, gitea.issue.create, "gitea_*_delete*", gitea_api_request, gitea_pull_mrge], fallback: token}}
   same:
     members: {everyone: true}
 `)
@@ -214,12 +214,13 @@ teams:
 		`teams.web.tools.enable[0]: unknown tool "gitea_isue_list"; did you mean "gitea_issue_list"?`, "teams.web.tools.toolsets[1]: unknown toolset",
 		"teams.web.results.fields_default.gitea_issue_lst: unknown tool; did you mean gitea_issue_list?", "teams.web.limits.tools.gitea_nothing: unknown tool",
 		"teams.web.policy.confirm.tools[4]: matches no tool; did you mean gitea_pull_merge?",
+		"teams.web.policy.confirm.fallback: token needs the page",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing %q in\n%v", want, err)
 		}
 	}
-	if n := strings.Count(err.Error(), "\n") + 1; n != 5 {
+	if n := strings.Count(err.Error(), "\n") + 1; n != 6 {
 		t.Errorf("%d problems:\n%v", n, err)
 	}
 }

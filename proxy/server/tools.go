@@ -60,7 +60,7 @@ func (s *Server) selectTools(t *team) (fatal config.Problems) {
 		fatal = append(fatal, s.unknownLimitTools(t)...)
 	}
 	if t.name == "" || s.cfg.IsSet(t.key("policy.confirm")) {
-		fatal = append(fatal, s.unknownConfirmTools(t)...)
+		fatal = append(fatal, s.confirmProblems(t)...)
 	}
 	if t.name != "" && !s.cfg.IsSet(t.key("tools")) && !s.cfg.IsSet(t.key("policy")) {
 		return fatal
@@ -91,9 +91,10 @@ func (s *Server) unknownFieldTools(t *team) (problems config.Problems) {
 	return problems
 }
 
-// unknownConfirmTools reports the names and globs of policy.confirm.tools that are
-// about no tool of the catalog: such a rule would ask nobody, and nobody would notice.
-func (s *Server) unknownConfirmTools(t *team) (problems config.Problems) {
+// confirmProblems reports the names and globs of policy.confirm.tools that are about
+// no tool of the catalog: such a rule would ask nobody, and nobody would notice. It
+// also reports codes that nobody could read.
+func (s *Server) confirmProblems(t *team) (problems config.Problems) {
 	for i, name := range t.rules.Policy.Confirm.Tools {
 		if _, ok := proxy.ParseRisk(name); ok {
 			continue
@@ -105,6 +106,9 @@ func (s *Server) unknownConfirmTools(t *team) (problems config.Problems) {
 			}
 			problems = append(problems, s.cfg.Problem(t.key(fmt.Sprintf("policy.confirm.tools[%d]", i)), "matches no tool", do))
 		}
+	}
+	if rules := t.rules.Policy.Confirm; len(rules.Tools) > 0 && rules.Fallback == "token" && !s.cfg.Auth.OAuth.Enabled {
+		problems = append(problems, s.cfg.Problem(t.key("policy.confirm.fallback"), "token needs the page where people read their codes, and nobody can sign in there", "set up auth.oauth, or write deny"))
 	}
 	return problems
 }
