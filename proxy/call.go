@@ -130,6 +130,9 @@ type Facts struct {
 	// Policy is the policy rule that refused the call, such as "repos.deny[1]" or
 	// "branches.allow"; "" when none did.
 	Policy string
+	// WriteToken reports that the call ran with the team's own credential for
+	// writes, not with that of its identity.
+	WriteToken bool
 }
 
 // Handler answers a call. A returned error is an [*Error] or is treated as

@@ -173,6 +173,10 @@ func (m *members) result(r *Result) {
 	}
 	m.optional("limiter", r.Limiter)
 	m.optional("policy", r.Policy)
+	if r.WriteToken {
+		m.name("write_token")
+		m.b = append(m.b, "true"...)
+	}
 	m.number("queue_us", r.Queue)
 	m.number("upstream_us", r.Upstream)
 	m.number("total_us", r.Total)

@@ -165,6 +165,9 @@ type Result struct {
 	Limiter string `json:"limiter,omitempty"`
 	// Policy is the rule of the team's policy that refused the call.
 	Policy string `json:"policy,omitempty"`
+	// WriteToken is set when the call ran with the team's write_token, whose user
+	// Gitea then shows as the author.
+	WriteToken bool `json:"write_token,omitempty"`
 	// Queue is the time from the request's head to the call's entry into the
 	// chain, in microseconds.
 	Queue int64 `json:"queue_us"`

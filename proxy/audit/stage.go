@@ -167,7 +167,7 @@ func (s *invocation) result(res *proxy.Result, err error) *Result {
 	c, f := s.c, &s.c.Facts
 	out := &Result{
 		Outcome: "ok", Upstream: f.Upstream.Microseconds(), Attempts: f.Attempts, BytesIn: f.BytesIn, BytesOut: f.BytesOut,
-		MaskHits: f.MaskHits, Limiter: f.Limiter, Policy: f.Policy, Object: s.object, Status: s.upstream,
+		MaskHits: f.MaskHits, Limiter: f.Limiter, Policy: f.Policy, WriteToken: f.WriteToken, Object: s.object, Status: s.upstream,
 	}
 	if !c.Received.IsZero() {
 		out.Queue, out.Total = s.entered.Sub(c.Received).Microseconds(), time.Since(c.Received).Microseconds()

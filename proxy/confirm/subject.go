@@ -33,7 +33,7 @@ func (s subject) question() string {
 
 // subject describes a call in words that a person can judge. It quotes names that
 // the model gave, cleaned, and nothing else of the arguments: those in the path, and
-// those in the body that say to whom or where something goes.
+// those in the body that say to whom or where something goes, or what it becomes.
 func (c *Confirm) subject(ctx context.Context, call *proxy.Call) subject {
 	names := objectOf(call)
 	text := clean(call.Tool.Title)
@@ -119,8 +119,9 @@ func objectOf(call *proxy.Call) object {
 }
 
 // destinationWords are the members of bodies without which nobody can judge a call:
-// a repository is transferred to somebody, a right is given to someone.
-var destinationWords = []string{"new_owner", "organization", "new_name", "new_repo_name", "username", "login_name", "owner", "name", "permission", "remote_address", "clone_addr", "url"}
+// a repository is transferred to somebody, made public, or merged in some way; a right
+// is given to someone.
+var destinationWords = []string{"title", "state", "private", "visibility", "archived", "default_branch", "branch", "new_branch", "tag_name", "do", "Do", "admin", "is_admin", "new_owner", "organization", "new_name", "new_repo_name", "username", "login_name", "owner", "name", "permission", "remote_address", "clone_addr", "url"}
 
 // destinations returns what of these a call's body has, with their names.
 func destinations(call *proxy.Call) (shown []string) {
@@ -165,6 +166,8 @@ func stringOf(v any) string {
 		return v.String()
 	case int:
 		return strconv.Itoa(v)
+	case bool:
+		return strconv.FormatBool(v)
 	}
 	return ""
 }

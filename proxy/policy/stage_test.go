@@ -230,3 +230,26 @@ func TestAskGitea(t *testing.T) {
 		t.Error("a pull request that is not there has a base")
 	}
 }
+
+// TestWriteTokenIsNamed: whoever reads the answer or the log learns that the write
+// ran as somebody else, and a token that Gitea refuses is not the caller's trouble.
+func TestWriteTokenIsNamed(t *testing.T) {
+	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
+	call := func() *proxy.Call {
+		return &proxy.Call{Tool: byID(t)["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"},
+			Identity: &proxy.Identity{Login: "alice", Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}}
+	}
+	c := call()
+	res, err := p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
+		return &proxy.Result{Status: 201}, nil
+	})).Handle(t.Context(), c)
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "write_token") || !c.Facts.WriteToken {
+		t.Errorf("%+v, %v, facts %+v", res, err, c.Facts)
+	}
+	_, err = p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
+		return nil, &proxy.Error{Kind: proxy.KindUnauthorized, Status: 401}
+	})).Handle(t.Context(), call())
+	if e := proxy.AsError(err); e.Kind != proxy.KindForbidden || !strings.Contains(e.Public, "policy.write_token") {
+		t.Errorf("%+v", e)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -57,6 +58,9 @@ type suiteCall struct {
 // maxCalls bounds a suite.
 const maxCalls = 10_000
 
+// goNames matches how the YAML library names a key that a struct lacks.
+var goNames = regexp.MustCompile(`field (\S+) not found in type \S+`)
+
 // ParseSuite reads a suite. It is as strict as the configuration: an unknown key
 // and a second document are errors. The error names the line or the call.
 func ParseSuite(data []byte) (*Suite, error) {
@@ -64,7 +68,7 @@ func ParseSuite(data []byte) (*Suite, error) {
 	dec.KnownFields(true)
 	var s Suite
 	if err := dec.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the file is no list of calls: %w", err)
+		return nil, fmt.Errorf("the file is no list of calls: %s", goNames.ReplaceAllString(err.Error(), "unknown key $1"))
 	}
 	if err := dec.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one document")

@@ -56,7 +56,7 @@ func treat(res *proxy.Result, show bool) *proxy.Result {
 		what = "made visible in"
 	}
 	out.Warnings = append(out.Warnings[:len(out.Warnings):len(out.Warnings)],
-		fmt.Sprintf("%d passages that people do not see were %s the text (hidden characters, comments or terminal escapes); what is left may differ from what Gitea stores", n, what))
+		fmt.Sprintf("passages that people do not see were %s the text, %d in all (hidden characters, comments or terminal escapes); what is left may differ from what Gitea stores", what, n))
 	return &out
 }
 

@@ -147,7 +147,7 @@ func TestStage(t *testing.T) {
 		return res
 	}
 	read := &proxy.Tool{ReadOnly: true, Risk: proxy.R1}
-	if res := run("remove", read, proxy.BodyJSON); string(res.Body) != `{"body":"a"}` || len(res.Warnings) != 2 || !strings.Contains(res.Warnings[1], "1 passages") {
+	if res := run("remove", read, proxy.BodyJSON); string(res.Body) != `{"body":"a"}` || len(res.Warnings) != 2 || !strings.Contains(res.Warnings[1], "1 in all") {
 		t.Errorf("%s %v", res.Body, res.Warnings)
 	}
 	for name, tool := range map[string]*proxy.Tool{"write": {Risk: proxy.R2}, "admin's read": {ReadOnly: true, Risk: proxy.R4}, "unknown route": {Method: "GET", Risk: proxy.R4}} {
