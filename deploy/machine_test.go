@@ -145,11 +145,11 @@ func TestImage(t *testing.T) {
 	}
 	base := buildah("from", "scratch")
 	buildah("copy", "-q", base, debianRoot(t), "/")
-	buildah("config", "--env", "PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin", base)
+	buildah("config", "--env", "PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin", "--env", "GOCACHE=/built", base)
 	buildah("commit", "-q", "--rm", base, goImage)
 	goenv := func(name string) string { return strings.TrimSpace(command{}.must(t, "go", "env", name)) }
 	buildah("build", "--pull-never", "--format", "docker", "--network", "none",
-		"-v", goenv("GOROOT")+":/usr/local/go:ro", "-v", goenv("GOMODCACHE")+"/cache/download:/modules:ro", "-v", goenv("GOCACHE")+":/root/.cache/go-build",
+		"-v", goenv("GOROOT")+":/usr/local/go:ro", "-v", goenv("GOMODCACHE")+"/cache/download:/modules:ro", "-v", goenv("GOCACHE")+":/built",
 		"--build-arg", "GOPROXY=file:///modules", "--build-arg", "TARGETARCH="+runtime.GOARCH, "--build-arg", "VERSION=1.0.0", "-t", "aegis:1.0.0", ".")
 	defer buildah("rm", "--all")
 	inspectImage(t, buildah("inspect", "--type", "image", "aegis:1.0.0"))

@@ -34,6 +34,9 @@ const (
 	Login Event = "login"
 	// Consent is a person's permission for a client.
 	Consent Event = "consent"
+	// CodeRefused is an authorization code that came a second time, or with a wrong
+	// proof; a second time ends the grant.
+	CodeRefused Event = "code_refused"
 	// TokenIssued is a new pair of tokens for a client.
 	TokenIssued Event = "token_issued"
 	// TokenRefreshed is a pair of tokens that was exchanged for a new one.

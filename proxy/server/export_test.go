@@ -1,9 +1,12 @@
 package server
 
 import (
+	"maps"
 	"time"
 
 	"aegis/config"
+	"aegis/proxy/audit"
+	"aegis/proxy/oauth/grant"
 )
 
 // RetryMissing sets the time between attempts to read the live API's
@@ -16,3 +19,6 @@ func RetryMissing(s *Server, every time.Duration) {
 
 // ConfigOf returns the configuration that s was built from.
 func ConfigOf(s *Server) *config.Config { return s.cfg }
+
+// GrantEvents returns the audit log's names of what becomes of grants.
+func GrantEvents() map[grant.Kind]audit.Event { return maps.Clone(grantEvents) }

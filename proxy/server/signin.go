@@ -170,16 +170,18 @@ func (s *Server) oauthEvent(x *proxy.Exchange, e oauth.Event) {
 	s.audit.log.Event(name, x, audit.Detail{Reason: detail})
 }
 
+// grantEvents are what the audit log calls what becomes of grants.
+var grantEvents = map[grant.Kind]audit.Event{
+	grant.Issued: audit.TokenIssued, grant.Refreshed: audit.TokenRefreshed, grant.Revoked: audit.TokenRevoked, grant.Denied: audit.TokenRevoked,
+	grant.CodeRefused: audit.CodeRefused, grant.CodeReplayed: audit.CodeRefused, grant.Reused: audit.RefreshReused,
+}
+
 // grantEvent records what becomes of tokens.
 func (s *Server) grantEvent(e grant.Event) {
-	names := map[grant.Kind]audit.Event{
-		grant.Issued: audit.TokenIssued, grant.Refreshed: audit.TokenRefreshed, grant.Revoked: audit.TokenRevoked,
-	}
-	name, ok := names[e.Kind]
-	if !ok {
-		name = audit.RefreshReused // a code or a token that came again ends the grant, or was refused
+	name := grantEvents[e.Kind]
+	if name == audit.CodeRefused || name == audit.RefreshReused {
 		s.log.Warn().Str("grant", e.Grant).Str("client", clip(e.ClientName, 100)).Str("login", e.Login).Str("kind", string(e.Kind)).
-			Msg("a code or refresh token was used again")
+			Msg("a code or refresh token came again, or was not its client's")
 	}
 	x := &proxy.Exchange{}
 	if e.Login != "" {
