@@ -190,14 +190,7 @@ func TestOutageOfADocument(t *testing.T) {
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/cb")))
 	o := n.options(c)
-	r := build(t, o)
-	got, err := r.Client(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Keep(t.Context(), got); err != nil {
-		t.Fatal(err)
-	}
+	r := buildApproved(t, o)
 	n.cut(true)
 	again := build(t, o) // a restart, or another replica
 	if _, err := again.Client(t.Context(), url); err != nil {
@@ -213,7 +206,7 @@ func TestOutageOfADocument(t *testing.T) {
 		}
 	}
 	c.add(40 * 24 * time.Hour)
-	_, err = r.Returning(t.Context(), url)
+	_, err := r.Returning(t.Context(), url)
 	wantError(t, err, client.Unavailable, url)
 }
 
@@ -277,14 +270,7 @@ func TestKeptDocumentIsRenewed(t *testing.T) {
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/old")))
 	o := n.options(c)
-	r := build(t, o)
-	got, err := r.Client(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Keep(t.Context(), got); err != nil {
-		t.Fatal(err)
-	}
+	r := buildApproved(t, o)
 	n.set(url, page(document(url, "http://localhost/new", cursor)))
 	for range 3 { // 60 days in all, while one record lasts 30
 		c.add(20 * 24 * time.Hour)

@@ -289,3 +289,17 @@ func (s *spyStore) Delete(context.Context, string) error {
 	s.calls.Add(1)
 	return nil
 }
+
+// buildApproved is build with the document at url approved by a person.
+func buildApproved(t testing.TB, o client.Options) *client.Resolver {
+	t.Helper()
+	r := build(t, o)
+	got, err := r.Client(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Keep(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
