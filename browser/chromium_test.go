@@ -229,6 +229,7 @@ var looks = []struct {
 func (b *tab) picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("AEGIS_TEST_SCREENSHOTS")
+	size := b.size()
 	for _, l := range looks {
 		send(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: 1, Mobile: l.width < 500})
 		send(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
@@ -245,6 +246,17 @@ func (b *tab) picture(name string) {
 	}
 	send(b, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
 	send(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+	// The answer to the command comes before the page has its size back, and a click
+	// in between goes where the button was on the phone.
+	for b.size() != size {
+		b.do(chromedp.Sleep(10 * time.Millisecond))
+	}
+}
+
+// size is the page's width and height in pixels of CSS.
+func (b *tab) size() string {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[string](`innerWidth + "x" + innerHeight`))
 }
 
 // inspect finds what people would stumble over: sideways scrolling, text with too
