@@ -26,6 +26,10 @@ type Result struct {
 	// Items bounds the elements of the array that Body is: how many it had when
 	// it was read. 0: they were not counted.
 	Items int
+	// Plain is Body as it was when it was found to be JSON whose strings hide nothing:
+	// all ASCII, and no escape that could stand for a hidden character. nil: it was
+	// not, or nobody looked. See [Result.HidesNothing].
+	Plain []byte
 	// Release, when not nil, lets the memory of Body serve another call. Whoever
 	// has sent the answer calls it; nothing of Body may be used afterwards.
 	Release func()
@@ -50,6 +54,12 @@ type Result struct {
 	Structured []byte
 	// Source names the server that answered: "gitea" and its version.
 	Source string
+}
+
+// HidesNothing reports whether Body is what Plain says, and not what a stage has put
+// in its place since.
+func (r *Result) HidesNothing() bool {
+	return len(r.Plain) > 0 && len(r.Plain) == len(r.Body) && &r.Plain[0] == &r.Body[0]
 }
 
 // Size is how many bytes of text a client gets.

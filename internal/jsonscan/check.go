@@ -1,8 +1,10 @@
 package jsonscan
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -37,34 +39,49 @@ var ErrValues = errors.New("JSON of too many values")
 // two bytes that it has at least in the text.
 func CheckValues(data []byte, maxDepth, maxValues int) error {
 	var room [64]byte
-	c := checker{data: data, stack: room[:0], left: maxValues}
+	c := checker{marks: marks{data: data}, stack: room[:0], left: maxValues}
 	return c.document(maxDepth)
 }
 
-// CheckCount is [Check] that also counts the elements of the outermost array; the
-// count is -1 for a document that is none.
-func CheckCount(data []byte, maxDepth int) (elements int, err error) {
+// Content is what [Inspect] has seen in a document.
+type Content struct {
+	// Elements is the number of elements of the outermost array, -1 for a document
+	// that is none.
+	Elements int
+	// Plain: the strings are ASCII, without escapes but for \", \\, \/, \b, \f, \n, \r,
+	// \t and those that Go's encoding/json writes for <, > and &, where no HTML comment
+	// begins.
+	Plain bool
+}
+
+// Inspect is [Check] that also says what the document holds.
+func Inspect(data []byte, maxDepth int) (Content, error) {
 	var room [64]byte
-	c := checker{data: data, stack: room[:0], left: 1 << 62}
+	c := checker{marks: marks{data: data}, stack: room[:0], left: 1 << 62}
 	if err := c.document(maxDepth); err != nil {
-		return -1, err
+		return Content{Elements: -1}, err
 	}
-	if Kind(data) != '[' {
-		return -1, nil
+	out := Content{Elements: -1, Plain: !c.odd}
+	if Kind(data) == '[' {
+		out.Elements = c.elements
 	}
-	return c.elements, nil
+	return out, nil
 }
 
 type checker struct {
-	data  []byte
+	marks
 	stack []byte // the open brackets, innermost last
 	left  int    // how many more values there may be
 	// elements counts the values directly below the outermost bracket.
 	elements int
+	odd      bool // the content is not plain
 }
 
 // document checks the whole text.
 func (c *checker) document(maxDepth int) error {
+	if len(c.data) > 0 {
+		c.fill(0)
+	}
 	i, err := c.value(skipSpace(c.data, 0), maxDepth)
 	if err != nil {
 		return err
@@ -75,112 +92,155 @@ func (c *checker) document(maxDepth int) error {
 	return nil
 }
 
-// value checks the value that begins at i and returns the index after it. It
-// is a loop over an explicit stack, so a depth bomb costs no goroutine stack.
+// kinds says what begins with a byte.
+var kinds = func() (t [256]kind) {
+	t['"'], t['{'], t['['] = kindString, kindObject, kindArray
+	for b := '1'; b <= '9'; b++ {
+		t[b] = kindNumber
+	}
+	return t
+}()
+
+type kind uint8
+
+const (
+	kindOther kind = iota
+	kindString
+	kindObject
+	kindArray
+	kindNumber // that does not begin with 0 or -
+)
+
+// value checks the value that begins at i and returns the index after it. It is a
+// loop over an explicit stack, so a depth bomb costs no goroutine stack.
 func (c *checker) value(i, maxDepth int) (int, error) {
+	data := c.data
+	open := byte(0) // the innermost bracket, 0 outside of all
 	for {
-		var err error
-		var opened bool
-		if i, opened, err = c.begin(i, maxDepth); err != nil {
-			return i, err
+		if uint(i) >= uint(len(data)) {
+			return i, &SyntaxError{i, "the document ends where a value should be"}
 		}
-		if opened {
-			continue
+		if c.left--; c.left < 0 {
+			return i, ErrValues
+		}
+		if len(c.stack) == 1 {
+			c.elements++
+		}
+		var err error
+		switch b := data[i]; kinds[b] {
+		case kindString:
+			if end, ok := c.short(i + 1); ok {
+				i = end
+				break
+			}
+			i, err = c.str(i + 1)
+		case kindNumber:
+			i, err = c.digits(i)
+		case kindObject, kindArray:
+			var opened bool
+			if i, opened, err = c.enter(i, maxDepth); opened {
+				open = b
+				continue
+			}
+		default:
+			i, err = c.scalar(i)
+		}
+		if err != nil {
+			return i, err
 		}
 		// A value has ended: close what ends here, or step to the next one.
-		var more bool
-		if i, more, err = c.next(i); err != nil || !more {
-			return i, err
+		for open != 0 {
+			if uint(i) < uint(len(data)) && data[i] <= ' ' {
+				i = skipSpace(data, i)
+			}
+			if uint(i) >= uint(len(data)) {
+				return i, &SyntaxError{i, "the document ends inside an array or object"}
+			}
+			if data[i] == ',' {
+				if i++; open != '{' {
+					i = skipSpace(data, i)
+					break
+				}
+				// Mostly a short name and a colon follow at once.
+				if uint(i) < uint(len(data)) && data[i] == '"' {
+					if end, ok := c.short(i + 1); ok && end+1 < len(data) && data[end] == ':' && data[end+1] > ' ' {
+						i = end + 1
+						break
+					}
+				}
+				if i, err = c.key(skipSpace(data, i)); err != nil {
+					return i, err
+				}
+				break
+			}
+			if data[i] != open+2 {
+				return i, &SyntaxError{i, "expected a comma or the closing bracket"}
+			}
+			i++
+			c.stack, open = c.stack[:len(c.stack)-1], 0
+			if n := len(c.stack); n > 0 {
+				open = c.stack[n-1]
+			}
+		}
+		if open == 0 {
+			return i, nil
 		}
 	}
 }
 
-// begin checks a scalar or an empty container whole, or enters a container
-// and stops where its first value begins (opened).
-func (c *checker) begin(i, maxDepth int) (_ int, opened bool, _ error) {
-	if i >= len(c.data) {
-		return i, false, &SyntaxError{i, "the document ends where a value should be"}
-	}
-	if c.left--; c.left < 0 {
-		return i, false, ErrValues
-	}
-	if len(c.stack) == 1 {
-		c.elements++
-	}
+// enter checks an empty array or object whole, or goes into one and stops where its
+// first value begins (opened).
+func (c *checker) enter(i, maxDepth int) (_ int, opened bool, err error) {
 	b := c.data[i]
-	if b != '{' && b != '[' {
-		i, err := c.scalar(i)
-		return i, false, err
-	}
 	if len(c.stack) >= maxDepth {
 		return i, false, ErrDepth
 	}
-	i = skipSpace(c.data, i+1)
-	if i < len(c.data) && c.data[i] == b+2 { // ']' and '}' follow their openers by two
+	if i = skipSpace(c.data, i+1); i < len(c.data) && c.data[i] == b+2 { // ']' and '}' follow their openers by two
 		return i + 1, false, nil
 	}
 	c.stack = append(c.stack, b)
 	if b == '{' {
-		i, err := c.key(i)
-		return i, true, err
+		i, err = c.key(i)
 	}
-	return i, true, nil
+	return i, err == nil, err
 }
 
-// next stands behind a value: it closes containers that end, and stops where
-// the next value begins (more) or where the outermost one has ended.
-func (c *checker) next(i int) (_ int, more bool, _ error) {
-	for len(c.stack) > 0 {
-		i = skipSpace(c.data, i)
-		if i >= len(c.data) {
-			return i, false, &SyntaxError{i, "the document ends inside an array or object"}
-		}
-		open := c.stack[len(c.stack)-1]
-		switch c.data[i] {
-		case open + 2:
-			c.stack = c.stack[:len(c.stack)-1]
-			i++
-			continue
-		case ',':
-			i = skipSpace(c.data, i+1)
-			if open == '{' {
-				i, err := c.key(i)
-				return i, true, err
-			}
-			return i, true, nil
-		}
-		return i, false, &SyntaxError{i, "expected a comma or the closing bracket"}
-	}
-	return i, false, nil
-}
-
+// key checks the member name that should begin at i and the colon behind it, and
+// returns the index of what comes then.
 func (c *checker) key(i int) (int, error) {
-	if i >= len(c.data) || c.data[i] != '"' {
+	data := c.data
+	if i >= len(data) || data[i] != '"' {
 		return i, &SyntaxError{i, "expected a member name in quotes"}
 	}
-	end := skipPlain(c.data, i+1)
-	if end < len(c.data) && c.data[end] == '"' {
-		i = end + 1
-	} else {
-		var err error
-		if i, err = c.str(i); err != nil {
-			return i, err
-		}
+	i, err := c.str(i + 1)
+	if err != nil {
+		return i, err
 	}
-	i = skipSpace(c.data, i)
-	if i >= len(c.data) || c.data[i] != ':' {
+	if i = skipSpace(data, i); i >= len(data) || data[i] != ':' {
 		return i, &SyntaxError{i, "expected a colon after the member name"}
 	}
-	return skipSpace(c.data, i+1), nil
+	return skipSpace(data, i+1), nil
+}
+
+// digits checks a number that begins with a digit but 0: mostly an integer of a few
+// digits that a comma or bracket follows.
+func (c *checker) digits(i int) (int, error) {
+	if len(c.data)-i > 8 {
+		const ones = 0x0101010101010101
+		x := binary.LittleEndian.Uint64(c.data[i:])
+		// The high bit of each byte that is no digit.
+		if other := ((x^'0'*ones)&(0x7f*ones) + 0x76*ones | x) & (0x80 * ones); other != 0 {
+			end := i + bits.TrailingZeros64(other)/8
+			if b := c.data[end]; b == ',' || b == '}' {
+				return end, nil
+			}
+		}
+	}
+	return c.number(i)
 }
 
 func (c *checker) scalar(i int) (int, error) {
 	switch b := c.data[i]; {
-	case b == '"':
-		if end := skipPlain(c.data, i+1); end < len(c.data) && c.data[end] == '"' {
-			return end + 1, nil
-		}
-		return c.str(i)
 	case b == '-' || b >= '0' && b <= '9':
 		return c.number(i)
 	case b == 't':
@@ -237,15 +297,6 @@ func skipDigits(data []byte, i int) int {
 	return i
 }
 
-// skipPlain returns the index of the first byte from i on that is not plain, or
-// the length of data.
-func skipPlain(data []byte, i int) int {
-	for i < len(data) && plain[data[i]] {
-		i++
-	}
-	return i
-}
-
 // plain marks the bytes of a string that need no look: printable ASCII without
 // the quote and the backslash.
 var plain = func() (t [256]bool) {
@@ -255,12 +306,25 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// short returns the index behind a string whose first byte is at i, when its first
+// special byte within 64 is the quote at its end. Most are like that.
+func (c *checker) short(i int) (end int, ok bool) {
+	k, shift := uint(i-c.base)/64, uint(i)%64
+	if k >= windowWords {
+		return 0, false
+	}
+	w := c.bits[k]>>shift | c.bits[k+1]<<1<<(63-shift)
+	end = i + bits.TrailingZeros64(w)
+	return end + 1, end < len(c.data) && c.data[end] == '"'
+}
+
+// str checks the string whose first byte is at i and returns the index behind it.
 func (c *checker) str(i int) (int, error) {
 	data := c.data
-	for i++; ; {
-		i = skipPlain(data, i)
+	for {
+		i = c.next(i)
 		if i >= len(data) {
-			return i, &SyntaxError{i, "the document ends inside a string"}
+			return len(data), &SyntaxError{len(data), "the document ends inside a string"}
 		}
 		switch b := data[i]; {
 		case b == '"':
@@ -270,10 +334,12 @@ func (c *checker) str(i int) (int, error) {
 			if n == 0 {
 				return i, &SyntaxError{i, "bad escape in a string"}
 			}
+			c.odd = c.odd || n > 2 && !harmless(data[i:])
 			i += n
 		case b < 0x20:
 			return i, &SyntaxError{i, "control character in a string"}
 		default:
+			c.odd = true
 			r, n := utf8.DecodeRune(data[i:])
 			if r == utf8.RuneError && n <= 1 {
 				return i, &SyntaxError{i, "invalid UTF-8 in a string"}
@@ -281,6 +347,18 @@ func (c *checker) str(i int) (int, error) {
 			i += n
 		}
 	}
+}
+
+// harmless reports whether s begins with one of the escapes that Go writes for <, >
+// and &, and with no HTML comment.
+func harmless(s []byte) bool {
+	switch string(s[2:6]) {
+	case "0026", "003e", "003E":
+		return true
+	case "003c", "003C":
+		return len(s) < 7 || s[6] != '!'
+	}
+	return false
 }
 
 // escapeLen returns the length of the escape at the start of s, 0 when it is

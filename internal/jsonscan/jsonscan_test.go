@@ -181,11 +181,12 @@ func TestEscapingLongTexts(t *testing.T) {
 	}
 }
 
-func TestCheckCount(t *testing.T) {
+func TestInspectCounts(t *testing.T) {
 	for doc, want := range map[string]int{
 		`[]`: 0, ` [ ] `: 0, `[1]`: 1, `[[1,2],{"a":[1,2,3]},"x",null]`: 4, `{"a":[1]}`: -1, `7`: -1, `"[1]"`: -1, `[{},{},[]]`: 3, "[[[[[1]]]]]": 1,
 	} {
-		n, err := jsonscan.CheckCount([]byte(doc), depth)
+		c, err := jsonscan.Inspect([]byte(doc), depth)
+		n := c.Elements
 		if n != want || err != nil {
 			t.Errorf("%s: %d, %v; want %d", doc, n, err, want)
 		}
@@ -200,8 +201,8 @@ func TestCheckCount(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"[1,", "[1 2]", ""} {
-		if n, err := jsonscan.CheckCount([]byte(doc), depth); err == nil || n != -1 {
-			t.Errorf("%q: %d, %v", doc, n, err)
+		if c, err := jsonscan.Inspect([]byte(doc), depth); err == nil || c.Elements != -1 {
+			t.Errorf("%q: %d, %v", doc, c.Elements, err)
 		}
 	}
 }

@@ -16,6 +16,9 @@ func AppendQuote[T string | []byte](dst []byte, text T) []byte {
 // AppendEscaped is [AppendQuote] without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	if b, ok := any(text).([]byte); ok {
+		if vectors {
+			return appendVector(dst, b)
+		}
 		dst, _ = appendBy(dst, b, &once)
 		return dst
 	}

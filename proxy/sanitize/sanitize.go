@@ -42,6 +42,9 @@ func treat(res *proxy.Result, show bool) *proxy.Result {
 	n := 0
 	switch res.Kind {
 	case proxy.BodyJSON:
+		if res.HidesNothing() && !bytes.Contains(res.Body, []byte("<!--")) {
+			return res
+		}
 		body, n = JSON(res.Body, show)
 	case proxy.BodyText:
 		body, n = Text(res.Body, show)
