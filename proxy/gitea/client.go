@@ -8,6 +8,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,10 +23,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/internal/http1"
 	"aegis/proxy"
 )
 
@@ -58,7 +61,7 @@ type Client struct {
 	maxResponse  int64
 	maxBinary    int64
 
-	pooled *http.Transport // reuses connections
+	pooled connections     // reuses connections
 	single *http.Transport // one connection per request, see send
 	around func(http.RoundTripper) http.RoundTripper
 	log    zerolog.Logger
@@ -93,11 +96,39 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 		timeout:     or(time.Duration(cfg.Timeout), defaultTimeout),
 		maxResponse: or(int64(cfg.MaxResponseBytes), defaultResponse),
 		maxBinary:   or(limits.MaxBinaryBytes, defaultBinary),
-		pooled:      transport,
+		pooled:      pool(cfg, transport),
 		single:      single,
 		around:      around,
 		log:         log,
 	}, nil
+}
+
+// connections is a pool of connections to Gitea.
+type connections interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+// pool returns what sends the requests of calls: transport, or for a Gitea next door,
+// without TLS or a proxy between, what needs no goroutines for it.
+func pool(cfg config.Gitea, transport *http.Transport) connections {
+	host, port := cfg.URL.Hostname(), cfg.URL.Port()
+	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && isASCII(host)
+	if !plain || !http1.Supported {
+		return transport
+	}
+	return http1.New(http1.Options{
+		Address:     net.JoinHostPort(host, cmp.Or(port, "80")),
+		Dial:        transport.DialContext,
+		MaxConns:    transport.MaxConnsPerHost,
+		MaxHead:     transport.MaxResponseHeaderBytes,
+		IdleTimeout: transport.IdleConnTimeout,
+	})
+}
+
+// isASCII reports whether a host's name goes over the wire as it is written.
+func isASCII(host string) bool {
+	return strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // or returns v, or fallback when v is not positive.

@@ -136,7 +136,7 @@ func (c *Client) sendOnce(ctx context.Context, req *request) (*answer, error) {
 	// On a reused connection that turns out closed, net/http itself sends a GET
 	// again. A request that may change something gets a connection of its own,
 	// where it never does.
-	transport := c.pooled
+	transport := http.RoundTripper(c.pooled)
 	if !req.repeatable && req.body == nil && (req.method == http.MethodGet || req.method == http.MethodHead) {
 		transport = c.single
 	}

@@ -1,0 +1,549 @@
+package http1_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"aegis/internal/http1"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// server accepts connections and lets script answer each of their requests.
+type server struct {
+	t     *testing.T
+	addr  string
+	conns atomic.Int32
+}
+
+// serve runs script for each connection; the connection ends with it.
+func serve(t *testing.T, script func(n int, c net.Conn, r *bufio.Reader)) *server {
+	t.Helper()
+	if !http1.Supported {
+		t.Skip("not for this system")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, addr: ln.Addr().String()}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			n := int(s.conns.Add(1))
+			all.Go(func() {
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(patience))
+				script(n, c, bufio.NewReader(c))
+			})
+		}
+	})
+	t.Cleanup(func() { ln.Close(); all.Wait() })
+	return s
+}
+
+// handle serves h properly.
+func handle(t *testing.T, h http.HandlerFunc) *server {
+	t.Helper()
+	s := &server{t: t}
+	up := httptest.NewUnstartedServer(h)
+	up.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.conns.Add(1)
+		}
+	}
+	up.Start()
+	t.Cleanup(up.Close)
+	s.addr = up.Listener.Addr().String()
+	return s
+}
+
+func (s *server) transport(change ...func(*http1.Options)) *http1.Transport {
+	o := http1.Options{Address: s.addr, Dial: (&net.Dialer{}).DialContext, MaxConns: 4}
+	for _, f := range change {
+		f(&o)
+	}
+	t := http1.New(o)
+	s.t.Cleanup(t.Close)
+	return t
+}
+
+func request(t *testing.T, ctx context.Context, method, body string) *http.Request {
+	t.Helper()
+	var from io.Reader
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://gitea.test/path?q=1", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// get sends a GET and returns the status and the body.
+func get(t *testing.T, tr http.RoundTripper) (int, string, error) {
+	t.Helper()
+	return do(tr, request(t, t.Context(), "GET", ""))
+}
+
+func do(tr http.RoundTripper, req *http.Request) (int, string, error) {
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
+}
+
+// read takes one request off a connection.
+func read(r *bufio.Reader) (string, bool) {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return "", false
+	}
+	body, err := io.ReadAll(req.Body)
+	return req.Method + " " + string(body), err == nil
+}
+
+func TestReuse(t *testing.T) {
+	s := handle(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Host != "gitea.test" || r.RequestURI != "/path?q=1" {
+			t.Errorf("host %s, target %s", r.Host, r.RequestURI)
+		}
+		fmt.Fprintf(w, "%s %d", r.Method, len(body))
+	})
+	tr := s.transport()
+	for range 3 {
+		for _, c := range []struct{ method, body, want string }{
+			{"GET", "", "GET 0"}, {"POST", "small", "POST 5"}, {"PUT", strings.Repeat("x", 1<<20), "PUT 1048576"}, {"DELETE", "", "DELETE 0"},
+		} {
+			if status, got, err := do(tr, request(t, t.Context(), c.method, c.body)); status != 200 || got != c.want || err != nil {
+				t.Errorf("%s: %d %q %v", c.method, status, got, err)
+			}
+		}
+	}
+	if n := s.conns.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestAsNetHTTP: whatever a server says, the transport of net/http and this one
+// understand the same.
+func TestAsNetHTTP(t *testing.T) {
+	log.SetOutput(io.Discard) // net/http tells of answers that nobody asked for
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	long := strings.Repeat("0123456789abcdef", 4096)
+	answers := []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 65536\r\nX-A: 1\r\nX-A: 2\r\n\r\n" + long,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6; a=b\r\n world\r\n0\r\nX-Trailer: 1\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n\r\nuntil the end",
+		"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+		"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
+		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 5\r\n\r\nhello",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nhello",
+		"HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n",
+		"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nbad header\r\n\r\n", "HTTP/1.1 200 OK\r\n: x\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 OK\r\n\r\n", "HTTP/9.9\r\n\r\n", "SSH-2.0-Go\r\n", "\x00\x01\x02\r\n\r\n",
+		"", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx",
+		"HTTP/1.1 200 OK\r\nX-Folded: a\r\n b\r\nContent-Length: 1\r\n\r\nx",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nX: " + strings.Repeat("y", 400<<10) + "\r\n\r\nx",
+		"HTTP/1.1 200 OK\r\nSet-Cookie: " + strings.Repeat("y", 200<<10) + "\r\nContent-Length: 1\r\n\r\nx",
+	}
+	for i, answer := range answers {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
+				if _, ok := read(r); ok {
+					_, _ = io.WriteString(c, answer)
+				}
+			})
+			theirs := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", s.addr)
+			}, DisableCompression: true, MaxResponseHeaderBytes: 256 << 10}
+			type outcome struct {
+				status       int
+				header, body string
+				failed       bool
+			}
+			try := func(tr http.RoundTripper) (o outcome) {
+				resp, err := tr.RoundTrip(request(t, t.Context(), method, map[string]string{"POST": "body"}[method]))
+				if err != nil {
+					return outcome{failed: true}
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				var h bytes.Buffer
+				_ = resp.Header.Write(&h) // a buffer takes everything
+				return outcome{resp.StatusCode, h.String(), string(body), err != nil}
+			}
+			want, got := try(theirs), try(s.transport())
+			if got != want {
+				t.Errorf("answer %d, %s: %.200v, net/http: %.200v", i, method, got, want)
+			}
+			theirs.CloseIdleConnections()
+		}
+	}
+}
+
+func TestOddAnswers(t *testing.T) {
+	for name, answer := range map[string]string{
+		"upgrade":  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+		"interims": strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9) + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+	} {
+		s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
+			if _, ok := read(r); ok {
+				_, _ = io.WriteString(c, answer)
+			}
+		})
+		if status, _, err := get(t, s.transport()); err == nil {
+			t.Errorf("%s: %d", name, status)
+		}
+	}
+}
+
+// TestEndlessHead: a server that never ends its head gets no memory.
+func TestEndlessHead(t *testing.T) {
+	sent := make(chan int, 1)
+	s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		_, _ = read(r)
+		n, _ := io.WriteString(c, "HTTP/1.1 200 OK\r\n")
+		line := strings.Repeat("X-Header: "+strings.Repeat("y", 990)+"\r\n", 8)
+		for {
+			m, err := io.WriteString(c, line)
+			if n += m; err != nil || n > 64<<20 {
+				sent <- n
+				return
+			}
+		}
+	})
+	if _, _, err := get(t, s.transport(func(o *http1.Options) { o.MaxHead = 64 << 10 })); err == nil {
+		t.Error("an endless head is an answer")
+	}
+	if n := <-sent; n > 32<<20 {
+		t.Errorf("%d bytes were taken", n)
+	}
+}
+
+// TestClosedWhileIdle: a connection that the server closed serves nobody.
+func TestClosedWhileIdle(t *testing.T) {
+	closed := make(chan bool, 4)
+	s := serve(t, func(n int, c net.Conn, r *bufio.Reader) {
+		body, ok := read(r)
+		if !ok {
+			return
+		}
+		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		c.Close()
+		closed <- true
+	})
+	tr := s.transport()
+	for range 3 {
+		// Not repeatable: without the look before, it would fail.
+		if _, got, err := do(tr, request(t, t.Context(), "POST", "body")); got != "POST body" || err != nil {
+			t.Fatalf("%q %v", got, err)
+		}
+		<-closed
+		time.Sleep(20 * time.Millisecond) // until the end of the connection has arrived
+	}
+}
+
+// TestClosedOnReuse: a server that closes a connection as the next request comes is
+// asked again when that is harmless, and only then.
+func TestClosedOnReuse(t *testing.T) {
+	for method, again := range map[string]bool{"GET": true, "HEAD": true, "POST": false, "DELETE": false} {
+		var got atomic.Int32
+		s := serve(t, func(n int, c net.Conn, r *bufio.Reader) {
+			for k := 0; ; k++ {
+				line, ok := read(r)
+				if !ok || n == 1 && k == 1 {
+					return
+				}
+				if strings.HasPrefix(line, method) {
+					got.Add(1)
+				}
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+		})
+		tr := s.transport()
+		if _, _, err := do(tr, request(t, t.Context(), "OPTIONS", "")); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := do(tr, request(t, t.Context(), method, map[string]string{"POST": "x"}[method]))
+		if (err == nil) != again || got.Load() != map[bool]int32{true: 1}[again] {
+			t.Errorf("%s: %v, answered %d times", method, err, got.Load())
+		}
+	}
+}
+
+// TestUnasked: what a server says that nobody asked for is nobody's answer.
+func TestUnasked(t *testing.T) {
+	const smuggled = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nsmuggled"
+	for name, late := range map[string]bool{"at once": false, "while idle": true} {
+		said := make(chan bool, 1)
+		s := serve(t, func(n int, c net.Conn, r *bufio.Reader) {
+			for {
+				if _, ok := read(r); !ok {
+					return
+				}
+				own := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nown %d", n)
+				if n > 1 {
+					_, _ = io.WriteString(c, own)
+					continue
+				}
+				if !late {
+					own += smuggled
+				}
+				_, _ = io.WriteString(c, own)
+				if late {
+					time.Sleep(20 * time.Millisecond) // in a piece of its own
+					_, _ = io.WriteString(c, smuggled)
+				}
+				said <- true
+			}
+		})
+		tr := s.transport()
+		if _, got, err := get(t, tr); got != "own 1" || err != nil {
+			t.Fatalf("%s: %q %v", name, got, err)
+		}
+		<-said
+		time.Sleep(20 * time.Millisecond)
+		if _, got, err := do(tr, request(t, t.Context(), "POST", "x")); got != "own 2" || err != nil {
+			t.Errorf("%s: the next request got %q %v", name, got, err)
+		}
+	}
+}
+
+// TestEarlyAnswer: a server that answers before it has read a long body is heard, and
+// the connection serves no other request.
+func TestEarlyAnswer(t *testing.T) {
+	s := serve(t, func(n int, c net.Conn, r *bufio.Reader) {
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
+		if n > 1 {
+			return
+		}
+		_, _ = io.Copy(io.Discard, req.Body)
+	})
+	tr := s.transport()
+	for range 2 {
+		req := request(t, t.Context(), "POST", "")
+		req.ContentLength = 8 << 20
+		req.Body = io.NopCloser(io.LimitReader(zeros{}, req.ContentLength))
+		if status, got, err := do(tr, req); status != 413 || got != "big" || err != nil {
+			t.Fatalf("%d %q %v", status, got, err)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestCancel(t *testing.T) {
+	stay := make(chan bool)
+	s := serve(t, func(n int, c net.Conn, r *bufio.Reader) {
+		if _, ok := read(r); !ok {
+			return
+		}
+		if n == 2 {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegin")
+		}
+		<-stay
+	})
+	defer close(stay)
+	tr := s.transport(func(o *http1.Options) { o.MaxConns = 1 })
+	why := errors.New("the reason")
+
+	// While the head is waited for.
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
+	if _, _, err := do(tr, request(t, ctx, "GET", "")); !errors.Is(err, why) {
+		t.Errorf("in the head: %v", err)
+	}
+	// In the body.
+	ctx, cancel = context.WithCancelCause(t.Context())
+	resp, err := tr.RoundTrip(request(t, ctx, "GET", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
+	if body, err := io.ReadAll(resp.Body); err == nil || string(body) != "begin" {
+		t.Errorf("in the body: %q %v", body, err)
+	}
+	resp.Body.Close()
+	// Both let their place go, though only one connection is allowed.
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, _, err := do(tr, request(t, ctx, "GET", "")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the third: %v", err)
+	}
+	if n := s.conns.Load(); n != 3 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestBound: no more connections than allowed, and who waits for one can give up.
+func TestBound(t *testing.T) {
+	var now, most atomic.Int32
+	gate := make(chan bool)
+	s := handle(t, func(w http.ResponseWriter, _ *http.Request) {
+		n := now.Add(1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		<-gate
+		now.Add(-1)
+	})
+	tr := s.transport(func(o *http1.Options) { o.MaxConns = 2 })
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, _, err := get(t, tr); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for now.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, _, err := do(tr, request(t, ctx, "GET", "")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting: %v", err)
+	}
+	close(gate)
+	all.Wait()
+	if most.Load() > 2 || s.conns.Load() > 2 {
+		t.Errorf("%d requests at once on %d connections", most.Load(), s.conns.Load())
+	}
+}
+
+func TestIdle(t *testing.T) {
+	s := handle(t, func(http.ResponseWriter, *http.Request) {})
+	tr := s.transport(func(o *http1.Options) { o.IdleTimeout = 50 * time.Millisecond })
+	want := int32(0)
+	again := func(what string, more int32) {
+		t.Helper()
+		if _, _, err := get(t, tr); err != nil {
+			t.Fatal(err)
+		}
+		if want += more; s.conns.Load() != want {
+			t.Errorf("%s: %d connections, want %d", what, s.conns.Load(), want)
+		}
+	}
+	again("first", 1)
+	again("second", 0)
+	time.Sleep(150 * time.Millisecond)
+	again("after the idle time", 1)
+	tr.CloseIdleConnections()
+	again("after closing idle ones", 1)
+	tr.Close()
+	again("after Close", 1)
+	again("and again", 1)
+}
+
+// TestEarlyClose: a body that is closed before its end costs the connection alone.
+func TestEarlyClose(t *testing.T) {
+	s := handle(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
+	tr := s.transport(func(o *http1.Options) { o.MaxConns = 1 })
+	for range 3 {
+		resp, err := tr.RoundTrip(request(t, t.Context(), "GET", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if n, err := resp.Body.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("reading after the end: %d %v", n, err)
+		}
+	}
+	if n := s.conns.Load(); n != 3 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	s := handle(t, func(http.ResponseWriter, *http.Request) {})
+	wrote := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteHeaders: func() { wrote++ }})
+	if _, _, err := do(s.transport(), request(t, ctx, "GET", "")); err != nil || wrote != 1 {
+		t.Errorf("%d times, %v", wrote, err)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	s := serve(t, func(int, net.Conn, *bufio.Reader) {})
+	tr := s.transport(func(o *http1.Options) { o.Address = "127.0.0.1:1" })
+	if _, _, err := get(t, tr); err == nil {
+		t.Error("an answer from nowhere")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := do(tr, request(t, ctx, "GET", "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that was over: %v", err)
+	}
+}
+
+// TestCrowd: every caller gets its own answer, whatever the others do.
+func TestCrowd(t *testing.T) {
+	s := handle(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if len(body)%3 == 0 {
+			w.(http.Flusher).Flush() // chunked
+		}
+		_, _ = w.Write(bytes.Repeat(body, 50))
+	})
+	tr := s.transport(func(o *http1.Options) { o.MaxConns = 8 })
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() {
+			for k := range 60 {
+				body := strings.Repeat(fmt.Sprintf("%d-%d;", n, k), 1+k*7)
+				ctx, cancel := context.WithCancel(t.Context())
+				if k%10 == 9 {
+					time.AfterFunc(time.Duration(k)*10*time.Microsecond, cancel)
+				}
+				_, got, err := do(tr, request(t, ctx, "POST", body))
+				cancel()
+				if err == nil && got != strings.Repeat(body, 50) {
+					t.Errorf("%d-%d: another answer, of %d bytes", n, k, len(got))
+				}
+				if err != nil && k%10 != 9 {
+					t.Errorf("%d-%d: %v", n, k, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
