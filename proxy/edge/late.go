@@ -29,21 +29,29 @@ func (r *reads) done(err error) {
 
 // Read reads, and notes whether that came too late.
 func (c *countedConn) Read(p []byte) (int, error) {
+	if err := c.readBy.begin(c.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Read(p)
+	c.readBy.end()
 	c.reads.done(err)
 	return n, err
 }
 
 // SetDeadline sets both deadlines.
 func (c *countedConn) SetDeadline(t time.Time) error {
-	c.reads.deadline(t)
-	return c.Conn.SetDeadline(t)
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // SetReadDeadline sets the deadline of reads.
 func (c *countedConn) SetReadDeadline(t time.Time) error {
 	c.reads.deadline(t)
-	return c.Conn.SetReadDeadline(t)
+	return c.readBy.ask(t, c.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline sets the deadline of writes. They may end half a second earlier.
+func (c *countedConn) SetWriteDeadline(t time.Time) error {
+	return c.writeBy.ask(t, c.Conn.SetWriteDeadline)
 }
 
 // lateWrite bounds writing the answer to a late head.
@@ -60,18 +68,11 @@ func LateHeads(c net.Conn, state http.ConnState) {
 	if state != http.StateActive {
 		return
 	}
-	base := c
-	if t, ok := c.(*tls.Conn); ok {
-		if t.ConnectionState().NegotiatedProtocol == "h2" {
-			return
-		}
-		base = t.NetConn()
+	if t, ok := c.(*tls.Conn); ok && t.ConnectionState().NegotiatedProtocol == "h2" {
+		return
 	}
-	if p, ok := base.(proxiedConn); ok {
-		base = p.Raw()
-	}
-	counted, ok := base.(*countedConn)
-	if !ok || !counted.reads.late.Load() {
+	counted := countedOf(c)
+	if counted == nil || !counted.reads.late.Load() {
 		return
 	}
 	const body = `{"error":{"kind":"timeout","message":"the request's head came too slowly; send it again, faster","request_id":""}}` + "\n"

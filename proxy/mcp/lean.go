@@ -64,19 +64,23 @@ func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request
 		return false
 	}
 	status := e.appendOutcome(buf, q, c, res, err)
-	e.send(w, status, *buf)
-	if len(later) > 0 && r.ProtoMajor == 1 {
-		// HTTP/2 says in a frame of its own that the answer ends, when this returns.
-		_ = http.NewResponseController(w).Flush() // a client that went away needs no answer
-	}
+	e.send(w, r, status, *buf)
 	if res != nil && res.Release != nil {
 		res.Release()
 	}
 	return true
 }
 
-// send writes an answer.
-func (e *endpoint) send(w http.ResponseWriter, status int, body []byte) {
+// send writes an answer, whole.
+func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	if r.ProtoMajor == 1 {
+		// HTTP/2 says in a frame of its own that the answer ends, when the handler
+		// returns. HTTP/1 needs not wait for that, and has it all in one write.
+		if e.opts.Hold != nil {
+			defer e.opts.Hold(r)()
+		}
+		defer func() { _ = http.NewResponseController(w).Flush() }() // a client that went away needs no answer
+	}
 	e.lw.head(w.Header(), len(body))
 	if status != http.StatusOK {
 		w.WriteHeader(status)

@@ -13,6 +13,7 @@ import (
 	"aegis/proxy/access"
 	"aegis/proxy/catalog"
 	"aegis/proxy/confirm"
+	"aegis/proxy/edge"
 	"aegis/proxy/envelope"
 	"aegis/proxy/limit"
 	"aegis/proxy/mask"
@@ -231,6 +232,7 @@ func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, erro
 		ListTTL:        time.Duration(t.rules.Tools.ListTTL),
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
 		CatalogVersion: s.catalog.Version,
+		Hold:           edge.Hold,
 		Log:            s.log,
 	})
 	if err != nil {

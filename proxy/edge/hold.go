@@ -1,0 +1,104 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// net/http writes an answer of more than 4 kB, head included, in two pieces or more.
+// A client next door wakes up for each, which takes longer than the rest of a small
+// answer's way. A connection that is held keeps the first pieces for one write.
+
+// maxHeld is how many bytes a held connection keeps; more go out at once.
+const maxHeld = 16 << 10
+
+// held is what a connection keeps back.
+type held struct {
+	mu  sync.Mutex
+	on  bool
+	buf []byte
+}
+
+// Write writes, or keeps p for later while the connection is held. An error of a
+// write that was put off comes with the next one.
+func (c *countedConn) Write(p []byte) (int, error) {
+	h := &c.held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.on && len(h.buf)+len(p) <= maxHeld {
+		h.buf = append(h.buf, p...)
+		return len(p), nil
+	}
+	if err := c.writeBy.begin(c.Conn.SetWriteDeadline); err != nil {
+		return 0, err
+	}
+	defer c.writeBy.end()
+	if len(h.buf) == 0 {
+		return c.Conn.Write(p)
+	}
+	before := len(h.buf)
+	pieces := net.Buffers{h.buf, p}
+	n, err := pieces.WriteTo(c.Conn)
+	h.buf = h.buf[:0]
+	return max(int(n)-before, 0), err
+}
+
+// release writes what was kept back.
+func (c *countedConn) release() {
+	h := &c.held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.on = false
+	if len(h.buf) == 0 {
+		return
+	}
+	err := c.writeBy.begin(c.Conn.SetWriteDeadline)
+	if err == nil {
+		_, err = c.Conn.Write(h.buf)
+		c.writeBy.end()
+	}
+	h.buf = h.buf[:0]
+	if err != nil {
+		// Nobody else learns of it, and half an answer must not be followed by another.
+		_ = c.Conn.Close() // it is broken
+	}
+}
+
+type connKeyType struct{}
+
+// ConnContext is an http.Server's ConnContext hook, which [Hold] needs.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	if counted := countedOf(c); counted != nil {
+		return context.WithValue(ctx, connKeyType{}, counted)
+	}
+	return ctx
+}
+
+// Hold keeps back the first pieces of an answer to r until release is called, which
+// must be after the answer was flushed and before the handler returns. It does
+// nothing over HTTP/2, where answers share a connection, and without [ConnContext].
+func Hold(r *http.Request) (release func()) {
+	c, ok := r.Context().Value(connKeyType{}).(*countedConn)
+	if !ok || r.ProtoMajor != 1 {
+		return func() {}
+	}
+	c.held.mu.Lock()
+	c.held.on = true
+	c.held.mu.Unlock()
+	return c.release
+}
+
+// countedOf returns our own connection below c, nil when there is none.
+func countedOf(c net.Conn) *countedConn {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if p, ok := c.(proxiedConn); ok {
+		c = p.Raw()
+	}
+	counted, _ := c.(*countedConn)
+	return counted
+}

@@ -1,0 +1,234 @@
+package edge_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"aegis/proxy/edge"
+)
+
+// counting is a listener whose connections count their writes and can be broken.
+type counting struct {
+	net.Listener
+	writes atomic.Int32
+	broken atomic.Bool
+	closed atomic.Int32
+}
+
+func (l *counting) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &countingConn{Conn: c, l: l}, nil
+}
+
+type countingConn struct {
+	net.Conn
+	l *counting
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	c.l.writes.Add(1)
+	if c.l.broken.Load() {
+		return 0, errors.New("broken")
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *countingConn) Close() error {
+	c.l.closed.Add(1)
+	return c.Conn.Close()
+}
+
+// serveHeld serves h behind a counting listener.
+func serveHeld(t *testing.T, h http.HandlerFunc) (*counting, string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &counting{Listener: ln}
+	srv := &http.Server{Handler: h, ConnContext: edge.ConnContext}
+	go func() { _ = srv.Serve(edge.NewListener(counted, edge.ConnLimits{})) }() // ends with Close
+	t.Cleanup(func() { _ = srv.Close() })
+	return counted, "http://" + ln.Addr().String()
+}
+
+func answerOf(size int, hold bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if hold {
+			defer edge.Hold(r)()
+		}
+		defer func() { _ = http.NewResponseController(w).Flush() }()
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		_, _ = w.Write(bytes.Repeat([]byte("x"), size))
+	}
+}
+
+// TestHold: an answer that net/http writes in pieces goes out in one, whole, and the
+// connection serves the next.
+func TestHold(t *testing.T) {
+	for _, size := range []int{0, 1, 3000, 4000, 4096, 5000, 12 << 10, 16 << 10, 17 << 10, 200 << 10} {
+		for _, hold := range []bool{false, true} {
+			l, url := serveHeld(t, answerOf(size, hold))
+			client := &http.Client{Transport: &http.Transport{}}
+			for range 3 {
+				l.writes.Store(0)
+				res, err := client.Get(url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(res.Body)
+				res.Body.Close()
+				if err != nil || len(body) != size || strings.Trim(string(body), "x") != "" {
+					t.Fatalf("%d bytes, held %v: got %d, %v", size, hold, len(body), err)
+				}
+				// What does not fit is written behind what was kept, in two writes here,
+				// as this connection cannot take both at once.
+				n, want := l.writes.Load(), int32(1)
+				if size >= 16<<10 {
+					want = 2
+				}
+				if hold && n != want || !hold && size >= 4096 && n < 2 {
+					t.Errorf("%d bytes, held %v: %d writes", size, hold, n)
+				}
+			}
+			client.CloseIdleConnections()
+		}
+	}
+}
+
+// TestHoldPanics: a handler that panics leaves nothing held.
+func TestHoldPanics(t *testing.T) {
+	_, url := serveHeld(t, func(w http.ResponseWriter, r *http.Request) {
+		defer edge.Hold(r)()
+		_, _ = w.Write([]byte("half"))
+		panic(http.ErrAbortHandler)
+	})
+	if res, err := http.Get(url); err == nil {
+		res.Body.Close()
+		t.Errorf("an answer: %s", res.Status)
+	}
+}
+
+// TestHoldBroken: what was kept and cannot be written ends the connection, so that no
+// other answer follows half of one.
+func TestHoldBroken(t *testing.T) {
+	var l *counting
+	l, url := serveHeld(t, func(w http.ResponseWriter, r *http.Request) {
+		l.broken.Store(true)
+		answerOf(5000, true)(w, r)
+	})
+	client := &http.Client{Timeout: 5 * time.Second}
+	if res, err := client.Get(url); err == nil {
+		res.Body.Close()
+		t.Fatalf("an answer: %s", res.Status)
+	}
+	for range 100 {
+		if l.closed.Load() > 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the connection stays open")
+}
+
+// TestHoldElsewhere: without our connection there is nothing to hold.
+func TestHoldElsewhere(t *testing.T) {
+	r, err := http.NewRequest("GET", "http://x/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge.Hold(r)()
+}
+
+func TestDeadlineIsSetWhenItMatters(t *testing.T) {
+	var set []time.Time
+	apply := func(at time.Time) error { set = append(set, at); return nil }
+	var d edge.Deadline
+	base := time.Now().Add(time.Hour)
+	ask := func(at time.Time) {
+		t.Helper()
+		if err := d.Ask(at, apply); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func() {
+		t.Helper()
+		if err := d.Begin(apply); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, times ...time.Time) {
+		t.Helper()
+		if len(set) != len(times) {
+			t.Fatalf("%s: set %v", what, set)
+		}
+		for i := range times {
+			if !set[i].Equal(times[i]) {
+				t.Errorf("%s: set %v, want %v", what, set[i], times[i])
+			}
+		}
+		set = nil
+	}
+	ask(base)
+	ask(time.Time{})
+	ask(base.Add(time.Second))
+	want("nothing is read")
+	begin()
+	want("a read begins", base.Add(time.Second))
+	past := time.Unix(1, 0)
+	ask(past)
+	want("a read is under way", past)
+	d.End()
+	ask(time.Time{})
+	want("the read has ended")
+	begin()
+	want("the next one", time.Time{})
+	d.End()
+	begin()
+	d.End()
+	want("another, with the same deadline")
+}
+
+func TestDeadlineSlack(t *testing.T) {
+	set := 0
+	apply := func(time.Time) error { set++; return nil }
+	d := edge.NewDeadline(time.Second)
+	use := func(at time.Time, want int) {
+		t.Helper()
+		_ = d.Ask(at, apply)
+		if err := d.Begin(apply); err != nil {
+			t.Fatal(err)
+		}
+		d.End()
+		if set != want {
+			t.Errorf("set %d times, want %d", set, want)
+		}
+	}
+	base := time.Now().Add(time.Hour)
+	use(base, 1)
+	use(base.Add(time.Second/2), 1)        // not worth it
+	use(base.Add(2*time.Second), 2)        // later by more
+	use(base, 3)                           // earlier counts at once
+	use(time.Time{}, 4)                    // none
+	use(time.Now().Add(time.Second/10), 5) // soon
+	use(time.Now().Add(time.Second/2), 6)  // one that would end too soon is moved
+	use(time.Unix(1, 0), 7)
+	failing := errors.New("closed")
+	if err := d.Ask(base, apply); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Begin(func(time.Time) error { return failing }); !errors.Is(err, failing) {
+		t.Errorf("begin: %v", err)
+	}
+}
