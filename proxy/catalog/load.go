@@ -21,7 +21,7 @@ type Set struct {
 	byName   map[string]*proxy.Tool
 	patterns map[string]*regexp.Regexp
 	routes   *router
-	rivals   map[string][]route  // by tool name
+	rivals   map[string]*rivalry // by tool name
 	asked    map[string][]string // what people ask for, by tool name
 	version  string
 	source   string

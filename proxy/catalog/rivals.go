@@ -11,15 +11,24 @@ import (
 // "files". Such a call would reach an operation other than the tool's, perhaps
 // one that is disabled, and is refused.
 
+// rivalry is what a tool's route competes with.
+type rivalry struct {
+	own    []segment
+	others []route
+}
+
 // rivals returns, by tool name, the routes of the same method that a value of
 // the tool could reach. Most tools have none.
-func (r *router) rivals() map[string][]route {
-	out := map[string][]route{}
+func (r *router) rivals() map[string]*rivalry {
+	out := map[string]*rivalry{}
 	for i := range r.routes {
 		for j := range r.routes {
 			a, b := &r.routes[i], &r.routes[j]
 			if i != j && a.tool.Method == b.tool.Method && mayMeet(a.segments, b.segments) {
-				out[a.tool.Name] = append(out[a.tool.Name], *b)
+				if out[a.tool.Name] == nil {
+					out[a.tool.Name] = &rivalry{own: a.segments}
+				}
+				out[a.tool.Name].others = append(out[a.tool.Name].others, *b)
 			}
 		}
 	}
@@ -43,19 +52,14 @@ func mayMeet(a, b []segment) bool {
 // strays reports whether the path that the arguments make belongs to another
 // route than the tool's.
 func (s *Set) strays(t *proxy.Tool, args proxy.Arguments) bool {
-	others := s.rivals[t.Name]
-	if len(others) == 0 {
+	rivals := s.rivals[t.Name]
+	if rivals == nil {
 		return false
 	}
 	parts := pathParts(t, args)
-	var own rank
-	for i := range s.routes.routes {
-		if rt := &s.routes.routes[i]; rt.tool.Name == t.Name {
-			own, _ = match(rt.segments, parts, rank{})
-		}
-	}
-	for i := range others {
-		if got, ok := match(others[i].segments, parts, rank{}); ok && got.above(own) {
+	own, _ := match(rivals.own, parts, rank{})
+	for i := range rivals.others {
+		if got, ok := match(rivals.others[i].segments, parts, rank{}); ok && got.above(own) {
 			return true
 		}
 	}
