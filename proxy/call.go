@@ -42,6 +42,9 @@ type Call struct {
 	// a JSON string: it is appended to Out and comes back as [Result.Wire]. That
 	// spares large answers a copy. Nil: the result has Text.
 	Out []byte
+	// Grow makes room for n bytes behind Out, which it may move, and returns it. Nil:
+	// append does.
+	Grow func(n int) []byte
 	// Later takes what can wait until the answer has gone out, such as a line of
 	// the log; the caller then runs it in any case. Nil: nothing can wait.
 	Later func(func())

@@ -23,9 +23,13 @@ func (e *Envelope) renderWire(c *proxy.Call, res *proxy.Result, at place) error 
 	} else if data, err = e.data(res, at); err != nil {
 		return err
 	}
-	var room [headRoom]byte
-	head := appendHead(room[:0], c, res)
-	out := slices.Grow(c.Out, len(head)+len(data)+len(data)/4+headRoom)
+	var first [headRoom]byte
+	head := appendHead(first[:0], c, res)
+	out, room := c.Out, len(head)+len(data)+len(data)/4+headRoom
+	if c.Grow != nil {
+		out = c.Grow(room)
+	}
+	out = slices.Grow(out, room)
 	out = jsonscan.AppendEscaped(append(out, '"'), head)
 	size := len(head) + len(data) + 1
 	if asText {

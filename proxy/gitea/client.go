@@ -28,6 +28,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/internal/buffers"
 	"aegis/internal/http1"
 	"aegis/proxy"
 )
@@ -66,7 +67,7 @@ type Client struct {
 	around func(http.RoundTripper) http.RoundTripper
 	log    zerolog.Logger
 
-	bodies  buffers
+	bodies  buffers.Pool
 	version atomic.Pointer[string]
 	paging  pageSizes
 }

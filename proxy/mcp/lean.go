@@ -47,10 +47,15 @@ func (e *endpoint) lean(w http.ResponseWriter, r *http.Request, req *request, bo
 func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request, q *leanRequest) bool {
 	q.client.Addr = req.exchange.Addr
 	c := newCall(req, &q.said)
-	buf := e.buffers.get()
-	defer e.buffers.put(buf)
-	*buf = q.begin((*buf)[:0])
+	buf := e.buffers.Get(0)
+	defer func() { e.buffers.Put(buf) }()
+	*buf = q.begin(*buf)
 	c.Out = *buf
+	c.Grow = func(n int) []byte {
+		buf = e.buffers.Grow(buf, n)
+		c.Out = *buf
+		return c.Out
+	}
 	var later []func()
 	c.Later = func(f func()) { later = append(later, f) }
 	defer func() {

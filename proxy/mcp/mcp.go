@@ -22,6 +22,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
+	"aegis/internal/buffers"
 	"aegis/proxy"
 )
 
@@ -78,7 +79,7 @@ type endpoint struct {
 	opts        Options
 	list, sudo  *toolList
 	json, event http.Handler // the SDK, answering with JSON and with events
-	buffers     bufferPool
+	buffers     buffers.Pool
 	marks       marks
 	lw          leanWords
 	now         func() time.Time

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"aegis/internal/buffers"
 	"aegis/internal/jsonscan"
 )
 
@@ -145,6 +146,13 @@ func (ps *payloads) take(msg []byte, from, to int) (*payload, error) {
 	return &ps.list[n], nil
 }
 
+// room is size for those who do not hold mu.
+func (ps *payloads) room() int {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.size()
+}
+
 // size estimates what the unused payloads need: text of JSON grows by a
 // quarter or so when its quotes are escaped.
 func (ps *payloads) size() int {
@@ -169,7 +177,7 @@ func grow(b []byte, n int) []byte {
 type spliceWriter struct {
 	http.ResponseWriter
 	payloads *payloads
-	buffers  *bufferPool
+	buffers  *buffers.Pool
 	started  bool
 	err      error // a defect; the client gets none of the answer
 }
@@ -190,8 +198,8 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	contentType := w.Header().Get("Content-Type")
-	buf := w.buffers.get()
-	defer w.buffers.put(buf)
+	buf := w.buffers.Get(len(p) + w.payloads.room())
+	defer w.buffers.Put(buf)
 	msg := tame(contentType, p)
 	out, err := w.payloads.splice((*buf)[:0], msg)
 	*buf = out
@@ -213,23 +221,4 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("write the answer: %w", err)
 	}
 	return len(p), nil
-}
-
-// bufferPool keeps buffers for responses.
-type bufferPool struct{ pool sync.Pool }
-
-// maxPooled keeps one huge answer from holding its memory for ever.
-const maxPooled = 2 << 20
-
-func (p *bufferPool) get() *[]byte {
-	if b, ok := p.pool.Get().(*[]byte); ok {
-		return b
-	}
-	return new([]byte)
-}
-
-func (p *bufferPool) put(b *[]byte) {
-	if cap(*b) <= maxPooled {
-		p.pool.Put(b)
-	}
 }
