@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"unicode/utf8"
 )
 
 // Two loops over every byte of an answer are worth code for one processor: they
@@ -50,23 +51,27 @@ func appendVector(dst, text []byte) []byte {
 		dst, i = dst[:len(dst)+written], i+read
 		if read < block*blocks {
 			// Something else stands here, and often more of it behind.
-			n := min(len(text)-i, 4*block)
-			var used int
-			dst, used = appendPart(dst, text[i:], n)
-			i += used
+			end := boundary(text, i+oddStretch)
+			dst, _ = appendBy(dst, text[i:end], &once)
+			i = end
 		}
 	}
-	dst, _ = appendPart(dst, text[i:], len(text)-i)
+	dst, _ = appendBy(dst, text[i:], &once)
 	return dst
 }
 
-// appendPart appends the characters of text that begin in its first n bytes, and
-// returns how many bytes they have.
-func appendPart(dst, text []byte, n int) (_ []byte, used int) {
-	for used < n {
-		dst, used, _ = appendOne(dst, text, used, 0, &once)
+// oddStretch is how many bytes go the other way when there is anything but printable
+// ASCII: text with line ends is faster so than with the vectors in between.
+const oddStretch = 256
+
+// boundary returns an index from i on that parts no character.
+func boundary(text []byte, i int) int {
+	for range utf8.UTFMax - 1 {
+		if i < len(text) && !utf8.RuneStart(text[i]) {
+			i++
+		}
 	}
-	return dst, used
+	return min(i, len(text))
 }
 
 // marks finds the bytes of a text that are special in a string of JSON: quotes,

@@ -29,6 +29,13 @@ func texts(yield func([]byte)) {
 			text[i] = alphabet[rng.IntN(len(alphabet))]
 		}
 		yield(text)
+		// The same of whole characters.
+		runes := []rune(alphabet)
+		var whole strings.Builder
+		for whole.Len() < len(text) {
+			whole.WriteRune(runes[rng.IntN(len(runes))])
+		}
+		yield([]byte(whole.String()))
 	}
 }
 
