@@ -126,7 +126,8 @@ func newCheck() *cobra.Command {
 		Use:   "check",
 		Short: "Check a configuration without serving it",
 		Long: `Loads the configuration and builds everything short of listening, just as serve
-does, and reports every problem with its line. Gitea is not asked.
+does, and reports every problem with its line, and a certificate in files that
+clients will refuse. Gitea is not asked.
 
 With --print it then writes the effective configuration, defaults filled in and
 secrets hidden; with --team NAME the rules of that team alone, with what it takes
@@ -151,6 +152,9 @@ from the top of the file.`,
 		}
 		defer srv.Close()
 		for _, w := range cfg.Warnings() {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+		}
+		for _, w := range srv.CertificateWarnings() {
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 		}
 		if *show {

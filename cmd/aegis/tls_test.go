@@ -65,11 +65,17 @@ func plain(t *testing.T, addr, path string) string {
 // selfSigned writes a certificate that is its own authority, and its key.
 func selfSigned(t *testing.T, certFile, keyFile string, serial int64) *x509.Certificate {
 	t.Helper()
+	return certificateFor(t, certFile, keyFile, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+}
+
+// certificateFor is selfSigned for a time.
+func certificateFor(t *testing.T, certFile, keyFile string, serial int64, from, to time.Time) *x509.Certificate {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{tlsHost}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{tlsHost}, NotBefore: from, NotAfter: to}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +183,44 @@ tls:
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: no %q in %s", command, want, out.String())
 			}
+		}
+	}
+}
+
+// TestCheckWarnsOfCertificates: what clients will refuse is said before anybody serves it.
+func TestCheckWarnsOfCertificates(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, file := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "aegis.yaml")
+	year := 365 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		from, to      time.Duration
+		host          string
+		mode          os.FileMode
+		want, without string
+	}{
+		"good":      {-time.Hour, year, tlsHost, 0o600, "", "warning"},
+		"short":     {-time.Hour, time.Hour, tlsHost, 0o600, "", "warning"}, // as authorities for machines give them
+		"ended":     {-year, -time.Hour, tlsHost, 0o600, "warning: tls.cert_file: the certificate has ended on ", ""},
+		"to come":   {time.Hour, year, tlsHost, 0o600, "warning: tls.cert_file: the certificate begins on ", ""},
+		"ends soon": {-year, 5 * 24 * time.Hour, tlsHost, 0o600, "; renew it", "clients will refuse"},
+		"elsewhere": {-time.Hour, year, "other.test", 0o600, "warning: tls.cert_file: the certificate is not for other.test, the host of public_url", ""},
+		"open key":  {-time.Hour, year, tlsHost, 0o644, "warning: tls.key_file: everyone on this machine may read it", ""},
+	} {
+		certificateFor(t, cert, key, 1, time.Now().Add(c.from), time.Now().Add(c.to))
+		if err := os.Chmod(key, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("listen: 127.0.0.1:8443\npublic_url: https://%s:8443\ngitea: {url: http://127.0.0.1:3000}\nauth: {tokens: [{name: a, token: %s, gitea_token: x}]}\n"+
+			"tls: {mode: files, http_listen: \"off\", cert_file: %q, key_file: %q}\n", c.host, testToken, cert, key)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if code := run(context.Background(), []string{"check", "-c", file}, &out, &errs); code != 0 {
+			t.Errorf("%s: exit %d: %s", name, code, errs.String())
+		}
+		if !strings.Contains(errs.String(), c.want) || c.without != "" && strings.Contains(errs.String(), c.without) {
+			t.Errorf("%s: %s", name, errs.String())
 		}
 	}
 }

@@ -68,6 +68,15 @@ func (s *Server) Certificates() []tlsserve.CertStatus {
 	return s.tls.Status()
 }
 
+// CertificateWarnings returns what is wrong with the certificate of tls.mode files; nil
+// when nothing is, and in other modes.
+func (s *Server) CertificateWarnings() []string {
+	if s.tls == nil {
+		return nil
+	}
+	return s.tls.Warnings()
+}
+
 // PlainListen returns the address of the plain listener beside the encrypted
 // one; "" when there is none.
 func (s *Server) PlainListen() string {

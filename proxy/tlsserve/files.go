@@ -78,17 +78,40 @@ func (f *files) again() {
 	f.warn(pair.Leaf)
 }
 
-// warn says what clients will refuse; the operator may know better.
+// warn logs what is wrong with a certificate; the operator may know better.
 func (f *files) warn(leaf *x509.Certificate) {
-	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		f.log.Error().Time("not_before", leaf.NotBefore).Time("not_after", leaf.NotAfter).Msg("the certificate is not valid now; clients will refuse it")
+	for _, w := range f.warnings(leaf, time.Now()) {
+		f.log.WithLevel(w.level).Msg(w.text)
+	}
+}
+
+// warning is what clients or strangers will make of a certificate and its key.
+type warning struct {
+	level zerolog.Level
+	key   string // of the configuration
+	text  string
+}
+
+// soonOver is how long before its end a certificate should have been renewed.
+const soonOver = 14 * 24 * time.Hour
+
+func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning) {
+	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+	switch {
+	case now.After(leaf.NotAfter):
+		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on " + day(leaf.NotAfter) + " and is not valid now; clients will refuse it: renew it"})
+	case now.Before(leaf.NotBefore):
+		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on " + day(leaf.NotBefore) + " and is not valid now; clients will refuse it: check this machine's clock"})
+	case leaf.NotAfter.Sub(leaf.NotBefore) > 2*soonOver && now.Add(soonOver).After(leaf.NotAfter):
+		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file", "the certificate ends on " + day(leaf.NotAfter) + "; renew it"})
 	}
 	if f.host != "" && leaf.VerifyHostname(f.host) != nil {
-		f.log.Warn().Str("host", f.host).Msg("the certificate is not for the host of public_url; clients will refuse it")
+		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file", "the certificate is not for " + f.host + ", the host of public_url; clients will refuse it"})
 	}
 	if info, err := os.Stat(f.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 {
-		f.log.Warn().Msg("everyone on this machine may read tls.key_file; take the right from others: chmod o-r")
+		list = append(list, warning{zerolog.WarnLevel, "tls.key_file", "everyone on this machine may read it; take the right from others: chmod o-r"})
 	}
+	return list
 }
 
 func (f *files) status() []CertStatus {

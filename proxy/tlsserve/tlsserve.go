@@ -162,6 +162,20 @@ func (t *TLS) Reload() {
 	t.clients.Store(pool)
 }
 
+// Warnings returns what is wrong with the certificate that was read from files, each
+// with its key; what clients will refuse comes first. An authority's certificates have
+// none before [TLS.Start].
+func (t *TLS) Warnings() (list []string) {
+	f, ok := t.source.(*files)
+	if !ok {
+		return nil
+	}
+	for _, w := range f.warnings(f.pair.Load().Leaf, time.Now()) {
+		list = append(list, w.key+": "+w.text)
+	}
+	return list
+}
+
 // Status returns the state of each certificate.
 func (t *TLS) Status() []CertStatus {
 	list := t.source.status()
