@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -19,7 +20,10 @@ const bufferSize = 16 << 10
 
 // smallBody is the length of a request's body that is written before the answer is
 // looked for. A server may answer a longer one before it has read it all.
-const smallBody = 64 << 10
+const smallBody = bufferSize
+
+// earlyAnswer is how long a server that takes no more of a request has for its answer.
+const earlyAnswer = time.Second
 
 // maxInterims is how many interim answers (1xx) may come before the final one.
 const maxInterims = 5
@@ -36,6 +40,8 @@ type conn struct {
 	left int64
 	// heard: the server has said something since the request began.
 	heard bool
+	// refused: it took no more of the request.
+	refused atomic.Bool
 }
 
 func (c *conn) close() { _ = c.Conn.Close() } // nothing can be done about an error
@@ -58,45 +64,71 @@ func (h headReader) Read(p []byte) (int, error) {
 var past = time.Unix(1, 0)
 
 // exchange sends req and reads the head of its answer. On an error the connection is
-// of no use any more, and the caller closes it.
+// of no use any more.
 func (c *conn) exchange(ctx context.Context, req *http.Request) (*http.Response, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) }) // a closed connection has ended as well
-	written, err := c.send(req)
+	b := &body{conn: c, stop: stop}
+	var failed error // to write
+	if known := req.Body == nil || req.Body == http.NoBody || req.ContentLength > 0; known && req.ContentLength <= smallBody {
+		failed = c.write(req)
+	} else {
+		b.written = make(chan error, 1)
+		go func() { b.written <- c.write(req) }()
+	}
+	var resp *http.Response
+	err := failed
+	if failed == nil || c.refused.Load() {
+		// A server that refuses a request may have said why before it closed.
+		resp, err = c.head(req)
+	}
 	if err == nil {
-		var resp *http.Response
-		if resp, err = c.head(req); err == nil {
-			c.attach(resp, &body{conn: c, source: resp.Body, written: written, stop: stop, last: resp.Close})
-			return resp, nil
-		}
+		b.source, b.last = resp.Body, resp.Close || failed != nil
+		c.attach(resp, b)
+		return resp, nil
 	}
 	stop()
 	c.close()
-	if written != nil {
-		<-written // it uses the request until then
+	if b.written != nil {
+		failed = <-b.written // it uses the request until then
+	}
+	if failed != nil && !errors.Is(failed, net.ErrClosed) {
+		err = failed
 	}
 	return nil, err
 }
 
-// send writes req. A long body is written meanwhile: the channel tells how that ended.
-func (c *conn) send(req *http.Request) (written chan error, err error) {
-	if req.ContentLength >= 0 && req.ContentLength <= smallBody {
-		return nil, c.write(req)
+// write writes a request. When the server took no more of it, it has a moment to say
+// why.
+func (c *conn) write(req *http.Request) error {
+	err := req.Write(c.w)
+	if err == nil {
+		err = c.w.Flush()
 	}
-	written = make(chan error, 1)
-	go func() { written <- c.write(req) }()
-	return written, nil
+	switch {
+	case err == nil, errors.Is(err, os.ErrDeadlineExceeded): // the context has ended
+	case c.refused.Load():
+		_ = c.SetReadDeadline(time.Now().Add(earlyAnswer)) // a closed connection says nothing at all
+	default: // the body could not be read
+		_ = c.SetReadDeadline(past)
+	}
+	return err
 }
 
-func (c *conn) write(req *http.Request) error {
-	if err := req.Write(c.w); err != nil {
-		return err
+// out writes to the connection and notes when the server takes no more.
+type out struct{ c *conn }
+
+// Write is the connection's.
+func (o out) Write(p []byte) (int, error) {
+	n, err := o.c.Conn.Write(p)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		o.c.refused.Store(true)
 	}
-	return c.w.Flush()
+	return n, err
 }
 
 // head reads the head of the final answer.
 func (c *conn) head(req *http.Request) (*http.Response, error) {
-	for range maxInterims {
+	for range maxInterims + 1 {
 		c.left = c.t.o.MaxHead
 		resp, err := http.ReadResponse(c.r, req)
 		switch {
@@ -104,6 +136,8 @@ func (c *conn) head(req *http.Request) (*http.Response, error) {
 			return nil, err
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errUpgrade
+		case resp.StatusCode < 100:
+			return nil, errStatus
 		case resp.StatusCode >= 200:
 			c.left = math.MaxInt64
 			return resp, nil

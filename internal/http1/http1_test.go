@@ -218,6 +218,7 @@ func TestAsNetHTTP(t *testing.T) {
 func TestOddAnswers(t *testing.T) {
 	for name, answer := range map[string]string{
 		"upgrade":  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+		"status":   "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n",
 		"interims": strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 9) + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
 	} {
 		s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
@@ -365,6 +366,114 @@ func TestEarlyAnswer(t *testing.T) {
 		if status, got, err := do(tr, req); status != 413 || got != "big" || err != nil {
 			t.Fatalf("%d %q %v", status, got, err)
 		}
+	}
+}
+
+// TestRefusedBody: a server that answers and closes without reading is heard, whatever
+// the length of the body; nothing is said of an answer that did not come.
+func TestRefusedBody(t *testing.T) {
+	for _, size := range []int{100, 12 << 10, 40 << 10, 64 << 10, 300 << 10} {
+		s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
+			if _, err := http.ReadRequest(r); err == nil {
+				_, _ = io.WriteString(c, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+				_ = c.(*net.TCPConn).CloseWrite()
+				_, _ = io.Copy(io.Discard, r) // a reset could overtake the answer, whoever reads it
+			}
+		})
+		tr := s.transport()
+		for range 20 {
+			if status, got, err := do(tr, request(t, t.Context(), "POST", strings.Repeat("x", size))); status != 401 || got != "no" || err != nil {
+				t.Fatalf("%d bytes: %d %q %v", size, status, got, err)
+			}
+		}
+	}
+}
+
+// broken is a body that cannot be read.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// TestBrokenBody: a body that fails ends the request, not the caller's patience.
+func TestBrokenBody(t *testing.T) {
+	s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) { _, _ = read(r) })
+	tr := s.transport(func(o *http1.Options) { o.MaxConns = 1 })
+	why := errors.New("the reason")
+	for _, length := range []int64{10, 1 << 20, -1, 0} {
+		req := request(t, t.Context(), "POST", "")
+		req.ContentLength, req.Body = length, io.NopCloser(broken{why})
+		began := time.Now()
+		if _, _, err := do(tr, req); err == nil || !strings.Contains(err.Error(), why.Error()) || time.Since(began) > patience/2 {
+			t.Errorf("length %d: %v", length, err)
+		}
+	}
+}
+
+// TestAgainOnce: a request that makes the server drop its connection is sent again on a
+// fresh one, and not on each that waits.
+func TestAgainOnce(t *testing.T) {
+	var poison atomic.Int32
+	gate := make(chan bool)
+	s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
+		for {
+			req, err := http.ReadRequest(r)
+			if err != nil {
+				return
+			}
+			if req.Method == http.MethodHead {
+				poison.Add(1)
+				return
+			}
+			<-gate
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	tr := s.transport()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, _, err := get(t, tr); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for s.conns.Load() < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	close(gate)
+	all.Wait()
+	if _, _, err := do(tr, request(t, t.Context(), "HEAD", "")); err == nil || poison.Load() != 2 {
+		t.Errorf("%v, sent %d times", err, poison.Load())
+	}
+}
+
+// TestUnsendable: what would have to be mended is refused, and nothing goes out.
+func TestUnsendable(t *testing.T) {
+	s := serve(t, func(_ int, _ net.Conn, r *bufio.Reader) {
+		req, err := http.ReadRequest(r)
+		if err == nil && req.Header.Get("Sudo") != "a\tb é" {
+			t.Errorf("sent: %v", req.Header)
+		}
+	})
+	tr := s.transport()
+	for name, change := range map[string]func(*http.Request){
+		"value":   func(r *http.Request) { r.Header["Sudo"] = []string{"a\r\nX-Evil: 1"} },
+		"control": func(r *http.Request) { r.Header["Sudo"] = []string{"a\x00"} },
+		"delete":  func(r *http.Request) { r.Header["Sudo"] = []string{"a\x7f"} },
+		"name":    func(r *http.Request) { r.Header["Su do"] = []string{"a"} },
+		"no name": func(r *http.Request) { r.Header[""] = []string{"a"} },
+		"method":  func(r *http.Request) { r.Method = "GET / HTTP/1.1\r\nX: y" },
+	} {
+		req := request(t, t.Context(), "GET", "")
+		change(req)
+		if _, _, err := do(tr, req); err == nil {
+			t.Errorf("%s: sent", name)
+		}
+	}
+	req := request(t, t.Context(), "GET", "")
+	req.Header["Sudo"] = []string{"a\tb é"}
+	if _, _, err := do(tr, req); err == nil { // the server answers nothing
+		t.Error("an answer")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -64,18 +65,23 @@ var (
 	errHead     = errors.New("http1: the head of the answer is too long")
 	errUpgrade  = errors.New("http1: the server changed the protocol, which nobody asked for")
 	errInterims = errors.New("http1: too many interim answers")
+	errStatus   = errors.New("http1: the answer has a status that is none")
 )
 
 // RoundTrip sends req and returns the answer's head. The body must be closed; the
 // connection serves others once it was read to its end.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
+	if err := sendable(req); err != nil {
+		closeBody(req)
+		return nil, err
+	}
 	if err := t.enter(ctx); err != nil {
 		closeBody(req)
 		return nil, err
 	}
-	for {
-		c, reused, err := t.connect(ctx)
+	for fresh := false; ; fresh = true {
+		c, reused, err := t.connect(ctx, fresh)
 		if err != nil {
 			t.leave()
 			closeBody(req)
@@ -94,6 +100,32 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.leave()
 		return nil, err
 	}
+}
+
+// sendable returns why a request cannot be sent as it is: [http.Request.Write] would
+// mend or pass on what it should refuse.
+func sendable(req *http.Request) error {
+	if !token(req.Method) {
+		return errors.New("http1: the method is no token")
+	}
+	for name, values := range req.Header {
+		if !token(name) {
+			return errors.New("http1: the name of a header is no token")
+		}
+		for _, v := range values {
+			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return errors.New("http1: a header has control characters in its value")
+			}
+		}
+	}
+	return nil
+}
+
+// token reports whether s is one (RFC 9110 section 5.6.2).
+func token(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
 }
 
 // again reports whether a request may be sent a second time.
@@ -127,9 +159,13 @@ func (t *Transport) enter(ctx context.Context) error {
 
 func (t *Transport) leave() { <-t.slots }
 
-// connect returns an idle connection that is still good, or a new one.
-func (t *Transport) connect(ctx context.Context) (c *conn, reused bool, err error) {
-	for c := t.takeIdle(); c != nil; c = t.takeIdle() {
+// connect returns an idle connection that is still good, or a fresh one.
+func (t *Transport) connect(ctx context.Context, fresh bool) (c *conn, reused bool, err error) {
+	for !fresh {
+		c := t.takeIdle()
+		if c == nil {
+			break
+		}
 		if time.Since(c.since) < t.o.IdleTimeout && c.quiet() {
 			c.heard = false
 			return c, true, nil
@@ -220,6 +256,6 @@ func newConn(t *Transport, nc net.Conn) *conn {
 		c.raw, _ = sc.SyscallConn() // without it the connection serves one request
 	}
 	c.r = bufio.NewReaderSize(headReader{c}, bufferSize)
-	c.w = bufio.NewWriterSize(nc, bufferSize)
+	c.w = bufio.NewWriterSize(out{c}, bufferSize)
 	return c
 }

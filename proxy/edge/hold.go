@@ -17,10 +17,16 @@ const maxHeld = 16 << 10
 
 // held is what a connection keeps back.
 type held struct {
-	mu  sync.Mutex
-	on  bool
-	buf []byte
+	mu   sync.Mutex
+	room *[]byte // where it is kept; nil while the connection is not held
+	buf  []byte
 }
+
+// rooms are for what is kept: connections are many, and those that are held few.
+var rooms = sync.Pool{New: func() any {
+	b := make([]byte, 0, maxHeld)
+	return &b
+}}
 
 // Write writes, or keeps p for later while the connection is held. An error of a
 // write that was put off comes with the next one.
@@ -28,7 +34,7 @@ func (c *countedConn) Write(p []byte) (int, error) {
 	h := &c.held
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.on && len(h.buf)+len(p) <= maxHeld {
+	if h.room != nil && len(h.buf)+len(p) <= maxHeld {
 		h.buf = append(h.buf, p...)
 		return len(p), nil
 	}
@@ -51,7 +57,13 @@ func (c *countedConn) release() {
 	h := &c.held
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.on = false
+	if h.room == nil {
+		return
+	}
+	defer func() {
+		rooms.Put(h.room)
+		h.room, h.buf = nil, nil
+	}()
 	if len(h.buf) == 0 {
 		return
 	}
@@ -60,7 +72,6 @@ func (c *countedConn) release() {
 		_, err = c.Conn.Write(h.buf)
 		c.writeBy.end()
 	}
-	h.buf = h.buf[:0]
 	if err != nil {
 		// Nobody else learns of it, and half an answer must not be followed by another.
 		_ = c.Conn.Close() // it is broken
@@ -79,15 +90,21 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 
 // Hold keeps back the first pieces of an answer to r until release is called, which
 // must be after the answer was flushed and before the handler returns. It does
-// nothing over HTTP/2, where answers share a connection, and without [ConnContext].
+// nothing over TLS, whose Close must see which writes are under way, over HTTP/2, where
+// answers share a connection, and without [ConnContext].
 func Hold(r *http.Request) (release func()) {
 	c, ok := r.Context().Value(connKeyType{}).(*countedConn)
-	if !ok || r.ProtoMajor != 1 {
+	if !ok || r.ProtoMajor != 1 || r.TLS != nil {
 		return func() {}
 	}
+	room := rooms.Get().(*[]byte) // the pool holds nothing else
 	c.held.mu.Lock()
-	c.held.on = true
-	c.held.mu.Unlock()
+	defer c.held.mu.Unlock()
+	if c.held.room != nil { // held already
+		rooms.Put(room)
+		return func() {}
+	}
+	c.held.room, c.held.buf = room, (*room)[:0]
 	return c.release
 }
 

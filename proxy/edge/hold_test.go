@@ -2,10 +2,12 @@ package edge_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -140,6 +142,41 @@ func TestHoldBroken(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("the connection stays open")
+}
+
+// TestHoldNotOverTLS: closing a TLS connection waits for a write that it does not know
+// of, so nothing is kept below it. Clients that read nothing hold up no end.
+func TestHoldNotOverTLS(t *testing.T) {
+	up := httptest.NewUnstartedServer(answerOf(10<<10, true))
+	up.Listener = edge.NewListener(up.Listener, edge.ConnLimits{})
+	up.Config.ConnContext = edge.ConnContext
+	up.StartTLS()
+	defer up.Close()
+	res, err := up.Client().Get(up.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil || len(body) != 10<<10 {
+		t.Fatalf("%d bytes, %v", len(body), err)
+	}
+	const requests = 3000 // far more than the buffers of both ends take the answers of
+	for range 3 {
+		c, err := tls.Dial("tcp", up.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true}) // a test's own server
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetWriteDeadline(time.Now().Add(2 * time.Second))
+		_, _ = io.WriteString(c, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", requests)) // as many as it takes
+	}
+	time.Sleep(200 * time.Millisecond) // until all writes are stuck
+	began := time.Now()
+	_ = up.Config.Close()
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("closing took %v", took)
+	}
 }
 
 // TestHoldElsewhere: without our connection there is nothing to hold.

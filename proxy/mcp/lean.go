@@ -48,7 +48,11 @@ func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request
 	q.client.Addr = req.exchange.Addr
 	c := newCall(req, &q.said)
 	buf := e.buffers.Get(0)
-	defer func() { e.buffers.Put(buf) }()
+	defer func() {
+		if buf != nil {
+			e.buffers.Put(buf)
+		}
+	}()
 	*buf = q.begin(*buf)
 	c.Out = *buf
 	c.Grow = func(n int) []byte {
@@ -66,10 +70,14 @@ func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request
 	res, err := e.handle(r.Context(), c)
 	if !leanOutcome(res, err) {
 		req.outcome = &outcome{call: c, res: unwired(res, len(c.Out)), err: err}
+		c.Out, c.Grow = nil, nil // buf is for others now
 		return false
 	}
 	status := e.appendOutcome(buf, q, c, res, err)
-	e.send(w, r, status, *buf)
+	if err := e.send(w, r, status, *buf); err != nil {
+		// HTTP/2 may still be reading from it for a stream that the client has reset.
+		buf = nil
+	}
 	if res != nil && res.Release != nil {
 		res.Release()
 	}
@@ -77,7 +85,7 @@ func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request
 }
 
 // send writes an answer, whole.
-func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
 	if r.ProtoMajor == 1 {
 		// HTTP/2 says in a frame of its own that the answer ends, when the handler
 		// returns. HTTP/1 needs not wait for that, and has it all in one write.
@@ -90,7 +98,8 @@ func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	_, _ = w.Write(body) // a client that went away needs no answer
+	_, err := w.Write(body) // a client that went away needs no answer
+	return err
 }
 
 // appendOutcome completes in buf what q.begin made, and returns the HTTP status.

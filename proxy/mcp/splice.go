@@ -199,7 +199,6 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 	}
 	contentType := w.Header().Get("Content-Type")
 	buf := w.buffers.Get(len(p) + w.payloads.room())
-	defer w.buffers.Put(buf)
 	msg := tame(contentType, p)
 	out, err := w.payloads.splice((*buf)[:0], msg)
 	*buf = out
@@ -218,7 +217,10 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 	}
 	w.started = true
 	if _, err := w.ResponseWriter.Write(out); err != nil {
+		// buf does not go back: HTTP/2 may still be reading from it for a stream that the
+		// client has reset.
 		return 0, fmt.Errorf("write the answer: %w", err)
 	}
+	w.buffers.Put(buf)
 	return len(p), nil
 }

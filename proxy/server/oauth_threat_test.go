@@ -28,10 +28,14 @@ func TestForeignTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	last := "x"
+	if strings.HasSuffix(good, last) {
+		last = "y"
+	}
 	seen := len(h.double.Requests())
 	for name, token := range map[string]string{
 		"Gitea's own token of this person": jwt, "Gitea's token of another": bobs, "a personal access token": h.double.Token("alice"),
-		"nothing like a token": "x", "a changed token": good[:len(good)-1] + "x", "a cut token": good[:len(good)-1], "a token and more": good + "x", "another case": strings.ToUpper(good),
+		"nothing like a token": "x", "a changed token": good[:len(good)-1] + last, "a cut token": good[:len(good)-1], "a token and more": good + "x", "another case": strings.ToUpper(good),
 	} {
 		r, _ := h.whoami(token)
 		if r.status != http.StatusUnauthorized || !strings.Contains(r.header.Get("WWW-Authenticate"), `error="invalid_token"`) {
