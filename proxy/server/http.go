@@ -80,6 +80,7 @@ func (s *Server) Handler() http.Handler {
 	mux, probes := http.NewServeMux(), http.NewServeMux()
 	for _, t := range s.teams {
 		mux.Handle(prefix+t.path(), t.handler)
+		mux.Handle(prefix+t.path()+"/{$}", t.handler) // people paste it so, and mean the same
 		if s.signIn != nil {
 			continue // has the metadata of all
 		}

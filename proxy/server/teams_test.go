@@ -69,14 +69,16 @@ func TestWhoMayEnterWhere(t *testing.T) {
 		{"/mcp", rootToken, 200}, {"/mcp", aliceToken, 403}, {"/mcp", bobToken, 403},
 		{"/mcp/web", aliceToken, 200}, {"/mcp/web", bobToken, 403}, {"/mcp/web", rootToken, 403},
 		{"/mcp/ops", bobToken, 200}, {"/mcp/ops", aliceToken, 200}, {"/mcp/ops", rootToken, 403},
+		{"/mcp/", rootToken, 200}, {"/mcp/", aliceToken, 403}, {"/mcp/web/", aliceToken, 200}, {"/mcp/web/", bobToken, 403}, {"/mcp/web/x", aliceToken, 404},
+		{"/mcp/web/", "", 401}, {"/mcp/", "", 401}, {"/mcp/none/", aliceToken, 404},
 		{"/mcp/web", "", 401}, {"/mcp/ops", "no-such-token-0123456789", 401},
-		{"/mcp/none", aliceToken, 404}, {"/mcp/", aliceToken, 404}, {"/mcp/web/", aliceToken, 404}, {"/mcp/WEB", aliceToken, 404}, {"/mcp/web%2f", aliceToken, 404},
+		{"/mcp/none", aliceToken, 404}, {"/mcp/WEB", aliceToken, 404}, {"/mcp/web%2f", aliceToken, 404},
 	} {
 		status, body, h := r.knock(tc.path, tc.token)
 		if status != tc.status {
 			t.Errorf("%s with %.5s: %d %s", tc.path, tc.token, status, body)
 		}
-		if status == 401 && !strings.Contains(h.Get("WWW-Authenticate"), "/.well-known/oauth-protected-resource"+tc.path+`"`) {
+		if status == 401 && !strings.Contains(h.Get("WWW-Authenticate"), "/.well-known/oauth-protected-resource"+strings.TrimSuffix(tc.path, "/")+`"`) {
 			t.Errorf("%s: challenge %q", tc.path, h.Get("WWW-Authenticate"))
 		}
 		if status == 403 && (!strings.Contains(body, "members") || h.Get("WWW-Authenticate") != "") {
