@@ -196,9 +196,13 @@ func (h *house) authorizeURL(id, redirect string) string {
 }
 
 func (h *house) authorizeWith(id, redirect, state string) string {
+	return h.authorizeFor(id, redirect, state, h.endpoint)
+}
+
+func (h *house) authorizeFor(id, redirect, state, resource string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return h.url + "/authorize?" + url.Values{"client_id": {id}, "redirect_uri": {redirect}, "response_type": {"code"}, "state": {state},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}, "resource": {h.endpoint}}.Encode()
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}, "resource": {resource}}.Encode()
 }
 
 func (h *house) callback() string { return h.client.URL + "/callback" }

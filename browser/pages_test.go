@@ -11,7 +11,7 @@ import (
 // that leaves nothing, an older permission at Gitea, a person who may not come in,
 // and an administrator's view of everybody's clients.
 func TestMorePages(t *testing.T) {
-	h, b := newHouse(t, false, "allow: {logins: [alice, bob]}\nadmins: [bob]\nclients:\n  - {id: known, name: Team bot, redirect_uris: [\"https://bot.example/callback\", \"http://127.0.0.1/callback\"]}\n"), open(t)
+	h, b := newHouse(t, false, "allow: {logins: [alice, bob]}\nadmins: [bob]\nclients:\n  - {id: known, name: Team bot, redirect_uris: [\"https://bot.example/callback\", \"http://127.0.0.1/callback\"]}\n", "teams: {web: {members: {logins: [bob]}}}", "members: {everyone: true}"), open(t)
 	b.visit(h.authorizeURL("known", "https://bot.example/callback"))
 	b.says("Allow Team bot")
 	if text := b.text(); !strings.Contains(text, "known client") || strings.Contains(text, "not verified") || !strings.Contains(text, "bot.example") {
@@ -41,7 +41,17 @@ func TestMorePages(t *testing.T) {
 	b.says("You are not among the people who may use this server")
 	b.picture("error-people")
 
+	// Somebody who may use this server, and not this endpoint.
+	outside := open(t)
+	outside.visit(h.authorizeFor("known", h.callback(), "outside", h.endpoint+"/web"))
+	outside.click(allow)
+	outside.login("alice")
+	outside.click(grantIt)
+	outside.says("You are not among the members of this endpoint")
+	outside.picture("error-members")
+
 	other := open(t)
+	h.double.RevokeGrant("alice", h.app)
 	h.double.AddGrant("alice", h.app, "read:user")
 	other.visit(h.authorizeWith("known", h.callback(), "older"))
 	other.click(allow)
@@ -70,7 +80,7 @@ func TestMorePages(t *testing.T) {
 		t.Errorf("the administrator sees %s", text)
 	}
 	admin.picture("account-admin")
-	for _, tab := range []*tab{b, other, admin} {
+	for _, tab := range []*tab{b, outside, other, admin} {
 		tab.unblocked()
 	}
 }

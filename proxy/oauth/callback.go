@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"aegis/proxy"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
@@ -121,6 +122,9 @@ func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user 
 		return s.stopped(f, &notice{status: http.StatusForbidden, Title: "You are not among the people who may use this server",
 			Text: []string{"You are signed in to Gitea as " + user.Login + ". Whoever runs this server decides who may use it (auth.oauth.allow); ask them, or sign in to Gitea as somebody else."}}, codeDenied)
 	}
+	if err := s.admitted(r, f, user); err != nil {
+		return err
+	}
 	c, err := s.o.Clients.Client(r.Context(), f.Asked.ClientID)
 	if err != nil {
 		return s.stopped(f, unknownNotice(err), codeServer)
@@ -146,6 +150,25 @@ func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user 
 	s.event(r, who)
 	s.handOver(w, r, f.Asked, c, code)
 	return nil
+}
+
+// admitted returns the page for a person who is not among the members of the endpoint
+// that the client is for: better now than as an error of the first call.
+func (s *Server) admitted(r *http.Request, f flow, user *upstream.User) error {
+	if s.o.Admit == nil {
+		return nil
+	}
+	cred, err := s.credential(r.Context(), user.ID)
+	if err != nil {
+		return nil // the first call says so, or it is over by then
+	}
+	id := &proxy.Identity{Login: cred.Login, Mode: proxy.ModeOAuth, UserID: user.ID, Credential: cred.Token}
+	if err := s.o.Admit(r.Context(), f.Asked.Resource, id); err == nil || proxy.AsError(err).Kind != proxy.KindForbidden {
+		return nil
+	}
+	s.event(r, Event{Name: "login", Reason: "refused: not among the members of the endpoint", UserID: user.ID, Login: user.Login, ClientID: f.Asked.ClientID})
+	return s.stopped(f, &notice{status: http.StatusForbidden, Title: "You are not among the members of this endpoint",
+		Text: []string{"You are signed in to Gitea as " + user.Login + ". " + f.Asked.Resource + " is for others; whoever runs this server decides for whom (members in its configuration). Ask them, sign in to Gitea as somebody else, or give your client the address of your own team."}}, codeDenied)
 }
 
 func unknownNotice(err error) *notice {

@@ -103,6 +103,10 @@ type Options struct {
 	// below Base.
 	Resources []string
 	Codes     Codes
+	// Admit says, at the end of a sign-in, whether a person may use one of Resources;
+	// its errors are [*proxy.Error]s, of kind forbidden when not. Each call is decided
+	// anew, so all else lets the sign-in go on. nil: everybody may.
+	Admit func(ctx context.Context, resource string, id *proxy.Identity) error
 	// Event hears of sign-ins and consents. It must not block.
 	Event func(*proxy.Exchange, Event)
 	Log   zerolog.Logger

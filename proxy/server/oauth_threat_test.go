@@ -88,6 +88,38 @@ func TestAudienceOfTeams(t *testing.T) {
 	}
 }
 
+// TestMembersAtSignIn: whoever is not among the members of an endpoint learns it from a
+// page, and the client gets no code; who is not refused elsewhere can go there.
+func TestMembersAtSignIn(t *testing.T) {
+	h := newHouse(t, houseOptions{top: "members: {everyone: true}\nteams:\n  web: {members: {logins: [alice]}}\n  acme: {members: {organizations: [acme]}}\n  far: {members: {organizations: [far-away]}}\n"})
+	a := h.newApp()
+	for _, c := range []struct {
+		who, team string
+		in        bool
+	}{{"alice", "/web", true}, {"bob", "/web", false}, {"bob", "", true}, {"alice", "/acme", true}, {"bob", "/far", false}} {
+		p := h.person(c.who)
+		to := p.goOn(p.open(a.address("resource", h.endpoint+c.team+"/")))
+		if c.in {
+			if to == nil || to.Query().Get("code") == "" {
+				t.Errorf("%s at %q: %v, %d %s", c.who, c.team, to, p.status, p.page)
+			}
+			continue
+		}
+		if to != nil || p.status != http.StatusForbidden {
+			t.Errorf("%s at %q: sent to %v, %d", c.who, c.team, to, p.status)
+		}
+		for _, want := range []string{"You are not among the members of this endpoint", "signed in to Gitea as " + c.who, h.endpoint + c.team, "error=access_denied"} {
+			if !strings.Contains(p.page, want) {
+				t.Errorf("%s at %q: the page does not say %q: %s", c.who, c.team, want, p.page)
+			}
+		}
+	}
+	refused := slices.DeleteFunc(h.auditEvents("login"), func(reason string) bool { return !strings.Contains(reason, "not among the members of the endpoint") })
+	if len(refused) != 2 {
+		t.Errorf("the audit log tells of %d", len(refused))
+	}
+}
+
 // TestCodesWorkOnce, however many try at the same moment; and a code that comes
 // again ends what came of it.
 func TestCodesWorkOnce(t *testing.T) {

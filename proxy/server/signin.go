@@ -73,7 +73,7 @@ func (s *Server) buildSignIn() error {
 	}
 	in.server, err = oauth.New(oauth.Options{
 		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: ring.Derive,
-		Resources: s.resources(), Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(),
+		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(),
 	})
 	s.signIn = in
 	return err
@@ -90,6 +90,16 @@ func (s *Server) resources() []string {
 		list[i] = s.base.String() + t.path()
 	}
 	return list
+}
+
+// admits decides who may sign in for an endpoint, by the rule for its calls.
+func (s *Server) admits(ctx context.Context, resource string, id *proxy.Identity) error {
+	for _, t := range s.teams {
+		if s.base.String()+t.path() == resource {
+			return t.gate.Enter(ctx, id)
+		}
+	}
+	return proxy.NewError(proxy.KindForbidden, "there is no such endpoint", nil)
 }
 
 // codes shows the confirmations that wait on /account.
