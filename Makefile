@@ -15,6 +15,7 @@ build:
 test:
 	@.ci/tools tests
 	$(GO) test -timeout 20m ./...
+	$(GO) test -tags purego ./internal/jsonscan # what other processors run
 
 # The same tests under the race detector, which needs a C compiler; without those of
 # several processes, which it cannot see into and which live by the clock.
