@@ -20,5 +20,8 @@ func RetryMissing(s *Server, every time.Duration) {
 // ConfigOf returns the configuration that s was built from.
 func ConfigOf(s *Server) *config.Config { return s.cfg }
 
+// Started is closed when [Server.Start] has ended.
+func Started(s *Server) <-chan struct{} { return s.started }
+
 // GrantEvents returns the audit log's names of what becomes of grants.
 func GrantEvents() map[grant.Kind]audit.Event { return maps.Clone(grantEvents) }

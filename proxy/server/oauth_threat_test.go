@@ -32,6 +32,7 @@ func TestForeignTokens(t *testing.T) {
 	if strings.HasSuffix(good, last) {
 		last = "y"
 	}
+	settled(t, h.live.Server())
 	seen := len(h.double.Requests())
 	for name, token := range map[string]string{
 		"Gitea's own token of this person": jwt, "Gitea's token of another": bobs, "a personal access token": h.double.Token("alice"),

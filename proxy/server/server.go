@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +59,9 @@ type Server struct {
 	passPool *http.Transport  // pass's connections
 	stopping context.Context  // done when the process takes no more requests
 	stop     context.CancelFunc
-	serving  atomic.Bool // the store may be opened
+	serving  atomic.Bool   // the store may be opened
+	started  chan struct{} // closed when Start has asked Gitea what it wants to know
+	begun    sync.Once
 }
 
 // New builds a server from a loaded configuration. It opens no port and asks
@@ -72,7 +75,7 @@ func New(cfg *config.Config, version string, log zerolog.Logger) (*Server, error
 // old whose settings did not change, and what they have learned, serve on in the
 // new server. Old stays usable; nil is no server. See [Live] for the swap.
 func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger) (*Server, error) {
-	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg), reload: newReloadState(), teams: newTeams(cfg)}
+	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg), reload: newReloadState(), teams: newTeams(cfg), started: make(chan struct{})}
 	if old != nil {
 		s.reload = old.reload
 	}
@@ -157,6 +160,7 @@ func (s *Server) Endpoint() string { return s.base.String() + MCPPath }
 // which version it is, and logs what an operator must know. A Gitea that is not
 // there yet is no failure; identities are then made when they are first needed.
 func (s *Server) Start(ctx context.Context) {
+	defer s.begun.Do(func() { close(s.started) })
 	for name, err := range s.tokens.Resolve(ctx) {
 		s.log.Error().Str("token", name).Err(err).Msg("this token does not work yet")
 	}

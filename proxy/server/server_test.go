@@ -99,6 +99,17 @@ func newRig(t *testing.T, yaml string) *rig {
 	return r
 }
 
+// settled waits until the server has asked Gitea what it wants to know at the start, so
+// that all further requests are those of calls.
+func settled(t *testing.T, s *server.Server) {
+	t.Helper()
+	select {
+	case <-server.Started(s):
+	case <-time.After(30 * time.Second):
+		t.Fatal("the start does not end")
+	}
+}
+
 type bearer struct{ token string }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -227,6 +238,7 @@ func TestSudoIsForThoseWhoMay(t *testing.T) {
 	if a.Identity.Sudo == nil || *a.Identity.Sudo != "bob" || !strings.Contains(string(a.Data), `"login":"bob"`) {
 		t.Errorf("root as bob: %+v", a)
 	}
+	settled(t, r.srv)
 	r.double.ResetRequests()
 	for _, args := range []map[string]any{{"sudo": "bob"}, {"Sudo": "bob"}, {"token": "x"}, {"access_token": "x"}} {
 		if a := r.call(alice, "gitea_user_get_me", args); a.Error.Kind != "invalid_arguments" {
@@ -274,6 +286,7 @@ func TestSearchModeEndToEnd(t *testing.T) {
 			}
 		}
 	}
+	settled(t, r.srv)
 	r.double.ResetRequests()
 	if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "gitea_api_request", Arguments: map[string]any{"method": "DELETE", "path": "/repos/acme/issues-lab"}}); err == nil {
 		if a := r.call(s, "gitea_api_request", map[string]any{"method": "DELETE", "path": "/repos/acme/issues-lab"}); a.Error.Kind == "" {
