@@ -158,11 +158,7 @@ func (s *Server) admitted(r *http.Request, f flow, user *upstream.User) error {
 	if s.o.Admit == nil {
 		return nil
 	}
-	cred, err := s.credential(r.Context(), user.ID)
-	if err != nil {
-		return nil // the first call says so, or it is over by then
-	}
-	id := &proxy.Identity{Login: cred.Login, Mode: proxy.ModeOAuth, UserID: user.ID, Credential: cred.Token}
+	id := &proxy.Identity{Login: user.Login, Mode: proxy.ModeOAuth, UserID: user.ID, Credential: user.Token}
 	if err := s.o.Admit(r.Context(), f.Asked.Resource, id); err == nil || proxy.AsError(err).Kind != proxy.KindForbidden {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aegis/config"
+	"aegis/proxy"
 )
 
 // concurrent is how far apart two sign-ins of one person can be stored and still
@@ -95,7 +96,8 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	g.members.drop(r.id)
 	g.unsaved.take(r.id)
 	g.tell(EventSignedIn, r.id, r.login, "")
-	return &User{ID: told.id, Login: told.login, Scopes: got.set.within(g.scopeSet).words()}, nil
+	return &User{ID: told.id, Login: told.login, Scopes: got.set.within(g.scopeSet).words(),
+		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal())}, nil
 }
 
 // enrol stores the credential of a sign-in over whatever is there, unless another

@@ -180,6 +180,8 @@ type User struct {
 	Login string
 	// Scopes are what Gitea granted, as far as they are configured.
 	Scopes []string
+	// Token is the token that was just issued. Calls use [Gitea.Credential].
+	Token proxy.Credential
 }
 
 // Credential is what a call of a person is made with. It prints no secret.
