@@ -130,7 +130,7 @@ func (i *instance) secured(t *testing.T, a *acmetest.Authority) string {
 // eventually tries until there is no error, for a bounded time.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(100 * time.Second)
 	for {
 		err := try()
 		if err == nil {
@@ -227,7 +227,8 @@ func TestRenewal(t *testing.T) {
 // is not a new one.
 func TestRenewalFails(t *testing.T) {
 	s := acmetest.NewSite(t)
-	a := acmetest.New(t, s, acmetest.Options{Lifetime: 30 * time.Second})
+	// It is to be renewed in its last third, and failing may take half of that.
+	a := acmetest.New(t, s, acmetest.Options{Lifetime: 75 * time.Second})
 	i := serve(t, s, auto(acme(a, "http-01")), t.TempDir(), func(x *tlsserve.TLS) { tlsserve.RenewEvery(x, time.Second) })
 	i.secured(t, a)
 	a.Down()

@@ -45,7 +45,8 @@ type Authority struct {
 	RootFile string
 	// Roots are what its certificates come from.
 	Roots *x509.CertPool
-	// Orders counts requests for new certificates.
+	// Orders counts the requests for new certificates that were taken. Pebble refuses
+	// one in twenty for its nonce, as clients must be able to repeat them.
 	Orders atomic.Int32
 
 	addr    string
@@ -85,7 +86,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 	inner := front.Handler()
 	a.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/order-plz" {
-			a.Orders.Add(1)
+			w = &orderWriter{w, &a.Orders}
 		}
 		inner.ServeHTTP(w, r)
 	})
@@ -154,4 +155,18 @@ func port(t testing.TB, addr string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// orderWriter counts an order that is taken.
+type orderWriter struct {
+	http.ResponseWriter
+	orders *atomic.Int32
+}
+
+// WriteHeader begins the answer.
+func (w *orderWriter) WriteHeader(status int) {
+	if status == http.StatusCreated {
+		w.orders.Add(1)
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
