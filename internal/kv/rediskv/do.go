@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"aegis/internal/kv"
 )
@@ -24,9 +24,12 @@ const (
 // do runs an operation, bounded in time. What has begun goes on when the caller
 // leaves, so that its outcome is known.
 func (s *Store) do(ctx context.Context, r repeat, op func(ctx context.Context) error) error {
+	if s.closed.Load() {
+		return kv.ErrClosed
+	}
 	probe, ok := s.breaker.enter()
 	if !ok {
-		return fmt.Errorf("redis: %w: it did not answer a moment ago", kv.ErrUnavailable)
+		return errSpared
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
 	defer cancel()
@@ -39,7 +42,7 @@ func (s *Store) attempt(ctx context.Context, r repeat, op func(ctx context.Conte
 	wait := pause
 	for n := 1; ; n++ {
 		err := sort(op(ctx))
-		if !errors.Is(err, kv.ErrUnavailable) || n == attempts || r == once && !refused(err) {
+		if !errors.Is(err, kv.ErrUnavailable) || n == attempts || r == once && !undone(err) {
 			return err
 		}
 		select {
@@ -51,15 +54,16 @@ func (s *Store) attempt(ctx context.Context, r repeat, op func(ctx context.Conte
 	}
 }
 
-// refused reports whether Redis itself declined, so that nothing was done.
-func refused(err error) bool {
+// undone reports whether nothing was done: Redis itself declined, or could not be asked.
+func undone(err error) bool {
 	var re redis.Error
-	return errors.As(err, &re)
+	var u unsent
+	return errors.As(err, &re) || errors.As(err, &u)
 }
 
 // passing are the replies of a Redis that is starting, failing over or mending
 // itself.
-var passing = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY"}
+var passing = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY", "MOVED", "ASK"}
 
 // sort gives an error of the library its place among those of kv.
 func sort(err error) error {
@@ -67,13 +71,10 @@ func sort(err error) error {
 	switch {
 	case err == nil, errors.Is(err, kv.ErrNotFound), errors.Is(err, kv.ErrConflict), errors.Is(err, errDamaged):
 		return err
-	case errors.Is(err, redis.ErrClosed):
-		return kv.ErrClosed
 	case !errors.As(err, &re):
 		return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
 	}
-	text := re.Error()
-	switch word, _, _ := strings.Cut(text, " "); {
+	switch word, _, _ := strings.Cut(string(re), " "); {
 	case word == "OOM":
 		return fmt.Errorf("redis: %w: %w", kv.ErrFull, err)
 	case word == "NOPERM":
@@ -92,9 +93,13 @@ func sort(err error) error {
 	}
 }
 
+var errSpared = fmt.Errorf("redis: %w: it did not answer a moment ago", kv.ErrUnavailable)
+
 // breaker spares callers the wait for a Redis that does not answer: after some
 // failures in a row, one call at a time tries and the others fail at once.
 type breaker struct {
+	spare time.Duration
+
 	mu      sync.Mutex
 	failed  int // in a row
 	until   time.Time
@@ -133,7 +138,7 @@ func (b *breaker) leave(probe, failed bool) {
 		return
 	}
 	b.failed++
-	b.until = time.Now().Add(spare)
+	b.until = time.Now().Add(b.spare)
 }
 
 // Down reports whether calls fail at once, as Redis did not answer the last ones.
@@ -143,19 +148,11 @@ func (s *Store) Down() bool {
 	return s.breaker.failed >= tolerated
 }
 
-// onceCmd is a command that the library must not send twice.
-type onceCmd struct{ *redis.Cmd }
-
-// NoRetry tells the library so.
-func (onceCmd) NoRetry() bool { return true }
-
-// runOnce runs a script that must not run twice.
-func (s *Store) runOnce(ctx context.Context, script *redis.Script, source, key string, args ...any) *redis.Cmd {
-	for _, how := range [][2]string{{"evalsha", script.Hash()}, {"eval", source}} {
-		cmd := redis.NewCmd(ctx, append([]any{how[0], how[1], 1, key}, args...)...)
-		if err := s.client.Process(ctx, onceCmd{cmd}); err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
-			return cmd
-		}
+// command sends one command to the server of an entry.
+func (s *Store) command(ctx context.Context, key, name string, args ...any) (any, error) {
+	m := &command{key: key, name: name, args: append([]any{key}, args...)}
+	if err := s.servers.run(ctx, m); err != nil {
+		return nil, err
 	}
-	return redis.NewCmd(ctx) // the second way needs no cached script
+	return m.reply, m.err
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"aegis/internal/kv"
 )
@@ -92,7 +92,7 @@ func (s *Store) permissions(ctx context.Context) (list []Finding) {
 	for _, step := range steps {
 		if err := step.try(); err != nil {
 			return append(list, Finding{Failure, "cannot " + step.name + ": " + err.Error(),
-				"give the user +@read +@write +@scripting +time +ping +info (in a cluster also +command +cluster|slots +cluster|shards), and ~" + s.o.Prefix + "* as its keys"})
+				"give the user +@read +@write +@scripting +time +ping +info (in a cluster also +asking +cluster|slots), and ~" + s.o.Prefix + "* as its keys"})
 		}
 	}
 	return append(list, Finding{OK, "the user may do all that is needed", ""})
@@ -123,12 +123,16 @@ func (s *Store) latency(ctx context.Context) Finding {
 }
 
 // server reads what a server says of itself.
-func (s *Store) server(ctx context.Context, m redis.Cmdable, name string) []Finding {
+func (s *Store) server(ctx context.Context, m *node, name string) []Finding {
 	info := map[string]string{}
 	for _, section := range []string{"server", "memory", "persistence", "replication"} {
 		var text string
 		err := s.do(ctx, again, func(ctx context.Context) (err error) {
-			text, err = m.Info(ctx, section).Result()
+			ask := &command{name: "INFO", args: []any{section}}
+			if err := m.run(ctx, ask); err != nil {
+				return err
+			}
+			text, err = redis.String(ask.reply, ask.err)
 			return err
 		})
 		if err != nil {

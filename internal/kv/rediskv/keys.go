@@ -2,11 +2,12 @@ package rediskv
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"aegis/internal/kv"
 )
@@ -32,24 +33,14 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 	}
 }
 
-// masters returns a client for each server that has keys.
-func (s *Store) masters(ctx context.Context) (list []redis.Cmdable, err error) {
+// masters returns each server that has keys.
+func (s *Store) masters(ctx context.Context) (list []*node, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	cluster, ok := s.client.(*redis.ClusterClient)
-	if !ok {
-		return []redis.Cmdable{s.client}, nil
-	}
-	var mu sync.Mutex // the library asks the masters at the same time
 	err = s.do(ctx, again, func(ctx context.Context) error {
-		list = nil
-		return cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			list = append(list, c)
-			return nil
-		})
+		list, err = s.servers.masters(ctx)
+		return err
 	})
 	return list, err
 }
@@ -63,14 +54,14 @@ type listing struct {
 }
 
 // scan yields the keys of one master; false ends the run.
-func (l *listing) scan(ctx context.Context, m redis.Cmdable) bool {
+func (l *listing) scan(ctx context.Context, m *node) bool {
 	cursor := uint64(0)
 	for {
 		var names []string
 		err := ctx.Err()
 		if err == nil {
 			err = l.s.do(ctx, again, func(ctx context.Context) error {
-				page, next, err := m.ScanType(ctx, cursor, l.pattern, scanCount, "hash").Result()
+				page, next, err := m.scan(ctx, cursor, l.pattern)
 				if err == nil {
 					names, err = l.s.living(ctx, m, page)
 				}
@@ -99,25 +90,45 @@ func (l *listing) scan(ctx context.Context, m redis.Cmdable) bool {
 	}
 }
 
+// scan returns one page of the names of hashes, and where the next one begins; 0: there
+// is none.
+func (n *node) scan(ctx context.Context, cursor uint64, pattern string) (names []string, next uint64, err error) {
+	m := &command{name: "SCAN", args: []any{strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", scanCount, "TYPE", "hash"}}
+	if err := n.run(ctx, m); err != nil {
+		return nil, 0, err
+	}
+	pair, err := redis.Values(m.reply, m.err)
+	if err == nil && len(pair) != 2 {
+		err = errors.New("redis: SCAN gave an odd answer")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if next, err = redis.Uint64(pair[0], nil); err != nil {
+		return nil, 0, err
+	}
+	names, err = redis.Strings(pair[1], nil)
+	return names, next, err
+}
+
 // living leaves out what has expired by a clock that is not Redis's own.
-func (s *Store) living(ctx context.Context, m redis.Cmdable, names []string) ([]string, error) {
+func (s *Store) living(ctx context.Context, m *node, names []string) ([]string, error) {
 	if s.o.Now == nil || len(names) == 0 {
 		return names, nil
 	}
-	var all []*redis.SliceCmd
-	_, err := m.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, n := range names {
-			all = append(all, p.HMGet(ctx, n, "v", "n", "x"))
-		}
-		return nil
-	})
-	if err != nil {
+	all := make([]*command, len(names))
+	for i, n := range names {
+		all[i] = &command{name: "HMGET", args: []any{n, "v", "n", "x"}}
+	}
+	if err := m.run(ctx, all...); err != nil {
 		return nil, err
 	}
 	var out []string
 	for i, c := range all {
-		if _, err := s.entry(c.Val()); err == nil {
-			out = append(out, names[i])
+		if fields, err := redis.Values(c.reply, c.err); err == nil {
+			if _, err := s.entry(fields); err == nil {
+				out = append(out, names[i])
+			}
 		}
 	}
 	return out, nil

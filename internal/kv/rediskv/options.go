@@ -1,14 +1,9 @@
 package rediskv
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // Options say where Redis is and how to talk to it.
@@ -38,8 +33,6 @@ type Options struct {
 }
 
 const (
-	// poolSize is how many connections one process keeps to a server.
-	poolSize = 64
 	// attempts is how often an operation is tried that may be repeated.
 	attempts = 3
 	// pause is between two attempts, doubled each time.
@@ -58,33 +51,4 @@ func (o Options) check() error {
 		return errors.New("redis: a negative timeout")
 	}
 	return nil
-}
-
-// silent keeps the library from writing to the standard error: what matters comes
-// back as errors.
-type silent struct{}
-
-// Printf drops a message.
-func (silent) Printf(context.Context, string, ...any) {}
-
-// hush silences the library before its first use; its logger is one for the process.
-var hush = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
-
-// client returns the library's client. It does not connect.
-func (o Options) client() redis.UniversalClient {
-	hush()
-	u := &redis.UniversalOptions{
-		Addrs: o.Addresses, Username: o.Username, Password: o.Password, DB: o.Database, TLSConfig: o.TLS,
-		MasterName: o.Master, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword, IsClusterMode: o.Cluster,
-		// Whether an operation may be repeated is decided here, by what it is.
-		MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
-		ContextTimeoutEnabled: true,
-		PoolSize:              poolSize, MinIdleConns: 1,
-		// Nothing that an ACL of this program's needs does not cover.
-		DisableIdentity:          true,
-		Protocol:                 2,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
-	return redis.NewUniversalClient(u)
 }

@@ -1,6 +1,42 @@
 package rediskv
 
-import "github.com/redis/go-redis/v9"
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+)
+
+// script is a script on one key.
+type script struct{ source, hash string }
+
+func newScript(source string) script {
+	sum := sha1.Sum([]byte(source)) // the name that Redis gives it
+	return script{source, hex.EncodeToString(sum[:])}
+}
+
+// on is the command that runs the script, by its name or whole.
+func (s script) on(key string, whole bool, args []any) *command {
+	m := &command{key: key, name: "EVALSHA", args: append([]any{s.hash, 1, key}, args...)}
+	if whole {
+		m.name, m.args[0] = "EVAL", s.source
+	}
+	return m
+}
+
+// run runs a script, and sends it when the server does not have it yet. When its
+// error is that of a connection, it may have run.
+func (s *Store) run(ctx context.Context, what script, key string, args ...any) (any, error) {
+	m := what.on(key, false, args)
+	err := s.servers.run(ctx, m)
+	if err == nil && declined(m.err, "NOSCRIPT") {
+		m = what.on(key, true, args)
+		err = s.servers.run(ctx, m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.reply, m.err
+}
 
 // The scripts get the entry's key, and first of all the time in microseconds, or
 // "" for Redis's own. Numbers of Lua are exact up to 2^53, which microseconds stay
@@ -34,14 +70,14 @@ end
 `
 
 // putScript: time, new version, value, ttl.
-var putScript = redis.NewScript(now + write + `
+var putScript = newScript(now + write + `
 write(ARGV[2], ARGV[3], tonumber(ARGV[4]))
 return 1
 `)
 
 // swapScript: time, new version, value, ttl, expected version ("0": none). It
 // returns 1 when the entry has the new version, also from an earlier attempt.
-var swapScript = redis.NewScript(now + write + `
+var swapScript = newScript(now + write + `
 local n = redis.call('HGET', KEYS[1], 'n')
 if gone or not n then n = '0' end
 if n == ARGV[2] then return 1 end
@@ -50,12 +86,10 @@ write(ARGV[2], ARGV[3], tonumber(ARGV[4]))
 return 1
 `)
 
-// takeSource: time. It returns value, version and expiry, or nothing.
-const takeSource = now + `
+// takeScript: time. It returns value, version and expiry, or nothing.
+var takeScript = newScript(now + `
 local e = redis.call('HMGET', KEYS[1], 'v', 'n', 'x')
 if gone or not e[1] then return false end
 redis.call('DEL', KEYS[1])
 return e
-`
-
-var takeScript = redis.NewScript(takeSource)
+`)

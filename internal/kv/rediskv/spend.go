@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Budget is a bucket of tokens that all processes share.
@@ -31,10 +31,10 @@ type Spent struct {
 // full again. A token moves it on by the time in which one comes back; as far
 // ahead of now as the whole bucket, and there is none.
 
-// spendSource: the time for one token and for the whole bucket in microseconds, and 1
+// spendScript: the time for one token and for the whole bucket in microseconds, and 1
 // token to take or -1 to give back. The time is Redis's. It returns the wait and the number of tokens
 // left.
-const spendSource = `
+var spendScript = newScript(`
 local t = redis.call('TIME')
 local at = t[1] * 1000000 + t[2]
 local every, burst, n = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -49,9 +49,7 @@ else
   redis.call('SET', KEYS[1], string.format('%.0f', fresh), 'PX', math.ceil((fresh - at) / 1000))
 end
 return {0, math.floor((burst - (fresh - at)) / every)}
-`
-
-var spendScript = redis.NewScript(spendSource)
+`)
 
 // Spend takes one token from each bucket, in one trip, or none from any: what the
 // others gave is given back when one of them is empty. Each bucket is a key of its
@@ -85,7 +83,7 @@ func (s *Store) spend(ctx context.Context, list []Budget, n int) (out []Spent, e
 	// A token too many is no harm: what was sent may be sent again.
 	err = s.do(ctx, again, func(ctx context.Context) error {
 		out, err = s.spendOnce(ctx, list, n, false)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if declined(err, "NOSCRIPT") {
 			out, err = s.spendOnce(ctx, list, n, true)
 		}
 		return err
@@ -94,26 +92,18 @@ func (s *Store) spend(ctx context.Context, list []Budget, n int) (out []Spent, e
 }
 
 func (s *Store) spendOnce(ctx context.Context, list []Budget, n int, whole bool) ([]Spent, error) {
-	cmds := make([]*redis.Cmd, len(list))
-	queue := func(c redis.Scripter) {
-		for i, b := range list {
-			every := float64(b.Every) / float64(time.Microsecond)
-			args := []any{strconv.FormatFloat(every, 'f', 3, 64), strconv.FormatFloat(every*float64(b.Burst), 'f', 3, 64), n}
-			if whole {
-				cmds[i] = spendScript.Eval(ctx, c, []string{s.o.Prefix + "limit:" + b.Key}, args...)
-			} else {
-				cmds[i] = spendScript.EvalSha(ctx, c, []string{s.o.Prefix + "limit:" + b.Key}, args...)
-			}
-		}
+	sent := make([]*command, len(list))
+	for i, b := range list {
+		every := float64(b.Every) / float64(time.Microsecond)
+		sent[i] = spendScript.on(s.o.Prefix+"limit:"+b.Key, whole,
+			[]any{strconv.FormatFloat(every, 'f', 3, 64), strconv.FormatFloat(every*float64(b.Burst), 'f', 3, 64), n})
 	}
-	if len(list) == 1 {
-		queue(s.client)
-	} else if _, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error { queue(p); return nil }); err != nil {
+	if err := s.servers.run(ctx, sent...); err != nil {
 		return nil, err
 	}
 	out := make([]Spent, len(list))
-	for i, c := range cmds {
-		got, err := c.Int64Slice()
+	for i, m := range sent {
+		got, err := redis.Int64s(m.reply, m.err)
 		if err != nil {
 			return nil, err
 		}

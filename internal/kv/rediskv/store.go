@@ -1,26 +1,27 @@
 package rediskv
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"aegis/internal/kv"
 )
 
 // Store is a [kv.Store] in Redis. It is safe for concurrent use.
 type Store struct {
-	client  redis.UniversalClient
+	servers servers
 	o       Options
 	breaker breaker
-	close   func() error
+	closed  atomic.Bool
 }
 
 // New returns the store without connecting; see [Store.Ping]. The error is about
@@ -32,15 +33,20 @@ func New(o Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Store{client: o.client(), o: o}
-	s.close = sync.OnceValue(s.client.Close)
-	return s, nil
+	return &Store{servers: o.servers(), o: o, breaker: breaker{spare: spare}}, nil
 }
 
 // Ping fails unless Redis answers and serves writes. Its error says what is wrong
 // and never holds a password.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.do(ctx, again, func(ctx context.Context) error { return s.client.Ping(ctx).Err() })
+	return s.do(ctx, again, func(ctx context.Context) error {
+		list, err := s.servers.masters(ctx)
+		if err != nil {
+			return err
+		}
+		m := &command{name: "PING"}
+		return cmp.Or(list[0].run(ctx, m), m.err)
+	})
 }
 
 // Now returns the time by the store's clock, for who must compare with expiries.
@@ -52,7 +58,12 @@ func (s *Store) Now() time.Time {
 }
 
 // Close implements [kv.Store].
-func (s *Store) Close() error { return s.close() }
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	return s.servers.close()
+}
 
 // name returns the key in Redis of an entry.
 func (s *Store) name(key string) string { return s.o.Prefix + "kv:" + key }
@@ -93,7 +104,7 @@ func (s *Store) Get(ctx context.Context, key string) (e kv.Entry, err error) {
 		return kv.Entry{}, err
 	}
 	err = s.do(ctx, again, func(ctx context.Context) error {
-		fields, err := s.client.HMGet(ctx, s.name(key), "v", "n", "x").Result()
+		fields, err := redis.Values(s.command(ctx, s.name(key), "HMGET", "v", "n", "x"))
 		if err == nil {
 			e, err = s.entry(fields)
 		}
@@ -107,15 +118,15 @@ func (s *Store) entry(fields []any) (kv.Entry, error) {
 	if len(fields) != 3 || fields[0] == nil {
 		return kv.Entry{}, kv.ErrNotFound
 	}
-	value, ok := fields[0].(string)
-	n, _ := fields[1].(string)
-	version, err := strconv.ParseUint(n, 10, 64)
+	value, ok := fields[0].([]byte)
+	n, _ := fields[1].([]byte)
+	version, err := strconv.ParseUint(string(n), 10, 64)
 	if !ok || err != nil || version == 0 {
 		return kv.Entry{}, errDamaged
 	}
-	e := kv.Entry{Value: []byte(value), Version: version}
-	if x, _ := fields[2].(string); x != "" {
-		at, err := strconv.ParseInt(x, 10, 64)
+	e := kv.Entry{Value: value, Version: version}
+	if x, _ := fields[2].([]byte); len(x) > 0 {
+		at, err := strconv.ParseInt(string(x), 10, 64)
 		if err != nil {
 			return kv.Entry{}, errDamaged
 		}
@@ -139,7 +150,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 		return err
 	}
 	return s.do(ctx, again, func(ctx context.Context) error {
-		return putScript.Run(ctx, s.client, []string{s.name(key)}, s.clock(), strconv.FormatUint(v, 10), value, micros(ttl)).Err()
+		_, err := s.run(ctx, putScript, s.name(key), s.clock(), strconv.FormatUint(v, 10), value, micros(ttl))
+		return err
 	})
 }
 
@@ -149,8 +161,8 @@ func (s *Store) Take(ctx context.Context, key string) (e kv.Entry, err error) {
 		return kv.Entry{}, err
 	}
 	err = s.do(ctx, once, func(ctx context.Context) error {
-		fields, err := s.runOnce(ctx, takeScript, takeSource, s.name(key), s.clock()).Slice()
-		if errors.Is(err, redis.Nil) {
+		fields, err := redis.Values(s.run(ctx, takeScript, s.name(key), s.clock()))
+		if errors.Is(err, redis.ErrNil) {
 			return kv.ErrNotFound
 		}
 		if err == nil {
@@ -171,8 +183,8 @@ func (s *Store) CompareAndSwap(ctx context.Context, key string, version uint64, 
 		return 0, err
 	}
 	err = s.do(ctx, again, func(ctx context.Context) error {
-		won, err := swapScript.Run(ctx, s.client, []string{s.name(key)}, s.clock(), strconv.FormatUint(fresh, 10), value, micros(ttl),
-			strconv.FormatUint(version, 10)).Int()
+		won, err := redis.Int(s.run(ctx, swapScript, s.name(key), s.clock(), strconv.FormatUint(fresh, 10), value, micros(ttl),
+			strconv.FormatUint(version, 10)))
 		if err == nil && won != 1 {
 			err = kv.ErrConflict
 		}
@@ -189,5 +201,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := kv.CheckKey(ctx, key); err != nil {
 		return err
 	}
-	return s.do(ctx, again, func(ctx context.Context) error { return s.client.Del(ctx, s.name(key)).Err() })
+	return s.do(ctx, again, func(ctx context.Context) error {
+		_, err := s.command(ctx, s.name(key), "DEL")
+		return err
+	})
 }

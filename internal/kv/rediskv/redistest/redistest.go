@@ -1,10 +1,12 @@
-// Package redistest runs real Redis servers for tests: the program redis-server
-// of the PATH, on free loopback ports, without files that outlive the test.
+// Package redistest runs real Redis servers for tests: the program of the PATH, on free
+// loopback ports, without files that outlive the test.
 package redistest
 
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -28,52 +30,52 @@ type Server struct {
 	args  []string
 	mu    sync.Mutex
 	cmd   *exec.Cmd
+	ended chan struct{} // closed when cmd has
 }
 
 // Start runs a server with further arguments, such as "--requirepass", "x", until
 // the test ends.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{Address: freeAddress(t), t: t, dir: t.TempDir(), args: args}
-	s.Run()
-	t.Cleanup(s.Stop)
-	return s
+	return (&Server{t: t, dir: t.TempDir(), args: args}).begin()
 }
 
 // StartSentinel runs a Sentinel with a configuration file, which it rewrites.
 func StartSentinel(t testing.TB, file string) *Server {
 	t.Helper()
-	s := &Server{Address: freeAddress(t), t: t, dir: t.TempDir(), first: []string{file, "--sentinel"}}
-	s.Run()
-	t.Cleanup(s.Stop)
-	return s
+	return (&Server{t: t, dir: t.TempDir(), first: []string{file, "--sentinel"}}).begin()
 }
 
 // StartTLS runs a server that speaks TLS alone and wants certificates of clients,
 // which the authority in the file ca has signed, as its own.
 func StartTLS(t testing.TB, ca, cert, key string) *Server {
 	t.Helper()
-	s := &Server{Address: freeAddress(t), t: t, dir: t.TempDir(), tls: true}
-	s.args = []string{"--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "yes", "--appendonly", "yes"}
-	s.Run()
-	t.Cleanup(s.Stop)
-	return s
+	return (&Server{t: t, dir: t.TempDir(), tls: true, args: []string{"--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-auth-clients", "yes", "--appendonly", "yes"}}).begin()
 }
 
-// freeAddress returns a loopback address whose port is free, with room for the
-// port of the cluster's bus 10000 above.
+// begin runs the server on a port that is still free when it starts.
+func (s *Server) begin() *Server {
+	s.t.Helper()
+	s.t.Cleanup(s.Stop)
+	var err error
+	for range 10 {
+		s.Address = freeAddress(s.t)
+		if err = s.run(); err == nil {
+			return s
+		}
+	}
+	s.t.Fatal(err)
+	return nil
+}
+
+// freeAddress returns a loopback address for a server, with room for the port of the
+// cluster's bus 10000 above. Both are below the ports that the system gives to
+// connections, so that none takes them meanwhile.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	for range 50 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := ln.Addr().(*net.TCPAddr).Port
-		_ = ln.Close()
-		if port+10000 > 65535 {
-			port -= 20000
-		}
+	for range 100 {
+		port := 12000 + rand.IntN(10000)
 		free := true
 		for _, p := range []int{port, port + 10000} {
 			ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(p))
@@ -91,13 +93,21 @@ func freeAddress(t testing.TB) string {
 	return ""
 }
 
-// Run starts the server again after [Server.Stop] or [Server.Kill], on the same
+// Run starts the server again after [Server.Stop], on the same
 // port; what it kept is there again with appendonly alone.
 func (s *Server) Run() {
 	s.t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		const how = "this test runs a real Redis, and there is no redis-server in the PATH; install it (Debian: apt-get install redis-server)"
+	if err := s.run(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run starts the program and waits until it answers.
+func (s *Server) run() error {
+	s.t.Helper()
+	path := find()
+	if path == "" {
+		const how = "this test runs a real Redis, and there is no redis-server in the PATH; install it (Debian: apt-get install redis-tools)"
 		if os.Getenv("AEGIS_TEST_TOOLS") == "must" {
 			s.t.Fatal(how)
 		}
@@ -112,27 +122,57 @@ func (s *Server) Run() {
 		args = append(args, "--save", "")
 	}
 	cmd := exec.Command(path, append(args, s.args...)...)
-	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
+	cmd.Args[0] = "redis-server" // by which the program knows what it is to be
+	name := filepath.Join(s.dir, "redis.log")
+	log, err := os.Create(name)
 	if err != nil {
-		s.t.Fatal(err)
+		return err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	err = cmd.Start()
 	_ = log.Close() // the server has its own
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // killed, or its log says why
+		close(ended)
+	}()
 	s.mu.Lock()
-	s.cmd = cmd
+	s.cmd, s.ended = cmd, ended
 	s.mu.Unlock()
-	deadline := time.Now().Add(20 * time.Second)
-	for !s.answers() {
-		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
-			s.t.Fatalf("redis-server does not answer: %s", text)
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		up := s.answers()
+		select {
+		case <-ended: // and whoever answers is another
+			text, _ := os.ReadFile(name)
+			return fmt.Errorf("redis-server ended: %s", text)
+		default:
 		}
-		time.Sleep(20 * time.Millisecond)
+		if up {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(name)
+			return fmt.Errorf("redis-server does not answer: %s", text)
+		}
 	}
 }
+
+// find returns the server's program, "" when there is none. Debian's redis-tools has
+// it under the name of one of its tools, and installs no service.
+func find() string {
+	for _, name := range []string{"redis-server", "valkey-server", "redis-check-rdb"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// patience bounds what a server is waited for; it is for servers that never come.
+const patience = 2 * time.Minute
 
 // answers reports whether the server takes requests, with a password or without; of
 // one with TLS, whether it takes connections.
@@ -153,17 +193,17 @@ func (s *Server) answers() bool {
 	return err == nil && (strings.HasPrefix(line, "+PONG") || strings.HasPrefix(line, "-NOAUTH"))
 }
 
-// Stop ends the server.
+// Stop ends the server as a crash does.
 func (s *Server) Stop() {
 	s.mu.Lock()
-	cmd := s.cmd
+	cmd, ended := s.cmd, s.ended
 	s.cmd = nil
 	s.mu.Unlock()
 	if cmd == nil {
 		return
 	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // killed
+	_ = cmd.Process.Kill() // it may have ended
+	<-ended
 }
 
 // Signal sends the server a signal.
@@ -182,20 +222,42 @@ func (s *Server) Signal(sig os.Signal) {
 // Do sends one inline command and returns the first line of the answer.
 func (s *Server) Do(command string) string {
 	s.t.Helper()
-	c, err := net.DialTimeout("tcp", s.Address, 5*time.Second)
+	line, _ := s.ask(command)
+	return line
+}
+
+// Bulk sends one inline command and returns the text that the answer is.
+func (s *Server) Bulk(command string) string {
+	s.t.Helper()
+	length, r := s.ask(command)
+	n, err := strconv.Atoi(strings.TrimPrefix(length, "$"))
+	if err != nil || n < 0 {
+		s.t.Fatalf("%s: %s", command, length)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ask sends one inline command and returns the first line of the answer and the rest.
+func (s *Server) ask(command string) (line string, rest io.Reader) {
+	s.t.Helper()
+	c, err := net.DialTimeout("tcp", s.Address, patience)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	s.t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(patience))
 	if _, err := fmt.Fprint(c, command+"\r\n"); err != nil {
 		s.t.Fatal(err)
 	}
-	line, err := bufio.NewReader(c).ReadString('\n')
-	if err != nil {
+	r := bufio.NewReader(c)
+	if line, err = r.ReadString('\n'); err != nil {
 		s.t.Fatal(err)
 	}
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(line), r
 }
 
 // Cluster runs a cluster of three masters until the test ends, and returns them.
@@ -205,37 +267,33 @@ func Cluster(t testing.TB) []*Server {
 	for range 3 {
 		nodes = append(nodes, Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000"))
 	}
+	host, port, _ := strings.Cut(nodes[0].Address, ":")
 	for i, n := range nodes {
 		first, last := i*16384/3, (i+1)*16384/3-1
 		if got := n.Do(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", first, last)); got != "+OK" {
 			t.Fatal(got)
 		}
 		n.Do(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
-		host, port, _ := strings.Cut(nodes[0].Address, ":")
-		n.Do("CLUSTER MEET " + host + " " + port)
 	}
-	deadline := time.Now().Add(30 * time.Second)
-	for _, n := range nodes {
-		for !strings.Contains(n.info(), "cluster_state:ok") || !strings.Contains(n.info(), "cluster_known_nodes:3") {
-			if time.Now().After(deadline) {
-				t.Fatal("the cluster does not come up: " + n.info())
+	deadline := time.Now().Add(patience)
+	for try := 0; ; try++ {
+		waiting := ""
+		for _, n := range nodes {
+			if info := n.Bulk("CLUSTER INFO"); !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:3") {
+				waiting = info
 			}
-			time.Sleep(50 * time.Millisecond)
 		}
+		if waiting == "" {
+			return nodes
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the cluster does not come up: " + waiting)
+		}
+		if try%100 == 0 { // a handshake that takes too long is given up
+			for _, n := range nodes[1:] {
+				n.Do("CLUSTER MEET " + host + " " + port)
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
-	return nodes
-}
-
-// info returns the state of the cluster.
-func (s *Server) info() string {
-	c, err := net.DialTimeout("tcp", s.Address, 5*time.Second)
-	if err != nil {
-		return err.Error()
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	_, _ = fmt.Fprint(c, "CLUSTER INFO\r\n")
-	var buf [2048]byte
-	n, _ := c.Read(buf[:])
-	return string(buf[:n])
 }
