@@ -5,22 +5,35 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VERSION ?=
 
-.PHONY: build test race bench lint vuln generate drift conformance fuzz torture
+.PHONY: build test test-all test-busy race bench lint vuln generate drift conformance fuzz torture
 
+# The same flags for the compiler as "go run" has, so that neither compiles again what the
+# other did; -trimpath, which does not, is for what is released.
 build:
-	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/aegis ./cmd/aegis
+	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/aegis ./cmd/aegis
 
-# Tests that need Chromium or Redis install them where they may, and are skipped where
-# they may not.
+# All tests, slow kinds in a small form: fewer outages, kills and generated documents.
+# Where tools beside Go are missing, .ci/tools says what it does about it.
+# Packages wait more than they compute, hence more of them at a time than processors.
+TESTFLAGS ?=
 test:
 	@.ci/tools tests
-	$(GO) test -timeout 20m ./...
-	$(GO) test -tags purego ./internal/jsonscan # what other processors run
+	@.ci/progress $(GO) test -timeout 30m $(TESTFLAGS) ./...
+	@$(GO) test -tags purego $(TESTFLAGS) ./internal/jsonscan # what other processors run
+
+# The whole form of those that have two; the others come from the cache after "make test".
+test-all: export AEGIS_TEST_WHOLE = 1
+test-all: test
+
+# "make test" ten times in a row on a machine that is busy with something else.
+RUNS ?= 10
+test-busy:
+	@MAKE="$(MAKE)" .ci/busy $(RUNS)
 
 # The same tests under the race detector, which needs a C compiler; without those of
-# several processes, which it cannot see into and which live by the clock.
+# several processes, which it cannot see into.
 race:
-	$(GO) test -race -short -count=1 -timeout 20m ./...
+	$(GO) test -race -short -count=1 -timeout 30m ./...
 
 # Benchmarks side by side: Gitea alone, a plain reverse proxy, and Aegis.
 bench:
@@ -36,7 +49,7 @@ bench-gitleaks:
 
 # Kills the real program 200 times under load and verifies its audit log.
 torture:
-	AEGIS_TEST_KILLS=200 $(GO) test -count=1 -run KilledUnderLoad -v -timeout 20m ./cmd/aegis
+	AEGIS_TEST_WHOLE=1 $(GO) test -count=1 -run KilledUnderLoad -v -timeout 30m ./cmd/aegis
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these files"; exit 1; }
@@ -91,11 +104,8 @@ browser:
 	mkdir -p $(SCREENSHOTS)
 	AEGIS_TEST_TOOLS=must AEGIS_TEST_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 ./browser
 
-# A short run of every fuzz target.
+# A short run of every fuzz target, with the runs per second of each.
 FUZZTIME ?= 10s
+PKG ?= ./...
 fuzz:
-	@for pkg in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
-	  done; \
-	done
+	@GO="$(GO)" .ci/fuzz $(FUZZTIME) $(PKG)
