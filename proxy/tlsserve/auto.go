@@ -39,6 +39,8 @@ type auto struct {
 	opts  Options
 	roots *x509.CertPool // nil: the system's
 	log   zerolog.Logger
+	// loading is how long the start waits for stored certificates.
+	loading time.Duration
 	// For tests: how often certificates are checked for renewal (0: the library's
 	// default), and not to ask the authority when it is best to renew (RFC 9773).
 	check   time.Duration
@@ -57,7 +59,7 @@ type auto struct {
 }
 
 func newAuto(opts Options) (*auto, error) {
-	a := &auto{opts: opts, log: opts.Log, problems: map[string]string{}, built: make(chan struct{})}
+	a := &auto{opts: opts, log: opts.Log, loading: loadTimeout, problems: map[string]string{}, built: make(chan struct{})}
 	if file := opts.TLS.ACME.CAFile; file != "" {
 		var err error
 		if a.roots, err = readPool("tls.acme.ca_file", file); err != nil {
@@ -79,7 +81,7 @@ func (a *auto) start(ctx context.Context) error {
 	}
 	a.ctx = ctx
 	loaded := a.begin()
-	wait := time.NewTimer(loadTimeout)
+	wait := time.NewTimer(a.loading)
 	defer wait.Stop()
 	for range a.opts.Hosts {
 		select {

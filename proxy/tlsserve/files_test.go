@@ -124,7 +124,7 @@ func TestFilesChange(t *testing.T) {
 	served := func(want string) {
 		t.Helper()
 		eventually(t, func() error {
-			serial, err := handshake(i.site, &tls.Config{RootCAs: p.pool()})
+			serial, err := i.handshake(&tls.Config{RootCAs: p.pool()})
 			if err != nil {
 				t.Fatalf("clients saw the change: %v", err)
 			}
@@ -278,11 +278,11 @@ func TestChallengeWithClientCertificates(t *testing.T) {
 	put(t, cfg.ClientCA, clients.pem())
 	i := serve(t, s, cfg, t.TempDir(), nil)
 	i.secured(t, a)
-	conn, err := tls.Dial("tcp", s.Listen, &tls.Config{RootCAs: a.Roots, ServerName: host, NextProtos: []string{"acme-tls/1"}})
+	conn, err := tls.Dial("tcp", s.Listen, &tls.Config{RootCAs: a.Roots, ServerName: i.host, NextProtos: []string{"acme-tls/1"}})
 	if err == nil { // some certificate may be shown, but nobody listens
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
-		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+i.host+"\r\n\r\n")
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
 		if body, _ := io.ReadAll(conn); len(body) > 0 {
 			t.Errorf("answered without a client certificate: %s", body)
 		}

@@ -78,7 +78,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 		"default": {Description: "default", ValidityPeriod: uint64(opts.Lifetime.Seconds())},
 	})
 	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
-	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 1, 1)
+	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0) // no Retry-After, which has whole seconds
 
 	a := &Authority{addr: FreeAddr(t), Roots: x509.NewCertPool(), RootFile: filepath.Join(t.TempDir(), "authority.pem")}
 	a.Directory = "https://" + a.addr + wfe.DirectoryPath
