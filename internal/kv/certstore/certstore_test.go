@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"aegis/internal/kv"
@@ -15,7 +16,7 @@ import (
 )
 
 func newStorage(store kv.Store) *certstore.Storage {
-	return certstore.New(store, certstore.Options{Lease: 300 * time.Millisecond, Poll: 5 * time.Millisecond})
+	return certstore.New(store, certstore.Options{Poll: time.Millisecond})
 }
 
 func put(t *testing.T, s *certstore.Storage, names ...string) {
@@ -28,7 +29,7 @@ func put(t *testing.T, s *certstore.Storage, names ...string) {
 }
 
 func TestFiles(t *testing.T) {
-	s := newStorage(kv.NewMemory(nil))
+	s, began := newStorage(kv.NewMemory(nil)), time.Now()
 	put(t, s, "acme/ca/sites/a/a.crt", "acme/ca/sites/a/a.key", "acme/ca/sites/b/b.crt", "acme/ca/users/x", "last")
 	if got, err := s.Load(t.Context(), "acme/ca/sites/a/a.crt"); err != nil || string(got) != "content of acme/ca/sites/a/a.crt" {
 		t.Errorf("%q, %v", got, err)
@@ -61,7 +62,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	i, err := s.Stat(t.Context(), "last")
-	if err != nil || !i.IsTerminal || i.Size != int64(len("content of last")) || time.Since(i.Modified) > time.Minute {
+	if err != nil || !i.IsTerminal || i.Size != int64(len("content of last")) || i.Modified.Before(began.Round(0)) || i.Modified.After(time.Now()) {
 		t.Errorf("%+v, %v", i, err)
 	}
 	if i, err := s.Stat(t.Context(), "acme/ca"); err != nil || i.IsTerminal {
@@ -112,13 +113,15 @@ func TestOneHolder(t *testing.T) {
 
 // TestRenewal: a holder that works for longer than the lease keeps the lock; one
 // that has died loses it.
-func TestRenewal(t *testing.T) {
+func TestRenewal(t *testing.T) { synctest.Test(t, testRenewal) }
+
+func testRenewal(t *testing.T) {
 	store := kv.NewMemory(nil)
-	a, b := newStorage(store), newStorage(store)
+	a, b := certstore.New(store, certstore.Options{}), certstore.New(store, certstore.Options{})
 	if err := a.Lock(t.Context(), "host"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // three leases
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second) // three leases
 	defer cancel()
 	if err := b.Lock(ctx, "host"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("the lock was taken from its holder: %v", err)
