@@ -10,12 +10,26 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"aegis/proxy"
 	"aegis/proxy/edge"
 )
+
+// patience is how long a test waits for what must happen.
+const patience = 2 * time.Minute
+
+// eventually waits until ok.
+func eventually(t *testing.T, ok func() bool, what string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not come to this: %s", what)
+		}
+	}
+}
 
 func hosts(t *testing.T) *edge.Hosts {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"aegis/proxy/edge"
@@ -130,25 +131,30 @@ func TestHoldBroken(t *testing.T) {
 		l.broken.Store(true)
 		answerOf(5000, true)(w, r)
 	})
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := &http.Client{Timeout: patience}
 	if res, err := client.Get(url); err == nil {
 		res.Body.Close()
 		t.Fatalf("an answer: %s", res.Status)
 	}
-	for range 100 {
-		if l.closed.Load() > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the connection stays open")
+	eventually(t, func() bool { return l.closed.Load() > 0 }, "the connection is closed")
 }
 
 // TestHoldNotOverTLS: closing a TLS connection waits for a write that it does not know
-// of, so nothing is kept below it. Clients that read nothing hold up no end.
+// of, so nothing is kept below it.
 func TestHoldNotOverTLS(t *testing.T) {
-	up := httptest.NewUnstartedServer(answerOf(10<<10, true))
-	up.Listener = edge.NewListener(up.Listener, edge.ConnLimits{})
+	var l *counting
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release := edge.Hold(r)
+		defer release()
+		before := l.writes.Load()
+		_, _ = w.Write(bytes.Repeat([]byte("x"), 10<<10))
+		_ = http.NewResponseController(w).Flush()
+		if l.writes.Load() == before {
+			t.Error("the answer is kept below TLS")
+		}
+	}))
+	l = &counting{Listener: up.Listener}
+	up.Listener = edge.NewListener(l, edge.ConnLimits{})
 	up.Config.ConnContext = edge.ConnContext
 	up.StartTLS()
 	defer up.Close()
@@ -161,22 +167,29 @@ func TestHoldNotOverTLS(t *testing.T) {
 	if err != nil || len(body) != 10<<10 {
 		t.Fatalf("%d bytes, %v", len(body), err)
 	}
-	const requests = 3000 // far more than the buffers of both ends take the answers of
-	for range 3 {
-		c, err := tls.Dial("tcp", up.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true}) // a test's own server
-		if err != nil {
-			t.Fatal(err)
+}
+
+// TestStuckClientsHoldUpNoEnd: a server with clients that read nothing closes at once.
+// The clock of the bubble stands still while anything can go on.
+func TestStuckClientsHoldUpNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := httptest.NewUnstartedServer(answerOf(10<<10, true))
+		up.Config.ConnContext = edge.ConnContext
+		dial := inMemory(t, up, true)
+		cfg := &tls.Config{RootCAs: up.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"}
+		for range 3 {
+			c := tls.Client(dial(), cfg)
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
 		}
-		defer c.Close()
-		_ = c.SetWriteDeadline(time.Now().Add(2 * time.Second))
-		_, _ = io.WriteString(c, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", requests)) // as many as it takes
-	}
-	time.Sleep(200 * time.Millisecond) // until all writes are stuck
-	began := time.Now()
-	_ = up.Config.Close()
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("closing took %v", took)
-	}
+		synctest.Wait() // until all writes are stuck
+		began := time.Now()
+		_ = up.Config.Close()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("closing took %v", took)
+		}
+	})
 }
 
 // TestHoldElsewhere: without our connection there is nothing to hold.

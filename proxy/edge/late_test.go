@@ -10,12 +10,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"aegis/proxy/edge"
 )
 
-// newLate serves with short deadlines, over TLS or not.
+// newLate serves with short deadlines of a bubble's clock, over TLS or not.
 func newLate(t *testing.T, secure bool) (dial func() net.Conn) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,36 +26,28 @@ func newLate(t *testing.T, secure bool) (dial func() net.Conn) {
 		_, _ = io.Copy(w, r.Body)
 		fmt.Fprint(w, r.URL.Path)
 	}))
-	srv.Listener = edge.NewListener(srv.Listener, edge.ConnLimits{})
 	srv.Config.ReadHeaderTimeout = 200 * time.Millisecond
 	srv.Config.ConnState = edge.LateHeads
-	if secure {
-		srv.StartTLS()
-	} else {
-		srv.Start()
-	}
-	t.Cleanup(srv.Close)
-	addr := srv.Listener.Addr().String()
+	connect := inMemory(t, srv, secure)
 	return func() net.Conn {
-		var c net.Conn
-		var err error
+		c := connect()
 		if secure {
 			cfg := srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 			cfg.NextProtos, cfg.ServerName = nil, "example.com"
-			c, err = tls.Dial("tcp", addr, cfg)
-		} else {
-			c, err = net.Dial("tcp", addr)
+			over := tls.Client(c, cfg)
+			if err := over.Handshake(); err != nil {
+				t.Fatal(err)
+			}
+			c = over
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close() })
-		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		return c
 	}
 }
 
-func TestLateHeads(t *testing.T) {
+func TestLateHeads(t *testing.T) { synctest.Test(t, testLateHeads) }
+
+func testLateHeads(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		dial := newLate(t, secure)
 		for _, head := range []string{"G", "GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nHost: localhost\r\nX: "} {
@@ -75,7 +68,9 @@ func TestLateHeads(t *testing.T) {
 // TestLateHeadAfterOthers: on a connection that has served requests the late one
 // is answered, and those before it are as ever, however long they take, one by
 // one or pipelined.
-func TestLateHeadAfterOthers(t *testing.T) {
+func TestLateHeadAfterOthers(t *testing.T) { synctest.Test(t, testLateHeadAfterOthers) }
+
+func testLateHeadAfterOthers(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		dial := newLate(t, secure)
 		c := dial()
