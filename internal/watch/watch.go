@@ -5,6 +5,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -41,6 +42,8 @@ type Watcher struct {
 	Since time.Time
 
 	seen map[string]look
+	// For tests: other waits than those of the constants; 0 is theirs.
+	every, gathering, settle time.Duration
 }
 
 // look is what a file was when it was last looked at.
@@ -60,25 +63,24 @@ func (w *Watcher) Run(ctx context.Context) {
 		events, errs = notices.Events, notices.Errors
 	}
 	dirs := map[string]bool{}
-	if w.look(nil, w.Since) && w.settled(ctx) {
-		w.Changed()
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(cmp.Or(w.every, every))
 	defer tick.Stop()
-	for {
+	var named map[string]bool
+	for since := w.Since; ; since = (time.Time{}) {
+		// Before the look: there is a notice of whatever changes after it.
 		watchDirs(notices, dirs, w.Files())
-		named := map[string]bool{}
+		if w.look(named, since) && w.settled(ctx) {
+			w.Changed()
+		}
+		named = map[string]bool{}
 		select {
 		case <-ctx.Done():
 			return
 		case <-errs: // such as an overflow of notices
 		case e := <-events:
 			named[e.Name] = true
-			gather(ctx, events, named)
+			w.gather(ctx, events, named)
 		case <-tick.C:
-		}
-		if w.look(named, time.Time{}) && w.settled(ctx) {
-			w.Changed()
 		}
 	}
 }
@@ -89,7 +91,7 @@ func (w *Watcher) settled(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(settle):
+		case <-time.After(cmp.Or(w.settle, settle)):
 		}
 		if !w.look(nil, time.Time{}) {
 			break
@@ -100,8 +102,8 @@ func (w *Watcher) settled(ctx context.Context) bool {
 
 // gather takes the notices that follow one another closely, and adds the files
 // that they name.
-func gather(ctx context.Context, events <-chan fsnotify.Event, named map[string]bool) {
-	quiet := time.After(gathering)
+func (w *Watcher) gather(ctx context.Context, events <-chan fsnotify.Event, named map[string]bool) {
+	quiet := time.After(cmp.Or(w.gathering, gathering))
 	for {
 		select {
 		case <-ctx.Done():
