@@ -107,7 +107,7 @@ func (c *conn) write(req *http.Request) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded): // the context has ended
 	case c.refused.Load():
-		_ = c.SetReadDeadline(time.Now().Add(earlyAnswer)) // a closed connection says nothing at all
+		_ = c.SetReadDeadline(time.Now().Add(c.t.early)) // a closed connection says nothing at all
 	default: // the body could not be read
 		_ = c.SetReadDeadline(past)
 	}

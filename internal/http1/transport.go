@@ -43,6 +43,7 @@ const Supported = canProbe
 type Transport struct {
 	o     Options
 	slots chan struct{} // one for each request on its way
+	early time.Duration // earlyAnswer; longer in tests
 
 	mu     sync.Mutex
 	idle   []*conn // the last one was used last
@@ -58,7 +59,7 @@ func New(o Options) *Transport {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = 90 * time.Second
 	}
-	return &Transport{o: o, slots: make(chan struct{}, max(o.MaxConns, 1))}
+	return &Transport{o: o, slots: make(chan struct{}, max(o.MaxConns, 1)), early: earlyAnswer}
 }
 
 var (
