@@ -25,6 +25,11 @@ const smallBody = bufferSize
 // earlyAnswer is how long a server that takes no more of a request has for its answer.
 const earlyAnswer = time.Second
 
+// sendingEnd is how long a connection whose answer is over waits for the end of the
+// request: the server had all of it, most likely, and the goroutine that writes has not
+// come to say so. net/http waits as long.
+const sendingEnd = 50 * time.Millisecond
+
 // maxInterims is how many interim answers (1xx) may come before the final one.
 const maxInterims = 5
 
@@ -185,6 +190,24 @@ func (b *body) Close() error {
 	return nil
 }
 
+// sent reports whether the server has the whole request. One that answered before has
+// not.
+func (b *body) sent() bool {
+	select {
+	case err := <-b.written:
+		return err == nil
+	default:
+	}
+	wait := time.NewTimer(b.conn.t.sending)
+	defer wait.Stop()
+	select {
+	case err := <-b.written:
+		return err == nil
+	case <-wait.C:
+		return false
+	}
+}
+
 // end gives the connection back, or closes it when anything may still come on it.
 func (b *body) end(whole bool) {
 	if b.ended.Swap(true) {
@@ -192,12 +215,7 @@ func (b *body) end(whole bool) {
 	}
 	c := b.conn
 	if b.written != nil {
-		select {
-		case err := <-b.written:
-			whole = whole && err == nil
-		default: // the server answered before it had the whole request
-			whole = false
-		}
+		whole = whole && b.sent()
 	}
 	live := b.stop() // else the context has ended, and the connection with it
 	if whole && live && !b.last && c.r.Buffered() == 0 {

@@ -151,6 +151,7 @@ func TestReuse(t *testing.T) {
 		fmt.Fprintf(w, "%s %d", r.Method, len(body))
 	})
 	tr := s.transport()
+	http1.SentWithin(tr, patience)
 	for range 3 {
 		for _, c := range []struct{ method, body, want string }{
 			{"GET", "", "GET 0"}, {"POST", "small", "POST 5"}, {"PUT", strings.Repeat("x", 1<<20), "PUT 1048576"}, {"DELETE", "", "DELETE 0"},
@@ -158,6 +159,40 @@ func TestReuse(t *testing.T) {
 			if status, got, err := do(tr, request(t, t.Context(), c.method, c.body)); status != 200 || got != c.want || err != nil {
 				t.Errorf("%s: %d %q %v", c.method, status, got, err)
 			}
+		}
+	}
+	if n := s.conns.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// lagging is a connection whose writes return some time after the server has what was
+// written.
+type lagging struct{ *net.TCPConn }
+
+func (l lagging) Write(p []byte) (int, error) {
+	n, err := l.TCPConn.Write(p)
+	time.Sleep(5 * time.Millisecond)
+	return n, err
+}
+
+// TestReuseAfterLongBody: the answer may be over before the goroutine that wrote the
+// request has said so.
+func TestReuseAfterLongBody(t *testing.T) {
+	s := handle(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	tr := s.transport(func(o *http1.Options) {
+		o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return lagging{c.(*net.TCPConn)}, nil
+		}
+	})
+	http1.SentWithin(tr, patience)
+	for range 3 {
+		if _, _, err := do(tr, request(t, t.Context(), "PUT", strings.Repeat("x", 40<<10))); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if n := s.conns.Load(); n != 1 {
@@ -358,6 +393,7 @@ func TestUnasked(t *testing.T) {
 // TestEarlyAnswer: a server that answers before it has read a long body is heard, and
 // the connection serves no other request.
 func TestEarlyAnswer(t *testing.T) {
+	over := make(chan bool)
 	s := serve(t, func(n int, c net.Conn, r *bufio.Reader) {
 		req, err := http.ReadRequest(r)
 		if err != nil {
@@ -367,16 +403,21 @@ func TestEarlyAnswer(t *testing.T) {
 		if n > 1 {
 			return
 		}
-		_, _ = io.Copy(io.Discard, req.Body)
+		_, _ = io.CopyN(io.Discard, req.Body, 4<<20)
+		<-over
 	})
+	defer close(over)
 	tr := s.transport()
 	for range 2 {
 		req := request(t, t.Context(), "POST", "")
-		req.ContentLength = 8 << 20
+		req.ContentLength = 64 << 20 // more than the buffers of both ends take
 		req.Body = io.NopCloser(io.LimitReader(zeros{}, req.ContentLength))
 		if status, got, err := do(tr, req); status != 413 || got != "big" || err != nil {
 			t.Fatalf("%d %q %v", status, got, err)
 		}
+	}
+	if n := s.conns.Load(); n != 2 {
+		t.Errorf("%d connections", n)
 	}
 }
 

@@ -43,7 +43,8 @@ const Supported = canProbe
 type Transport struct {
 	o     Options
 	slots chan struct{} // one for each request on its way
-	early time.Duration // earlyAnswer; longer in tests
+	// early is earlyAnswer and sending is sendingEnd, longer in tests.
+	early, sending time.Duration
 
 	mu     sync.Mutex
 	idle   []*conn // the last one was used last
@@ -59,7 +60,7 @@ func New(o Options) *Transport {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = 90 * time.Second
 	}
-	return &Transport{o: o, slots: make(chan struct{}, max(o.MaxConns, 1)), early: earlyAnswer}
+	return &Transport{o: o, slots: make(chan struct{}, max(o.MaxConns, 1)), early: earlyAnswer, sending: sendingEnd}
 }
 
 var (
