@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/letsencrypt/challtestsrv"
 	"github.com/letsencrypt/pebble/v2/ca"
@@ -57,8 +56,6 @@ type Authority struct {
 
 // Options of an authority; the zero value is a usual one.
 type Options struct {
-	// Lifetime of certificates; 0 is years.
-	Lifetime time.Duration
 	// EAB are the keys of external accounts by their id; nil: none is needed.
 	EAB map[string]string
 }
@@ -75,7 +72,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 		}
 	}
 	issuer := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{
-		"default": {Description: "default", ValidityPeriod: uint64(opts.Lifetime.Seconds())},
+		"default": {Description: "default"}, // for years
 	})
 	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
 	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0) // no Retry-After, which has whole seconds
