@@ -133,8 +133,10 @@ func (i *instance) secured(t *testing.T, a *acmetest.Authority) string {
 	t.Helper()
 	serial := ""
 	eventually(t, func() (err error) {
-		serial, err = i.handshake(&tls.Config{RootCAs: a.Roots})
-		return err
+		if serial, err = i.handshake(&tls.Config{RootCAs: a.Roots}); err != nil {
+			return fmt.Errorf("%w; the log: %s", err, i.log)
+		}
+		return nil
 	})
 	return serial
 }

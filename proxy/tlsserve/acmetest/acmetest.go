@@ -4,19 +4,24 @@
 package acmetest
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/letsencrypt/challtestsrv"
 	"github.com/letsencrypt/pebble/v2/ca"
@@ -34,7 +39,11 @@ type Site struct {
 }
 
 // NewSite returns a site of free ports.
-func NewSite(t testing.TB) Site { return Site{FreeAddr(t), FreeAddr(t)} }
+func NewSite(t testing.TB) Site {
+	t.Helper()
+	addrs := freeAddrs(t, 2)
+	return Site{addrs[0], addrs[1]}
+}
 
 // Authority is a running certificate authority.
 type Authority struct {
@@ -77,7 +86,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
 	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0) // no Retry-After, which has whole seconds
 
-	a := &Authority{addr: FreeAddr(t), Roots: x509.NewCertPool(), RootFile: filepath.Join(t.TempDir(), "authority.pem")}
+	a := &Authority{addr: freeAddrs(t, 1)[0], Roots: x509.NewCertPool(), RootFile: filepath.Join(t.TempDir(), "authority.pem")}
 	a.Directory = "https://" + a.addr + wfe.DirectoryPath
 	a.Roots.AddCert(issuer.GetRootCert(0).Cert)
 	inner := front.Handler()
@@ -87,11 +96,8 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 		}
 		inner.ServeHTTP(w, r)
 	})
-	// A server of the standard library's has a certificate for 127.0.0.1.
-	lender := httptest.NewTLSServer(nil)
-	defer lender.Close()
-	a.cert = lender.TLS.Certificates[0]
-	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: lender.Certificate().Raw})
+	a.cert = certificate(t)
+	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Certificate[0]})
 	if err := os.WriteFile(a.RootFile, root, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -115,30 +121,74 @@ func (a *Authority) Up(t testing.TB) {
 // Down makes it refuse connections.
 func (a *Authority) Down() { _ = a.server.Close() }
 
+// certificate returns one for the authority's own address, signed by itself.
+func certificate(t testing.TB) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(loopback())}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
 // newDNS runs a DNS server that knows every name, and returns its address.
 func newDNS(t testing.TB, quiet *log.Logger) string {
 	t.Helper()
-	addr := FreeAddr(t)
+	addr := freeAddrs(t, 1)[0]
 	dns, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{addr}, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dns.SetDefaultDNSIPv4("127.0.0.1")
+	dns.SetDefaultDNSIPv4(loopback())
 	dns.SetDefaultDNSIPv6("")
 	go dns.Run()
 	t.Cleanup(dns.Shutdown)
-	return addr
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+			return addr
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 }
 
-// FreeAddr returns a loopback address that nothing listens on.
-func FreeAddr(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+// loopback is an address of this machine that the tests of this process have most likely
+// for themselves, where the system has more than 127.0.0.1: a port that was found free
+// stays so until it is listened on, whatever else runs here.
+var loopback = sync.OnceValue(func() string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	own := net.IPv4(127, b[0]|1, b[1], b[2]|1).String()
+	ln, err := net.Listen("tcp", net.JoinHostPort(own, "0"))
 	if err != nil {
-		t.Fatal(err)
+		return "127.0.0.1"
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	_ = ln.Close() // nobody has used it
+	return own
+})
+
+// freeAddrs returns different loopback addresses that nothing listens on.
+func freeAddrs(t testing.TB, n int) (addrs []string) {
+	t.Helper()
+	for range n {
+		ln, err := net.Listen("tcp", net.JoinHostPort(loopback(), "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close() // not before all are found
+		addrs = append(addrs, ln.Addr().String())
+	}
+	return addrs
 }
 
 func port(t testing.TB, addr string) int {
