@@ -134,6 +134,7 @@ func eventTable(t *testing.T, f *ast.File) string {
 
 // TestVerificationByHand runs the commands of the manual on a real log.
 func TestVerificationByHand(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"sh", "sha256sum", "openssl", "base64"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not installed", tool)

@@ -1,14 +1,46 @@
 package audit
 
 import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"io"
+	"strings"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // Hooks for the tests of this package.
 
 // MaxQueue is the bound of the records that wait in memory.
 const MaxQueue = maxQueue
+
+// Waits are the times that a log and its sinks wait, for tests: a call and a sink
+// that work may take as long as a slow machine needs, and nobody waits long before
+// trying again. farewell is how long the sinks may take at the end.
+func (l *Log) Waits(farewell time.Duration) {
+	l.waits = waits{patience: 10 * time.Minute, retry: 2 * time.Millisecond, delivery: 10 * time.Minute, farewell: farewell, sinkRetry: time.Millisecond, sinkRetryMax: 10 * time.Millisecond}
+}
+
+// Follower is Follow in two steps: first it goes to the end of the log, then
+// run follows.
+func Follower(name string, f Filter, p *Printer) (run func(context.Context) error, err error) {
+	fo, err := newFollower(name, f, p)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return fo.run(ctx, time.Millisecond) }, nil
+}
+
+// Upkeep does what the log's goroutine does when it wakes up.
+func (l *Log) Upkeep() { l.turn() }
+
+// Hold keeps everybody from writing until it is released.
+func (l *Log) Hold() (release func()) {
+	l.writing.Lock()
+	return l.letGo
+}
 
 // ParseLine parses a line and reports whether its hash fits.
 func ParseLine(line []byte) (r *Record, fits bool, err error) {
@@ -32,12 +64,23 @@ type Generator struct {
 	at       time.Time
 }
 
-// NewGenerator returns a generator and its verifier key.
-func NewGenerator(keyFile string, n, every int, records [2]*Record) (*Generator, string, error) {
-	s, err := loadSigner(keyFile)
+// NewGenerator returns a generator and its verifier key. Both are the same in every
+// process, so that a fuzz target's workers agree about its seeds.
+func NewGenerator(n, every int, records [2]*Record) (*Generator, string, error) {
+	seed := make([]byte, ed25519.SeedSize)
+	public, err := verifierKey("aegis-audit-00000000", seed)
 	if err != nil {
 		return nil, "", err
 	}
+	name, rest, _ := strings.Cut(public, "+")
+	hash, _, _ := strings.Cut(rest, "+")
+	// The first byte is the number of Ed25519.
+	private := "PRIVATE+KEY+" + name + "+" + hash + "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, seed...))
+	inner, err := note.NewSigner(private)
+	if err != nil {
+		return nil, "", err
+	}
+	s := &signer{inner, public}
 	g := &Generator{N: n, Every: every, signer: s, at: time.Unix(1_900_000_000, 0)}
 	for i, r := range records {
 		if g.bodies[i], err = encode(r); err != nil {

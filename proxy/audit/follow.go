@@ -19,17 +19,32 @@ const followEvery = 200 * time.Millisecond
 // missing it says so: as a JSON object with the member "missing" that has first
 // and last, or as a line of text.
 func Follow(ctx context.Context, name string, f Filter, p *Printer) error {
-	file, err := os.Open(name)
+	fo, err := newFollower(name, f, p)
 	if err != nil {
 		return err
 	}
-	fo := &follower{name: name, filter: f, printer: p, file: file}
-	defer func() { _ = fo.file.Close() }() // only read
-	if err := fo.skip(); err != nil {
-		return err
+	return fo.run(ctx, followEvery)
+}
+
+// newFollower returns a follower that has seen all that is in the log now.
+func newFollower(name string, f Filter, p *Printer) (*follower, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
+	fo := &follower{name: name, filter: f, printer: p, file: file}
+	if err := fo.skip(); err != nil {
+		_ = file.Close() // only read
+		return nil, err
+	}
+	return fo, nil
+}
+
+// run looks again and again, until ctx ends, and closes the file.
+func (f *follower) run(ctx context.Context, every time.Duration) error {
+	defer func() { _ = f.file.Close() }() // only read
 	for {
-		again, err := fo.look()
+		again, err := f.look()
 		if err != nil {
 			return err
 		}
@@ -39,7 +54,7 @@ func Follow(ctx context.Context, name string, f Filter, p *Printer) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(followEvery):
+		case <-time.After(every):
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"path/filepath"
 	"testing"
 
 	"aegis/proxy/audit"
@@ -13,7 +12,7 @@ import (
 // FuzzParseLine holds that a line whose hash fits is JSON with the members that
 // the chain is made of, and that no line ends the process.
 func FuzzParseLine(f *testing.F) {
-	g, _, err := audit.NewGenerator(filepath.Join(f.TempDir(), "key"), 20, 5, bodies())
+	g, _, err := audit.NewGenerator(20, 5, bodies())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func FuzzParseLine(f *testing.F) {
 // FuzzVerify holds that no bytes end the process, and that what is accepted
 // without any complaint about the chain is whole lines.
 func FuzzVerify(f *testing.F) {
-	g, key, err := audit.NewGenerator(filepath.Join(f.TempDir(), "key"), 6, 3, bodies())
+	g, key, err := audit.NewGenerator(6, 3, bodies())
 	if err != nil {
 		f.Fatal(err)
 	}

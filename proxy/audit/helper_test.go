@@ -50,12 +50,14 @@ type rig struct {
 	o    audit.Options
 	log  *audit.Log
 	ops  *syncBuffer
+	// farewell is how long the sinks may take at the end.
+	farewell time.Duration
 }
 
 func newRig(t testing.TB, cfg config.Audit) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	r := &rig{t: t, dir: dir, path: filepath.Join(dir, "audit", "audit.jsonl"), ops: &syncBuffer{}}
+	r := &rig{t: t, dir: dir, path: filepath.Join(dir, "audit", "audit.jsonl"), ops: &syncBuffer{}, farewell: patience}
 	r.o = audit.Options{Path: r.path, KeyFile: filepath.Join(dir, "audit.key"), Config: cfg, Version: "test", Log: zerolog.New(r.ops), Clean: clean}
 	return r
 }
@@ -66,6 +68,7 @@ func clean(s string) string { return strings.ReplaceAll(s, "hunter2", "[REDACTED
 func (r *rig) open() *audit.Log {
 	r.t.Helper()
 	r.log = audit.New(r.o)
+	r.log.Waits(r.farewell)
 	if err := r.log.Open(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -202,12 +205,16 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// eventually waits for a condition, for ten seconds at most.
+// patience is how long the tests wait for what must come. It costs nothing when all
+// is well.
+const patience = 2 * time.Minute
+
+// eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within ten seconds: %s", what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }

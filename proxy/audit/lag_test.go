@@ -11,6 +11,7 @@ import (
 // TestLagOfUnsyncedRecords: with sync none a record is behind until something
 // flushes it; with always it is not once its call goes on.
 func TestLagOfUnsyncedRecords(t *testing.T) {
+	t.Parallel()
 	for sync, behind := range map[string]bool{"always": false, "none": true} {
 		r := newRig(t, settings())
 		c := &clock{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}

@@ -41,11 +41,29 @@ type Options struct {
 	Now func() time.Time
 }
 
-const (
+// waits are the times that a log and its sinks wait.
+type waits struct {
 	// patience is how long a call waits for its record to be written.
-	patience = 5 * time.Second
-	// retryEvery is the time between attempts to write a log that failed.
-	retryEvery = 250 * time.Millisecond
+	patience time.Duration
+	// retry is the time between attempts to write a log that failed.
+	retry time.Duration
+	// delivery bounds one delivery to a sink.
+	delivery time.Duration
+	// farewell is how long a sink may take to empty its buffer at the end.
+	farewell time.Duration
+	// A delivery that failed is tried again after sinkRetry, then after twice as
+	// long each time, up to sinkRetryMax.
+	sinkRetry, sinkRetryMax time.Duration
+}
+
+func usualWaits() waits {
+	return waits{
+		patience: 5 * time.Second, retry: 250 * time.Millisecond,
+		delivery: 10 * time.Second, farewell: 2 * time.Second, sinkRetry: 250 * time.Millisecond, sinkRetryMax: 30 * time.Second,
+	}
+}
+
+const (
 	// maxQueue bounds the records that wait in memory. Calls that could add
 	// more are refused before that.
 	maxQueue = 16384
@@ -56,6 +74,7 @@ const (
 // Log is the audit log. Make one with [New], open it with [Log.Open].
 type Log struct {
 	o      Options
+	waits  waits
 	sinks  []*sink
 	events throttle
 
@@ -113,7 +132,7 @@ func New(o Options) *Log {
 	if o.Clean == nil {
 		o.Clean = func(s string) string { return s }
 	}
-	l := &Log{o: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	l := &Log{o: o, waits: usualWaits(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	l.events.now = o.Now
 	return l
 }
@@ -220,7 +239,7 @@ func (l *Log) wait(ctx context.Context, e *entry) (uint64, error) {
 		return e.settled()
 	default:
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(l.waits.patience)
 	defer timer.Stop()
 	select {
 	case <-e.done:
@@ -259,7 +278,7 @@ func (l *Log) Ready() error {
 	if o := l.outage.Load(); o != nil {
 		return &unavailableError{err: o.err}
 	}
-	if since := l.busy.Load(); since != 0 && time.Since(time.Unix(0, since)) > patience {
+	if since := l.busy.Load(); since != 0 && time.Since(time.Unix(0, since)) > l.waits.patience {
 		return &unavailableError{err: errSlow}
 	}
 	l.mu.Lock()

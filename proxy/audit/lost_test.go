@@ -38,6 +38,7 @@ func (r *rig) remove(files ...string) {
 // TestRemovedFilesAreNamed: whatever of a log is removed, what is left says so,
 // for a log that is named by its folder as for one of a configuration.
 func TestRemovedFilesAreNamed(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		remove func(r *rig) []string
 		file   string // of the problem
@@ -90,6 +91,7 @@ func TestRemovedFilesAreNamed(t *testing.T) {
 
 // TestRemovedNewestFileNamesTheCheckpoint says up to where records are known.
 func TestRemovedNewestFileNamesTheCheckpoint(t *testing.T) {
+	t.Parallel()
 	r := rotatedRig(t)
 	last := r.mustVerify().Last
 	r.remove(r.path)
@@ -125,6 +127,7 @@ func TestRemovedNewestFileNamesTheCheckpoint(t *testing.T) {
 // TestLogsWithoutAnythingBeside: without key and checkpoint a folder's log is
 // read all the same; nothing at all is said plainly, and is never good.
 func TestLogsWithoutAnythingBeside(t *testing.T) {
+	t.Parallel()
 	r := rotatedRig(t)
 	r.remove(r.path+".pub", r.path+".checkpoint")
 	at, err := audit.Locate([]string{filepath.Dir(r.path)}, false)

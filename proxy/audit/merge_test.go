@@ -60,6 +60,7 @@ func merged(t *testing.T, dirs []string, f audit.Filter, asJSON bool) (string, i
 }
 
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	dirs, calls := replicaLogs(t)
 	text, skipped := merged(t, dirs, audit.Filter{}, true)
 	if skipped != 0 {
@@ -118,6 +119,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestMergeSkipsDamage(t *testing.T) {
+	t.Parallel()
 	dirs, _ := replicaLogs(t)
 	whole, _ := merged(t, dirs, audit.Filter{}, true)
 	live, err := filepath.Glob(filepath.Join(dirs[1], "*.jsonl"))

@@ -61,11 +61,13 @@ func TestSuppressedAreCountedInTime(t *testing.T) {
 
 // TestSinkGapIsCountedAtTheStop: the receiver never comes back.
 func TestSinkGapIsCountedAtTheStop(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusServiceUnavailable)
 	}))
 	defer srv.Close()
 	r := withSink(t, config.AuditSink{Type: "http", URL: parseURL(t, srv.URL), Buffer: 10})
+	r.farewell = 20 * time.Millisecond
 	r.open()
 	r.calls(50)
 	r.log.Close()

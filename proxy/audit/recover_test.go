@@ -14,6 +14,7 @@ import (
 )
 
 func TestRestartsContinueTheChain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	for range 3 {
 		r.open()
@@ -37,6 +38,7 @@ func TestRestartsContinueTheChain(t *testing.T) {
 // TestTornEnd: whatever a crash leaves at the end is kept aside, recorded, and
 // the chain goes on.
 func TestTornEnd(t *testing.T) {
+	t.Parallel()
 	for name, torn := range map[string]string{
 		"half a record":  `{"seq":7,"time":"2030-01-01T00:0`,
 		"zeros":          strings.Repeat("\x00", 5000),
@@ -75,6 +77,7 @@ func TestTornEnd(t *testing.T) {
 // TestCutBeforeTheStart: a log that is shorter than its checkpoint stays
 // visibly broken, and goes on.
 func TestCutBeforeTheStart(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(text string) string{
 		"the tail":   func(s string) string { return strings.Join(strings.SplitAfter(s, "\n")[:5], "") },
 		"one record": func(s string) string { return s[:strings.LastIndexByte(s[:len(s)-1], '\n')+1] },
@@ -110,6 +113,7 @@ func TestCutBeforeTheStart(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(1)
@@ -158,6 +162,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	cfg := settings()
 	cfg.RotateSize = 8 << 10
 	r := newRig(t, cfg)
@@ -201,6 +206,7 @@ func (r *rig) rotatedNames() []string {
 
 // TestRotationByAgeAndRetention, with a clock that the test moves.
 func TestRotationByAgeAndRetention(t *testing.T) {
+	t.Parallel()
 	cfg := settings()
 	cfg.Keep = 3
 	r := newRig(t, cfg)
@@ -235,6 +241,7 @@ func TestRotationByAgeAndRetention(t *testing.T) {
 
 // TestRotationThatCannotMove goes on in the same file.
 func TestRotationThatCannotMove(t *testing.T) {
+	t.Parallel()
 	cfg := settings()
 	cfg.RotateSize = 4 << 10
 	r := newRig(t, cfg)
@@ -254,6 +261,7 @@ func TestRotationThatCannotMove(t *testing.T) {
 
 // TestInterruptedRotation: a crash between moving the file and compressing it.
 func TestInterruptedRotation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(3)
@@ -281,6 +289,7 @@ func TestInterruptedRotation(t *testing.T) {
 }
 
 func TestSyncModes(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"always", "interval", "none"} {
 		cfg := settings()
 		cfg.Sync = mode
@@ -294,13 +303,23 @@ func TestSyncModes(t *testing.T) {
 
 // TestCheckpointByTime: a quiet log is signed too, once.
 func TestCheckpointByTime(t *testing.T) {
+	t.Parallel()
 	cfg := settings()
-	cfg.CheckpointInterval = 20_000_000 // 20ms; the configuration has seconds
+	cfg.CheckpointInterval = config.Duration(20 * time.Millisecond) // the configuration has seconds
 	r := newRig(t, cfg)
+	c := &clock{at: time.Now()}
+	r.o.Now = c.now
 	r.open()
 	r.calls(1)
+	if n := len(of(r.records(), audit.Checkpoint)); n != 1 {
+		t.Errorf("%d checkpoints before it is time", n)
+	}
+	c.add(20 * time.Millisecond)
 	eventually(t, "a checkpoint", func() bool { return len(of(r.records(), audit.Checkpoint)) == 2 })
-	time.Sleep(100 * time.Millisecond)
+	for range 10 {
+		c.add(time.Second)
+		r.log.Upkeep()
+	}
 	if n := len(of(r.records(), audit.Checkpoint)); n != 2 {
 		t.Errorf("%d checkpoints of a log in which nothing happens", n)
 	}
@@ -311,40 +330,49 @@ func TestCheckpointByTime(t *testing.T) {
 // TestFlushes: always makes every write durable, concurrent calls share
 // flushes, and the other modes flush for checkpoints and by time alone.
 func TestFlushes(t *testing.T) {
-	flushes := func(mode string, workers int) (flushes uint64, records int) {
+	t.Parallel()
+	flushes := func(mode string, calls, workers int) (flushes uint64, records int) {
 		cfg := settings()
 		cfg.Sync = mode
 		r := newRig(t, cfg)
+		r.o.Now = (&clock{at: time.Now()}).now // no flush is due by time
 		r.open()
+		release := r.log.Hold()
 		var wg sync.WaitGroup
 		for range workers {
-			wg.Go(func() { r.calls(200 / workers) })
+			wg.Go(func() { r.calls(calls / workers) })
 		}
+		eventually(t, "all workers wait", func() bool { return r.log.Queued() == workers })
+		release()
 		wg.Wait()
 		r.log.Close()
 		return r.log.Flushes(), len(r.records())
 	}
-	if n, records := flushes("always", 1); n < 400 {
+	if n, records := flushes("always", 50, 1); n < 100 {
 		t.Errorf("always: %d flushes for %d records one after the other", n, records)
 	}
-	if n, records := flushes("always", 50); n > uint64(records)*3/4 {
-		t.Errorf("always: %d flushes for %d records of 50 calls at a time", n, records)
+	// The first records of all calls wait together.
+	if n, records := flushes("always", 100, 100); n > uint64(records)*3/4 {
+		t.Errorf("always: %d flushes for %d records of 100 calls at a time", n, records)
 	}
 	for _, mode := range []string{"interval", "none"} {
-		if n, _ := flushes(mode, 1); n > 10 {
+		if n, _ := flushes(mode, 200, 1); n > 10 {
 			t.Errorf("%s: %d flushes", mode, n)
 		}
 	}
 	cfg := settings()
 	cfg.Sync, cfg.Interval = "interval", config.Duration(5*time.Millisecond)
 	r := newRig(t, cfg)
+	c := &clock{at: time.Now()}
+	r.o.Now = c.now
 	r.open()
 	for range 10 {
 		r.calls(1)
-		time.Sleep(10 * time.Millisecond)
+		c.add(5 * time.Millisecond)
+		eventually(t, "the records are flushed", func() bool { return r.log.Lag() == audit.Lag{} })
 	}
 	r.log.Close()
-	if n := r.log.Flushes(); n < 5 {
-		t.Errorf("interval: %d flushes in twenty intervals", n)
+	if n := r.log.Flushes(); n < 10 {
+		t.Errorf("interval: %d flushes in ten intervals", n)
 	}
 }

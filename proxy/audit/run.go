@@ -22,12 +22,12 @@ func (l *Log) run() {
 			timer.Reset(retry.Sub(now))
 			continue
 		}
-		pause := retryEvery
+		pause := l.waits.retry
 		if l.turn() {
 			l.saveCheckpoint()
 			pause = l.nextUpkeep()
 		}
-		retry = time.Now().Add(retryEvery)
+		retry = time.Now().Add(l.waits.retry)
 		timer.Reset(pause)
 	}
 	l.finish()

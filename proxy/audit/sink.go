@@ -16,14 +16,6 @@ const (
 	// sinkBuffer is the number of records that a sink holds when the
 	// configuration says nothing.
 	sinkBuffer = 10_000
-	// sinkTimeout bounds one delivery.
-	sinkTimeout = 10 * time.Second
-	// sinkFarewell is how long a sink may take to empty its buffer at the end.
-	sinkFarewell = 2 * time.Second
-	// A delivery that failed is tried again after sinkRetryMin, then after twice
-	// as long each time, up to sinkRetryMax.
-	sinkRetryMin = 250 * time.Millisecond
-	sinkRetryMax = 30 * time.Second
 	// lineEstimate times the buffer's records bounds its bytes.
 	lineEstimate = 2 << 10
 )
@@ -96,7 +88,7 @@ func (s *sink) run() {
 	defer cancel()
 	go func() {
 		<-s.stop
-		time.AfterFunc(sinkFarewell, cancel)
+		time.AfterFunc(s.log.waits.farewell, cancel)
 	}()
 	for open := true; open; {
 		select {
@@ -110,7 +102,7 @@ func (s *sink) run() {
 
 // empty delivers until the buffer is empty or ctx ends.
 func (s *sink) empty(ctx context.Context) {
-	pause, failed := sinkRetryMin, false
+	pause, failed := s.log.waits.sinkRetry, false
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		batch := s.lines[:min(len(s.lines), sinkBatch)]
@@ -121,7 +113,7 @@ func (s *sink) empty(ctx context.Context) {
 		err := s.attempt(ctx, batch)
 		if err == nil {
 			s.delivered(len(batch))
-			pause = sinkRetryMin
+			pause = s.log.waits.sinkRetry
 			continue
 		}
 		if !failed { // once per trouble, not per attempt
@@ -129,7 +121,7 @@ func (s *sink) empty(ctx context.Context) {
 			s.log.o.Log.Warn().Str("sink", s.name).Err(err).Msg("a second audit sink takes no records; the log itself is not affected")
 		}
 		s.sleep(ctx, pause)
-		pause = min(2*pause, sinkRetryMax)
+		pause = min(2*pause, s.log.waits.sinkRetryMax)
 	}
 }
 
@@ -146,7 +138,7 @@ func (s *sink) sleep(ctx context.Context, d time.Duration) {
 }
 
 func (s *sink) attempt(ctx context.Context, batch [][]byte) error {
-	ctx, cancel := context.WithTimeout(ctx, sinkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.log.waits.delivery)
 	defer cancel()
 	return s.to.deliver(ctx, batch)
 }

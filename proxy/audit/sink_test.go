@@ -49,6 +49,7 @@ func parseURL(t *testing.T, s string) *config.URL {
 
 // TestSinkHTTP: every line arrives, in order, although the receiver fails first.
 func TestSinkHTTP(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var got bytes.Buffer
 	var failures atomic.Int32
@@ -81,6 +82,7 @@ func TestSinkHTTP(t *testing.T) {
 // TestSinkThatHangs never makes a call wait, keeps memory bounded, and the log
 // says what it missed.
 func TestSinkThatHangs(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	var lines atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -91,11 +93,7 @@ func TestSinkThatHangs(t *testing.T) {
 	defer srv.Close()
 	r := withSink(t, config.AuditSink{Type: "http", URL: parseURL(t, srv.URL), Buffer: 100})
 	r.open()
-	began := time.Now()
-	r.calls(500)
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("500 calls took %v beside a sink that hangs", took)
-	}
+	r.calls(500) // all of them end before the sink goes on
 	close(release)
 	eventually(t, "the gap is recorded", func() bool { return len(of(r.records(), audit.SinkGap)) > 0 })
 	r.log.Close()
@@ -124,6 +122,7 @@ func checkSyslog(t *testing.T, r *rig, messages []string) {
 }
 
 func TestSinkSyslogDatagrams(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	unixPath := filepath.Join(dir, "log")
 	for network, addr := range map[string]string{"udp": "127.0.0.1:0", "unixgram": unixPath} {
@@ -164,7 +163,7 @@ func collect(t *testing.T, messages <-chan string, n int) []string {
 		select {
 		case m := <-messages:
 			got = append(got, m)
-		case <-time.After(5 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("only %d messages of %d", len(got), n)
 		}
 	}
@@ -173,6 +172,7 @@ func collect(t *testing.T, messages <-chan string, n int) []string {
 
 // TestSinkSyslogStream: octet counting.
 func TestSinkSyslogStream(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +209,7 @@ func TestSinkSyslogStream(t *testing.T) {
 
 // TestSinkThatIsNotThere holds up neither the start nor the stop.
 func TestSinkThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -216,15 +217,10 @@ func TestSinkThatIsNotThere(t *testing.T) {
 	addr := ln.Addr().String()
 	_ = ln.Close()
 	r := withSink(t, config.AuditSink{Type: "syslog", Address: "tcp://" + addr})
+	r.farewell = 20 * time.Millisecond
 	r.open()
 	r.calls(5)
-	began := time.Now()
-	r.log.Close()
-	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("closing took %v", took)
-	}
+	eventually(t, "the operational log says so", func() bool { return strings.Contains(r.ops.String(), "takes no records") })
+	r.log.Close() // it ends although the receiver never comes
 	r.mustVerify()
-	if !strings.Contains(r.ops.String(), "takes no records") {
-		t.Error("the operational log does not say so")
-	}
 }

@@ -1,10 +1,15 @@
 package audit_test
 
 import (
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/sumdb/note"
 
 	"aegis/proxy/audit"
 )
@@ -12,6 +17,7 @@ import (
 // TestCutHiddenByAnotherKey: whoever cuts the log and removes the private key,
 // so that the next start makes a new one, hides nothing.
 func TestCutHiddenByAnotherKey(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(5)
@@ -53,6 +59,7 @@ func TestCutHiddenByAnotherKey(t *testing.T) {
 
 // TestUselessCheckpointIsKeptAside: what cannot be read with any key of the log.
 func TestUselessCheckpointIsKeptAside(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"foreign": "hello\n", "large": strings.Repeat("x", 10_000)} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, settings())
@@ -78,8 +85,21 @@ func TestUselessCheckpointIsKeptAside(t *testing.T) {
 // TestManyKeys: the .pub file stays readable however often the key is lost, and
 // a start without a new key changes nothing in it.
 func TestManyKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
-	for range 60 {
+	// As if it had been lost fifty times: nearly all that the file may have.
+	var before strings.Builder
+	for i := range 50 {
+		_, key, err := note.GenerateKey(rand.Reader, fmt.Sprintf("aegis-audit-%08x", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.WriteString(key + "\n")
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(r.path), 0o700), os.WriteFile(r.path+".pub", []byte(before.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
 		r.open()
 		r.log.Close()
 		r.remove(r.o.KeyFile)
