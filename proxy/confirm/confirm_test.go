@@ -346,13 +346,20 @@ func TestStoreTroubleRefuses(t *testing.T) {
 	}
 }
 
+// FuzzState puts a text in place of some characters of a state that was handed out,
+// or of all of them: nothing else than that state permits the call. Each run has a
+// state of its own, as none is taken twice and no process knows another's.
 func FuzzState(f *testing.F) {
 	r := newRig(&testing.T{}, "deny", "R3")
-	_, err := r.stage.Handle(context.Background(), call())
-	good := proxy.AsError(err).Question.State
-	f.Add(good)
-	f.Add("AQ")
-	f.Fuzz(func(t *testing.T, s string) {
+	f.Add(uint8(0), uint8(0), "")
+	f.Add(uint8(0), uint8(255), "AQ")
+	f.Add(uint8(0), uint8(2), "Ag")
+	f.Add(uint8(131), uint8(1), "\n")
+	f.Fuzz(func(t *testing.T, at, n uint8, put string) {
+		_, err := r.stage.Handle(context.Background(), call())
+		good := proxy.AsError(err).Question.State
+		from := min(int(at), len(good))
+		s := good[:from] + put + good[min(from+int(n), len(good)):]
 		c := call(func(c *proxy.Call) { c.Reply = &proxy.Reply{State: s, Accepted: true, Typed: "acme/infra"} })
 		if _, err := r.stage.Handle(context.Background(), c); err == nil && strings.NewReplacer("\n", "", "\r", "").Replace(s) != good {
 			b, _ := json.Marshal(s)
