@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"aegis/proxy/oauth"
 )
@@ -128,15 +129,17 @@ func FuzzConsent(f *testing.F) {
 }
 
 // FuzzStepUp: what passes the guard is what an ordinary decoder takes for no call
-// of the tool that is not allowed.
+// of the tool that is not allowed. Text that is not UTF-8 is none of them: the guard
+// leaves it to the MCP layer, which refuses it, while encoding/json reads it.
 func FuzzStepUp(f *testing.F) {
 	for _, s := range []string{call("write_issue"), call("read_issue"), "[" + call("read_issue") + "," + call("write_issue") + "]", `{"Method":"tools/call","params":{"name":"write_issue"}}`,
 		`{"method":"tools\u002fcall","params":{"name":"write\u005fissue"}}`, `{"method":"tools/call","params":{"name":"write_issue","name":"x"}}`, `nul`} {
 		f.Add(s)
 	}
 	d := guard(f, "read:issue", func(g *oauth.Guard) { g.MaxBody = 1 << 20 })
+	f.Add("{\"method\":\"tools/call\",\"params\":{\"name\":\"write_issue\",\"\xff\":1}}")
 	f.Fuzz(func(t *testing.T, body string) {
-		if rec := d.knock("POST", body, ours); rec.Code != 200 {
+		if rec := d.knock("POST", body, ours); rec.Code != 200 || !utf8.ValidString(body) {
 			return
 		}
 		// encoding/json ignores case and takes the last of equal members.
