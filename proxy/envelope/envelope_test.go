@@ -559,11 +559,19 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
+// FuzzEnvelope: the pieces of any body are within the bounds, and end. Three bytes
+// stand for something longer than the bounds, as the fuzzer takes a minute to make an
+// input of that length smaller.
 func FuzzEnvelope(f *testing.F) {
-	for _, s := range []string{`[1,[2,"` + strings.Repeat("x", 1200) + `"]]`, `{"a":"` + strings.Repeat(`\ud83d\ude00`, 200) + `"}`, `"x"`, `null`, `[[[]]]`, `{"data":[` + strings.Repeat("{},", 40) + `1]}`} {
+	for _, s := range []string{`[1,[2,"~"]]`, `{"a":"^"}`, `"x"`, `null`, `[[[]]]`, "{\"data\":[`1]}"} {
 		f.Add([]byte(s), uint8(3))
 	}
-	f.Fuzz(func(t *testing.T, body []byte, items uint8) {
+	long := strings.NewReplacer("~", strings.Repeat("x", 1200), "^", strings.Repeat(`\ud83d\ude00`, 200), "`", strings.Repeat("{},", 40))
+	f.Fuzz(func(t *testing.T, short []byte, items uint8) {
+		if len(short) > 200 {
+			t.Skip()
+		}
+		body := []byte(long.Replace(string(short)))
 		if !json.Valid(body) || !utf8.Valid(body) || bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > 100 {
 			t.Skip()
 		}
