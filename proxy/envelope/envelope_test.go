@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -188,6 +189,14 @@ func TestArraysWalk(t *testing.T) {
 	}
 }
 
+// rounds is how many of a number of random cases are tried: all of them, or some.
+func rounds(n int) int {
+	if os.Getenv("AEGIS_TEST_WHOLE") == "1" {
+		return n
+	}
+	return n / 4
+}
+
 // TestStringsWalk: the parts of every cut string join to the whole, with escapes
 // and surrogate pairs never split, in objects and in an array's long element.
 func TestStringsWalk(t *testing.T) {
@@ -200,7 +209,7 @@ func TestStringsWalk(t *testing.T) {
 		}
 		return b.String()
 	}
-	for i := range 200 {
+	for i := range rounds(200) {
 		want := map[string]string{"/title": long(), "/nested/body": long(), "/list/1/x~1y": long()}
 		body := `{"title":"` + want["/title"] + `","id":5,"nested":{"body":"` + want["/nested/body"] + `"},"list":[1,{"x/y":"` + want["/list/1/x~1y"] + `"}]}`
 		inArray := i%2 == 1
@@ -270,7 +279,7 @@ func gather(t *testing.T, got map[string]string, part json.RawMessage) {
 
 func TestTextWalk(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
+	for range rounds(200) {
 		var text strings.Builder
 		for range rnd.IntN(60) {
 			text.WriteString(strings.Repeat("añ日😀\t", rnd.IntN(120)))
@@ -542,7 +551,7 @@ func TestBoundsHold(t *testing.T) {
 			return "{" + strings.Join(parts, ",") + "}"
 		}
 	}
-	for range 150 {
+	for range rounds(150) {
 		cfg := limits(1+rnd.IntN(100), 1000+rnd.IntN(5000))
 		h := newHarness(t, cfg, proxy.BodyJSON, []byte(value(0)))
 		a, steps := h.do(""), 0

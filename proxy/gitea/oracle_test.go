@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -45,6 +46,17 @@ type facts struct {
 	Operations  []factOperation       `json:"operations"`
 	Definitions map[string]factSchema `json:"definitions"`
 }
+
+// compiled compiles each expression of the facts once.
+func compiled(expr string) *regexp.Regexp {
+	re, ok := expressions.Load(expr)
+	if !ok {
+		re, _ = expressions.LoadOrStore(expr, regexp.MustCompile(expr))
+	}
+	return re.(*regexp.Regexp)
+}
+
+var expressions sync.Map
 
 func readFacts(t testing.TB) facts {
 	t.Helper()
@@ -189,7 +201,7 @@ func (o *oracle) text(c *proxy.Schema, slashes bool) string {
 		return "https://example.org/a?b=c&d"
 	}
 	if c.Pattern != "" {
-		rule := regexp.MustCompile(c.Pattern)
+		rule := compiled(c.Pattern)
 		for _, v := range []string{"Some-name_1." + strconv.Itoa(o.rng.IntN(9)), "Name_1", "#00aabb"} {
 			if rule.MatchString(v) {
 				return v

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,20 +17,29 @@ import (
 // builtin returns the built-in tools by operation.
 func builtin(t testing.TB) map[string]*proxy.Tool {
 	t.Helper()
-	cat, err := spec.Builtin()
+	tools, err := loadBuiltin()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tools
+}
+
+// loadBuiltin loads the catalog once: no test changes it.
+var loadBuiltin = sync.OnceValues(func() (map[string]*proxy.Tool, error) {
+	cat, err := spec.Builtin()
+	if err != nil {
+		return nil, err
+	}
 	set, err := catalog.Load(cat)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	tools := map[string]*proxy.Tool{}
 	for _, tool := range set.Tools() {
 		tools[tool.OperationID] = tool
 	}
-	return tools
-}
+	return tools, nil
+})
 
 // walker runs the steps of a walk.
 type walker struct {
@@ -131,14 +141,13 @@ func (w *walker) bodyName(operation, wire string) string {
 func (w *walker) eventually(operation string, args object) *proxy.Result {
 	w.Helper()
 	var last error
-	for range 40 {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		res, err := w.try(operation, args)
 		if err == nil {
 			w.Logf("%-28s %d %s %s", w.tools[operation].Name, res.Status, res.Method, res.Path)
 			return res
 		}
 		last = err
-		time.Sleep(100 * time.Millisecond)
 	}
 	w.Fatalf("%s: %v", operation, last)
 	return nil

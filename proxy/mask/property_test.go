@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,9 +74,12 @@ func skeleton(b []byte) string { return inside.ReplaceAllString(string(b), `""`)
 // many generated ones: outside the strings with hits nothing may change, JSON
 // stays JSON, raw and decoded scans agree, and masking again changes nothing.
 func TestMaskingKeepsTheRest(t *testing.T) {
-	n := 100_000
-	if testing.Short() {
+	n := 10_000
+	switch {
+	case testing.Short():
 		n = 5_000
+	case os.Getenv("AEGIS_TEST_WHOLE") == "1":
+		n = 100_000
 	}
 	const known = "k8-Known.Secret/42"
 	e := newEngine(t, nil, known)

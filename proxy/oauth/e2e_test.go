@@ -102,7 +102,7 @@ func (r *real) build(c config.OAuth) http.Handler {
 	must(err)
 	base, err := url.Parse(r.url)
 	must(err)
-	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback", HTTP: &http.Client{Timeout: 10 * time.Second}, Store: r.store, Now: r.clock.now})
+	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback", HTTP: &http.Client{Timeout: 2 * time.Minute}, Store: r.store, Now: r.clock.now})
 	must(err)
 	r.grants, err = grant.New(grant.Options{Store: r.store, Keys: ring.Derive, Now: r.clock.now, Config: grant.Lifetimes{
 		Access: time.Duration(c.AccessTTL), Refresh: time.Duration(c.RefreshTTL), Max: time.Duration(c.MaxTTL), Grace: time.Duration(c.RefreshGrace)}})

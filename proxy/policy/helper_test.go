@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"testing"
 
 	"aegis/config"
@@ -16,16 +17,21 @@ import (
 // builtin returns the pinned catalog's set.
 func builtin(t testing.TB) *catalog.Set {
 	t.Helper()
-	cat, err := spec.Builtin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := catalog.Load(cat)
+	set, err := loadBuiltin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
 }
+
+// loadBuiltin loads the catalog once: no test changes it.
+var loadBuiltin = sync.OnceValues(func() (*catalog.Set, error) {
+	cat, err := spec.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Load(cat)
+})
 
 // rules reads a policy block as a configuration would hold it.
 func rules(t testing.TB, edit func(*config.Policy)) config.Policy {

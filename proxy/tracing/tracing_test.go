@@ -364,11 +364,10 @@ func (l *syncLog) String() string {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for range 2000 {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if ok() {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatal("it did not come to pass")
 }
