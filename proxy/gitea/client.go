@@ -66,6 +66,7 @@ type Client struct {
 	single *http.Transport // one connection per request, see send
 	around func(http.RoundTripper) http.RoundTripper
 	log    zerolog.Logger
+	sleep  func(context.Context, time.Duration) bool
 
 	bodies  buffers.Pool
 	version atomic.Pointer[string]
@@ -101,6 +102,7 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 		single:      single,
 		around:      around,
 		log:         log,
+		sleep:       sleep,
 	}, nil
 }
 

@@ -1,7 +1,9 @@
 package gitea
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"aegis/proxy"
 )
@@ -14,6 +16,16 @@ var (
 	BuildPath      = buildPath
 	TellsInternals = tellsInternals
 )
+
+// Instead makes a call that would wait before its second attempt tell how long,
+// and go on at once.
+func (c *Client) Instead(tell func(time.Duration)) *Client {
+	c.sleep = func(ctx context.Context, d time.Duration) bool {
+		tell(d)
+		return ctx.Err() == nil
+	}
+	return c
+}
 
 // Scrub scrubs text as for a server at host and a caller with this secret.
 func Scrub(text, host, secret string) string {

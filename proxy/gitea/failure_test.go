@@ -231,7 +231,7 @@ func TestLoginVersionReady(t *testing.T) {
 	var status int
 	var body string
 	u := serve(t, func(w http.ResponseWriter, r *http.Request) { answer(status, "application/json", body)(w, r) })
-	c := client(t, u.URL)
+	c := client(t, u.URL).Instead(func(time.Duration) {})
 	ctx := t.Context()
 	cred := proxy.NewCredential(proxy.ModeStatic, callerToken)
 

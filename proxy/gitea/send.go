@@ -57,7 +57,7 @@ func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.Facts)
 		if sent > 1 || !req.repeatable || !passing(ans, err) || ctx.Err() != nil {
 			return ans, err
 		}
-		if !pause(ctx, ans) {
+		if !c.pause(ctx, ans) {
 			return ans, err
 		}
 	}
@@ -77,7 +77,7 @@ func unavailable(status int) bool { return status >= 502 && status <= 504 }
 
 // pause waits before the second attempt. It reports false when there shall be
 // none: the server asks for more patience than a call has, or the call ends.
-func pause(ctx context.Context, ans *answer) bool {
+func (c *Client) pause(ctx context.Context, ans *answer) bool {
 	wait := backoff + rand.N(backoff)
 	if ans != nil {
 		if asked := retryAfter(ans.header); asked > maxRetryAfter {
@@ -89,7 +89,12 @@ func pause(ctx context.Context, ans *answer) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
 		return false
 	}
-	timer := time.NewTimer(wait)
+	return c.sleep(ctx, wait)
+}
+
+// sleep waits, and reports false when ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

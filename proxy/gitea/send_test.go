@@ -27,30 +27,32 @@ func TestRetry(t *testing.T) {
 	head.Method = "HEAD"
 	computing := write("POST", "/markdown", param(proxy.InBody, "text"))
 	computing.ReadOnly = true
+	const backoff = 100 * time.Millisecond
 	for _, tc := range []struct {
 		name       string
 		tool       *proxy.Tool
 		status     int
 		retryAfter string
 		attempts   int
+		wait       time.Duration // at least, and at most twice as long
 	}{
-		{"502", get("/x"), 502, "", 2},
-		{"503", get("/x"), 503, "0", 2},
-		{"504", get("/x"), 504, "", 2},
-		{"head", head, 503, "", 2},
-		{"asks for a second", get("/x"), 503, "1", 2},
-		{"asks for too much", get("/x"), 503, "6", 1},
-		{"date in the past", get("/x"), 503, "Mon, 01 Jan 2001 00:00:00 GMT", 2},
-		{"nonsense", get("/x"), 503, "soon", 2},
-		{"500", get("/x"), 500, "", 1},
-		{"429", get("/x"), 429, "0", 1},
-		{"404", get("/x"), 404, "", 1},
-		{"post", write("POST", "/x", param(proxy.InBody, "a")), 502, "", 1},
-		{"put", write("PUT", "/x"), 503, "", 1},
-		{"patch", write("PATCH", "/x"), 504, "", 1},
-		{"delete", write("DELETE", "/x"), 502, "", 1},
-		{"post that only computes", computing, 502, "", 1},
-		{"get that changes something", mutatingGet, 502, "", 1},
+		{"502", get("/x"), 502, "", 2, backoff},
+		{"503", get("/x"), 503, "0", 2, backoff},
+		{"504", get("/x"), 504, "", 2, backoff},
+		{"head", head, 503, "", 2, backoff},
+		{"asks for a second", get("/x"), 503, "1", 2, time.Second},
+		{"asks for too much", get("/x"), 503, "6", 1, 0},
+		{"date in the past", get("/x"), 503, "Mon, 01 Jan 2001 00:00:00 GMT", 2, backoff},
+		{"nonsense", get("/x"), 503, "soon", 2, backoff},
+		{"500", get("/x"), 500, "", 1, 0},
+		{"429", get("/x"), 429, "0", 1, 0},
+		{"404", get("/x"), 404, "", 1, 0},
+		{"post", write("POST", "/x", param(proxy.InBody, "a")), 502, "", 1, 0},
+		{"put", write("PUT", "/x"), 503, "", 1, 0},
+		{"patch", write("PATCH", "/x"), 504, "", 1, 0},
+		{"delete", write("DELETE", "/x"), 502, "", 1, 0},
+		{"post that only computes", computing, 502, "", 1, 0},
+		{"get that changes something", mutatingGet, 502, "", 1, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,8 +63,13 @@ func TestRetry(t *testing.T) {
 				w.WriteHeader(tc.status)
 			})
 			k := call(tc.tool, nil)
-			if res, err := client(t, u.URL).Handle(context.Background(), k); err == nil {
+			var waited time.Duration
+			c := client(t, u.URL).Instead(func(d time.Duration) { waited += d })
+			if res, err := c.Handle(context.Background(), k); err == nil {
 				t.Fatalf("result %v", res)
+			}
+			if waited < tc.wait || waited > 2*tc.wait {
+				t.Errorf("waited %v between the attempts, want %v and at most as much again", waited, tc.wait)
 			}
 			if n := len(u.requests()); n != tc.attempts || k.Facts.Attempts != tc.attempts {
 				t.Errorf("%d requests, facts say %d, want %d", n, k.Facts.Attempts, tc.attempts)
@@ -123,7 +130,7 @@ func TestBrokenConnections(t *testing.T) {
 					}
 					handler(w, r)
 				})
-				c := client(t, u.URL)
+				c := client(t, u.URL).Instead(func(time.Duration) {})
 				if warm {
 					must(t, c, call(get("/warm"), nil))
 					calm.Store(false)
