@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"errors"
@@ -23,9 +24,21 @@ import (
 	"aegis/config"
 )
 
+// waits are the times that sending takes at most, or pauses.
+type waits struct {
+	// attempt bounds one request to the collector.
+	attempt time.Duration
+	// export bounds sending one batch, repetitions included.
+	export time.Duration
+	// again is the time between two attempts when the collector names none.
+	again time.Duration
+}
+
+func usualWaits() waits {
+	return waits{attempt: 5 * time.Second, export: 20 * time.Second, again: time.Second}
+}
+
 const (
-	// attemptTimeout bounds one request to the collector.
-	attemptTimeout = 5 * time.Second
 	// maxAttempts is how often a batch is sent while the collector asks for it.
 	maxAttempts = 3
 	// maxPause bounds the time between two attempts.
@@ -73,19 +86,20 @@ type client struct {
 	url    string
 	header http.Header
 	http   *http.Client
+	again  time.Duration // between two attempts when the collector names no time
 	// closing: there is no time left to repeat anything.
 	closing atomic.Bool
 }
 
-func newClient(cfg config.Tracing, version string) *client {
+func newClient(cfg config.Tracing, version string, w waits) *client {
 	u := strings.TrimRight(cfg.Endpoint.String(), "/")
 	if !strings.HasSuffix(u, signalPath) {
 		u += signalPath
 	}
-	c := &client{url: u, header: http.Header{}, http: &http.Client{
-		Timeout: attemptTimeout,
+	c := &client{url: u, header: http.Header{}, again: w.again, http: &http.Client{
+		Timeout: w.attempt,
 		Transport: &http.Transport{
-			DialContext: (&net.Dialer{Timeout: attemptTimeout}).DialContext, ForceAttemptHTTP2: true,
+			DialContext: (&net.Dialer{Timeout: w.attempt}).DialContext, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, MaxConnsPerHost: 2, IdleConnTimeout: time.Minute,
 		},
 		// The headers may hold a credential, which is for this host alone.
@@ -143,7 +157,7 @@ func (c *client) post(ctx context.Context, data []byte) (again time.Duration, er
 		if bare, ok := errors.AsType[*url.Error](err); ok {
 			err = bare.Err // without the method and the address
 		}
-		return time.Second, err
+		return c.again, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // lets the connection be used again
@@ -153,15 +167,16 @@ func (c *client) post(ctx context.Context, data []byte) (again time.Duration, er
 	err = fmt.Errorf("the collector answers %d %s", res.StatusCode, http.StatusText(res.StatusCode))
 	switch res.StatusCode { // those that the specification calls retryable
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return retryAfter(res.Header), err
+		return cmp.Or(retryAfter(res.Header), c.again), err
 	}
 	return 0, err
 }
 
+// retryAfter is how long the collector asks to wait; 0 when it does not.
 func retryAfter(h http.Header) time.Duration {
 	n, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || n <= 0 {
-		return time.Second
+		return 0
 	}
 	return min(time.Duration(n)*time.Second, maxPause)
 }

@@ -26,8 +26,6 @@ const (
 	maxBatch = 512
 	// batchEvery is the longest time that a span waits for others.
 	batchEvery = 5 * time.Second
-	// exportTimeout bounds sending one batch, repetitions included.
-	exportTimeout = 20 * time.Second
 	// scope names who made the spans.
 	scope = "aegis"
 )
@@ -52,14 +50,16 @@ type Tracing struct {
 
 // New returns the tracing of a configuration, nil when it is switched off. It
 // must be closed.
-func New(cfg config.Tracing, o Options) *Tracing {
+func New(cfg config.Tracing, o Options) *Tracing { return newTracing(cfg, o, usualWaits()) }
+
+func newTracing(cfg config.Tracing, o Options, w waits) *Tracing {
 	if cfg.Endpoint == nil {
 		return nil
 	}
-	client := newClient(cfg, o.Version)
+	client := newClient(cfg, o.Version, w)
 	processor := sdktrace.NewBatchSpanProcessor(&exporter{SpanExporter: otlptrace.NewUnstarted(client), log: o.Log},
 		sdktrace.WithMaxQueueSize(maxQueue), sdktrace.WithMaxExportBatchSize(maxBatch),
-		sdktrace.WithBatchTimeout(batchEvery), sdktrace.WithExportTimeout(exportTimeout))
+		sdktrace.WithBatchTimeout(batchEvery), sdktrace.WithExportTimeout(w.export))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSpanProcessor(processor),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.Sample))),

@@ -169,7 +169,7 @@ func TestSpansOfACall(t *testing.T) {
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Headers = []config.TracingHeader{{Name: "X-Api-Key", Value: config.NewSecret("collector-key")}}
-	x := newThrough(tracing.New(cfg, tracing.Options{Version: "test", Log: zerolog.Nop()}))
+	x := newThrough(tracing.NewPatient(cfg, tracing.Options{Version: "test", Log: zerolog.Nop()}))
 	x.header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	x.header.Set("Tracestate", "vendor=client-text")
 	x.run(t)
@@ -207,7 +207,7 @@ func TestContextInMeta(t *testing.T) {
 	c := newCollector(t)
 	cfg := settings(t, c.URL+"/v1/traces")
 	cfg.Logins = true
-	x := newThrough(tracing.New(cfg, tracing.Options{Log: zerolog.Nop()}))
+	x := newThrough(tracing.NewPatient(cfg, tracing.Options{Log: zerolog.Nop()}))
 	x.call.Trace = proxy.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}
 	x.fail = proxy.NewError(proxy.KindNotFound, "secret message", nil)
 	x.run(t)
@@ -242,7 +242,7 @@ func TestForeignContext(t *testing.T) {
 		{"unsampled", "00-" + trace + "-00f067aa0ba902b7-00", "", true, 0},
 	} {
 		c := newCollector(t)
-		x := newThrough(tracing.New(settings(t, c.URL), tracing.Options{Log: zerolog.Nop()}))
+		x := newThrough(tracing.NewPatient(settings(t, c.URL), tracing.Options{Log: zerolog.Nop()}))
 		x.header.Set("Traceparent", tc.header)
 		x.call.Trace.Parent = tc.meta
 		x.run(t)
@@ -255,7 +255,7 @@ func TestForeignContext(t *testing.T) {
 		}
 	}
 	c := newCollector(t)
-	x := newThrough(tracing.New(settings(t, c.URL), tracing.Options{Log: zerolog.Nop()}))
+	x := newThrough(tracing.NewPatient(settings(t, c.URL), tracing.Options{Log: zerolog.Nop()}))
 	x.header["Traceparent"] = []string{"00-" + trace + "-00f067aa0ba902b7-01", "00-" + trace + "-00f067aa0ba902b7-01"}
 	x.run(t)
 	closeTracing(t, x.tr)
@@ -284,7 +284,7 @@ func TestSampling(t *testing.T) {
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Sample = 0
-	x := newThrough(tracing.New(cfg, tracing.Options{Log: zerolog.Nop()}))
+	x := newThrough(tracing.NewPatient(cfg, tracing.Options{Log: zerolog.Nop()}))
 	x.run(t)
 	closeTracing(t, x.tr)
 	if len(c.spans) != 0 {
@@ -296,7 +296,7 @@ func TestSampling(t *testing.T) {
 func TestCollectorThatIsBusy(t *testing.T) {
 	c := newCollector(t, http.StatusServiceUnavailable, http.StatusOK)
 	var log bytes.Buffer
-	tr := tracing.New(settings(t, c.URL), tracing.Options{Log: zerolog.New(&log)})
+	tr := tracing.NewPatient(settings(t, c.URL), tracing.Options{Log: zerolog.New(&log)})
 	for range 200 { // more than one batch, which goes out before Close
 		newThrough(tr).run(t)
 	}
@@ -315,7 +315,7 @@ func TestCollectorThatRefuses(t *testing.T) {
 	cfg.Headers = []config.TracingHeader{{Name: "X-Api-Key", Value: config.NewSecret("collector-key")}}
 	c.status = slices.Repeat([]int{http.StatusUnauthorized}, 100)
 	log := &syncLog{}
-	tr := tracing.New(cfg, tracing.Options{Log: zerolog.New(log)})
+	tr := tracing.NewPatient(cfg, tracing.Options{Log: zerolog.New(log)})
 	for range 1000 {
 		newThrough(tr).run(t)
 	}
@@ -331,7 +331,7 @@ func TestCollectorThatHangs(t *testing.T) {
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
 	defer hanging.Close()
 	defer close(hold)
-	tr := tracing.New(settings(t, hanging.URL), tracing.Options{Log: zerolog.Nop()})
+	tr := tracing.NewPatient(settings(t, hanging.URL), tracing.Options{Log: zerolog.Nop()})
 	last := proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil })
 	for range 20_000 { // several times what the queue holds
 		if _, err := tr.Call(context.Background(), &proxy.Call{}, last); err != nil {
