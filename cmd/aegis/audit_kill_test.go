@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,19 +22,16 @@ import (
 
 // TestKilledUnderLoad kills the real program at random points while it answers
 // calls. Whenever that happens, the log verifies after the next start, and each
-// call that was answered has its two records. AEGIS_TEST_KILLS sets how often;
-// the default keeps the test short.
+// call that was answered has its two records.
 func TestKilledUnderLoad(t *testing.T) {
-	kills := 12
-	if s := os.Getenv("AEGIS_TEST_KILLS"); s != "" {
-		var err error
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
+	t.Parallel()
+	kills := 6
+	if whole() {
+		kills = 200
 	}
 	v := newVictim(t)
 	for i := range kills {
-		v.life()
+		v.life(i%10 == 2)
 		if code, out := v.audit("verify"); code != 0 && !strings.Contains(out, "in the middle of record") && !strings.Contains(out, "in the middle of a rotation") {
 			t.Fatalf("after kill %d: %s", i+1, out)
 		}
@@ -48,7 +43,7 @@ func TestKilledUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Wait(); err != nil {
-		t.Fatalf("the last run: %v\n%s", err, v.stderr.String())
+		t.Fatalf("the last run: %v\n%s", err, v.stderr)
 	}
 	code, out := v.audit("verify")
 	if code != 0 || !strings.Contains(out, "ok: ") {
@@ -64,8 +59,7 @@ type victim struct {
 	dir      string
 	program  string
 	addr     string
-	stderr   *bytes.Buffer
-	lived    bool // there is a log
+	stderr   *syncBuffer
 	mu       sync.Mutex
 	answered []string // request ids
 }
@@ -84,12 +78,7 @@ func newVictim(t *testing.T) *victim {
 	if err := os.Symlink(self, v.program); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.addr = ln.Addr().String()
-	_ = ln.Close()
+	v.addr = unusedAddr(t)
 	text := fmt.Sprintf(`
 listen: %s
 data_dir: data
@@ -109,7 +98,7 @@ func (v *victim) file() string { return filepath.Join(v.dir, "aegis.yaml") }
 func (v *victim) start() *exec.Cmd {
 	v.t.Helper()
 	p := exec.Command(v.program, "demo", "-c", v.file())
-	v.stderr = &bytes.Buffer{}
+	v.stderr = &syncBuffer{}
 	p.Stderr = v.stderr
 	if err := p.Start(); err != nil {
 		v.t.Fatal(err)
@@ -120,37 +109,45 @@ func (v *victim) start() *exec.Cmd {
 
 func (v *victim) waitReady() {
 	v.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	if !eventually(func() bool {
 		res, err := http.Get("http://" + v.addr + "/readyz")
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			v.t.Fatalf("the program does not get ready:\n%s", v.stderr.String())
-		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	}) {
+		v.t.Fatalf("the program does not get ready:\n%s", v.stderr)
 	}
 }
 
-// life runs the program under load and kills it.
-func (v *victim) life() {
+// calls is how many calls were answered.
+func (v *victim) calls() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.answered)
+}
+
+// life runs the program under load and kills it, early while it may still be
+// starting.
+func (v *victim) life(early bool) {
 	v.t.Helper()
 	p := v.start()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if v.lived && rand.IntN(10) == 0 { // while it starts
-		time.Sleep(rand.N(300 * time.Millisecond))
-	} else {
+	if !early {
 		v.waitReady()
-		v.lived = true
 	}
+	enough := v.calls() + 1 + rand.IntN(100)
 	var load sync.WaitGroup
 	for range 8 {
 		load.Go(func() { v.load(ctx) })
 	}
-	time.Sleep(rand.N(120 * time.Millisecond))
+	if early {
+		time.Sleep(rand.N(400 * time.Millisecond)) // any point is a good one
+	} else if !eventually(func() bool { return v.calls() >= enough }) {
+		v.t.Errorf("calls are not answered:\n%s", v.stderr)
+	}
 	if err := p.Process.Kill(); err != nil {
 		v.t.Fatal(err)
 	}
@@ -163,7 +160,7 @@ func (v *victim) life() {
 func (v *victim) load(ctx context.Context) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: patience}
 	bodies := []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"gitea_issue_list","arguments":{"owner":"acme","repo":"garden","limit":1}}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"gitea_issue_create","arguments":{"owner":"acme","repo":"garden","title":"under load"}}}`,

@@ -18,6 +18,7 @@ import (
 
 // TestOAuthScripts runs the real program as operators of OAuth do.
 func TestOAuthScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/oauth",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

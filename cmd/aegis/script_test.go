@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -22,11 +20,13 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the real program as its users do.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"freeport": freePort,
 			"waitfor":  waitFor,
+			"waitexec": waitExec,
 			"post":     post,
 			"get":      get,
 			"field":    field,
@@ -37,27 +37,34 @@ func TestScripts(t *testing.T) {
 
 // freePort sets the variable to a loopback address that nothing listens on.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := freeAddr()
 	ts.Check(err)
-	ts.Setenv(args[0], ln.Addr().String())
-	ts.Check(ln.Close())
+	ts.Setenv(args[0], addr)
 }
 
-// waitFor polls a URL until it answers with the status, for ten seconds at most.
+// waitFor polls a URL until it answers with the status.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	var last string
+	if !eventually(func() bool {
 		res, err := http.Get(args[0])
-		if err == nil {
-			_ = res.Body.Close()
-			if fmt.Sprint(res.StatusCode) == args[1] {
-				return
-			}
+		if err != nil {
+			last = err.Error()
+			return false
 		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s does not answer %s: %v", args[0], args[1], err)
-		}
-		time.Sleep(20 * time.Millisecond)
+		_ = res.Body.Close()
+		last = fmt.Sprint(res.StatusCode)
+		return last == args[1]
+	}) {
+		ts.Fatalf("%s does not answer %s: %s", args[0], args[1], last)
+	}
+}
+
+// waitExec runs a command until it succeeds: "aegis health" does not wait long for
+// an answer, which a slow machine may need.
+func waitExec(ts *testscript.TestScript, _ bool, args []string) {
+	var err error
+	if !eventually(func() bool { err = ts.Exec(args[0], args[1:]...); return err == nil }) {
+		ts.Fatalf("%v", err)
 	}
 }
 

@@ -262,6 +262,7 @@ func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
 		Transport:     &http.Transport{Proxy: nil, TLSClientConfig: secure, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {
 		return failed(fmt.Errorf("the server does not answer: %w", err))

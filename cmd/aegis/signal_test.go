@@ -126,6 +126,7 @@ func (p *process) terminate() {
 // TestSignalLetsCallsFinish: 50 calls in flight are answered, no new ones are
 // taken, and the exit code says that all is well.
 func TestSignalLetsCallsFinish(t *testing.T) {
+	t.Parallel()
 	g := newSlowGitea(t)
 	p := startProcess(t, g)
 	wait := p.calls(50, g)
@@ -148,7 +149,7 @@ func TestSignalLetsCallsFinish(t *testing.T) {
 	}
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("it does not end: %s", p.log)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
@@ -164,6 +165,7 @@ func TestSignalLetsCallsFinish(t *testing.T) {
 
 // TestSecondSignalEndsAtOnce, whatever is in flight.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newSlowGitea(t)
 	defer close(g.release)
 	p := startProcess(t, g)

@@ -99,7 +99,7 @@ func (s *supervised) program(exe string) string {
 func (s *supervised) hear(prefix string) string {
 	s.t.Helper()
 	buf := make([]byte, 4096)
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		if err := s.inbox.SetReadDeadline(deadline); err != nil {
 			s.t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func (s *supervised) ended() int {
 	s.t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		s.t.Fatalf("it does not end: %s", s.log)
 	}
 	return s.cmd.ProcessState.ExitCode()
@@ -140,6 +140,7 @@ func socket(t *testing.T) (*os.File, string) {
 
 // TestUnderSystemd: a life on a socket that was handed over, told step by step.
 func TestUnderSystemd(t *testing.T) {
+	t.Parallel()
 	f, addr := socket(t)
 	s := newSupervised(t, addr, "")
 	s.start("aegis.socket", f)
@@ -177,6 +178,7 @@ func TestUnderSystemd(t *testing.T) {
 // TestSocketsMustFit: a socket where the configuration does not say so is an error
 // before anything is served, and says what to do.
 func TestSocketsMustFit(t *testing.T) {
+	t.Parallel()
 	f, addr := socket(t)
 	other := unusedAddr(t)
 	for name, c := range map[string]struct {
@@ -237,6 +239,7 @@ func TestAnswers(t *testing.T) {
 
 // TestBothSockets: the main one and the plain one beside TLS.
 func TestBothSockets(t *testing.T) {
+	t.Parallel()
 	f, addr := socket(t)
 	plainFile, plainAddr := socket(t)
 	s := newSupervised(t, addr, fmt.Sprintf("public_url: https://%s\ntls: {mode: files, http_listen: %q, cert_file: cert.pem, key_file: key.pem}\n", tlsHost, plainAddr))

@@ -74,6 +74,11 @@ type Options struct {
 	Client string
 	// Patience bounds each request; 0: 10 s.
 	Patience time.Duration
+
+	// held is how long a request may wait for its answer while its body is not
+	// whole, and quiet how long the rest of an event stream must stay away after
+	// its beginning. Tests set them; 0: a quarter of Patience and of StreamGap.
+	held, quiet time.Duration
 }
 
 // Run makes all checks, one after the other, and tells report each finding. It

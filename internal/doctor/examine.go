@@ -51,6 +51,12 @@ func newExamination(o Options, report func(Finding)) *examination {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
 	}
+	if o.held == 0 {
+		o.held = o.Patience / 4
+	}
+	if o.quiet == 0 {
+		o.quiet = StreamGap / 4
+	}
 	if o.MaxBody == 0 {
 		o.MaxBody = 1 << 20
 	}

@@ -78,12 +78,14 @@ const StreamPath = "/healthz/stream"
 // StreamGap is the time between the two events.
 const StreamGap = time.Second
 
-// streaming measures whether the first event of a stream arrives before the
-// second. A stall of this machine looks like a buffer, so it looks twice.
+// looks is how often a check looks where a stall of a machine looks like a proxy
+// that holds something back.
+const looks = 4
+
+// streaming looks whether the first event of a stream arrives before the second.
 func (x *examination) streaming(ctx context.Context) {
-	var gap time.Duration
-	for range 2 {
-		first, rest, err := x.stream(ctx)
+	for range looks {
+		first, alone, err := x.stream(ctx)
 		if err != nil {
 			x.add(Failure, "streaming", err.Error(), x.mend("buffering"))
 			return
@@ -96,7 +98,7 @@ func (x *examination) streaming(ctx context.Context) {
 			x.add(Failure, "streaming", "event streams are compressed on the way, which holds events back", x.mend("compression"))
 			return
 		}
-		if gap = rest; gap > StreamGap/4 {
+		if alone {
 			x.ok("streaming", "events arrive as they are sent")
 			return
 		}
@@ -104,34 +106,38 @@ func (x *examination) streaming(ctx context.Context) {
 	x.add(Failure, "streaming", "events of a stream arrive all at once: the proxy buffers answers", x.mend("buffering"))
 }
 
-// stream reads the event stream: its head, and the time between its first bytes
-// and its end. A nil answer means that it is not Aegis's stream.
-func (x *examination) stream(ctx context.Context) (*answer, time.Duration, error) {
+// stream reads the event stream: its head, and whether its beginning comes alone,
+// the rest not within a while. A nil answer means that it is not Aegis's stream.
+func (x *examination) stream(ctx context.Context) (head *answer, alone bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
 	defer cancel()
 	a := get(x.prefix() + StreamPath)
 	a.header = http.Header{"Accept": {"text/event-stream"}, "Accept-Encoding": {"gzip"}}
 	req, err := x.request(ctx, a)
 	if err != nil {
-		return nil, 0, err
+		return nil, false, err
 	}
 	res, err := x.pool.RoundTrip(req)
 	if err != nil {
-		return nil, 0, fmt.Errorf("no answer to a request for an event stream: %s", reason(err))
+		return nil, false, fmt.Errorf("no answer to a request for an event stream: %s", reason(err))
 	}
 	defer res.Body.Close()
-	got := &answer{res.StatusCode, res.Header, nil}
-	if res.StatusCode != http.StatusOK || !got.byAegis() {
-		return nil, 0, nil
+	head = &answer{res.StatusCode, res.Header, nil}
+	if res.StatusCode != http.StatusOK || !head.byAegis() {
+		return nil, false, nil
 	}
 	if _, err := io.ReadFull(res.Body, make([]byte, 1)); err != nil {
-		return nil, 0, fmt.Errorf("an event stream breaks off: %s", reason(err))
+		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
 	}
-	began := time.Now()
-	if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)); err != nil {
-		return nil, 0, fmt.Errorf("an event stream breaks off: %s", reason(err))
+	late := time.AfterFunc(x.o.quiet, cancel) // nobody needs the rest then
+	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
+	if !late.Stop() {
+		return head, true, nil
 	}
-	return got, time.Since(began), nil
+	if err != nil {
+		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
+	}
+	return head, false, nil
 }
 
 // uploads sends the beginning of a large body. Aegis answers 401 at once, as it
