@@ -139,7 +139,10 @@ func launch(dir string, change func(*config.Config)) (a *aegis, stop func() erro
 	}, nil
 }
 
-// quick leaves the event stream out, which takes a second.
+// patience bounds what must happen; it costs nothing when it does.
+const patience = 2 * time.Minute
+
+// quick leaves the event stream out.
 func quick(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == doctor.StreamPath {
@@ -165,7 +168,6 @@ type front struct {
 	rewrite func(*httputil.ProxyRequest)
 	answer  func(*http.Response) error
 	wrap    func(http.Handler) http.Handler
-	slow    bool // collects answers
 	chain   func(ca *authority) tls.Certificate
 }
 
@@ -230,7 +232,10 @@ func (f front) serve(t *testing.T, a *aegis) doctor.Options {
 	if f.chain != nil {
 		cert = f.chain(ca)
 	}
+	inside := &http.Transport{}
+	t.Cleanup(inside.CloseIdleConnections) // an unused one would hold up the end of Aegis
 	p := &httputil.ReverseProxy{
+		Transport: inside,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: a.addr})
 			r.Out.Host = r.In.Host
@@ -240,9 +245,6 @@ func (f front) serve(t *testing.T, a *aegis) doctor.Options {
 		},
 		ModifyResponse: f.answer,
 		FlushInterval:  -1,
-	}
-	if f.slow {
-		p.FlushInterval = 0
 	}
 	var h http.Handler = p
 	if f.wrap != nil {
@@ -254,9 +256,9 @@ func (f front) serve(t *testing.T, a *aegis) doctor.Options {
 	outside.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that only look at the port
 	outside.StartTLS()
 	t.Cleanup(outside.Close)
-	return doctor.Options{
+	o := doctor.Options{
 		Base: &url.URL{Scheme: "https", Host: host}, Endpoints: a.ref.Endpoints, Reference: a.ref.Handler, Roots: ca.pool,
-		MaxBody: int64(a.cfg.Server.MaxBodyBytes), Resolver: resolver{"198.51.100.7"}, Patience: 16 * time.Second,
+		MaxBody: int64(a.cfg.Server.MaxBodyBytes), Resolver: resolver{"198.51.100.7"}, Patience: patience,
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if addr != host+":443" {
 				return nil, errors.New("connection refused")
@@ -264,6 +266,9 @@ func (f front) serve(t *testing.T, a *aegis) doctor.Options {
 			return (&net.Dialer{}).DialContext(ctx, network, outside.Listener.Addr().String())
 		},
 	}
+	// The server's second event is far enough away.
+	o.Quiet(10 * time.Millisecond)
+	return o
 }
 
 // resolver answers every name with the same addresses.

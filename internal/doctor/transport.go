@@ -78,13 +78,10 @@ const StreamPath = "/healthz/stream"
 // StreamGap is the time between the two events.
 const StreamGap = time.Second
 
-// looks is how often a check looks where a stall of a machine looks like a proxy
-// that holds something back.
-const looks = 4
-
 // streaming looks whether the first event of a stream arrives before the second.
+// A stall of this machine looks like a buffer, so it looks several times.
 func (x *examination) streaming(ctx context.Context) {
-	for range looks {
+	for range 3 {
 		first, alone, err := x.stream(ctx)
 		if err != nil {
 			x.add(Failure, "streaming", err.Error(), x.mend("buffering"))
@@ -131,30 +128,41 @@ func (x *examination) stream(ctx context.Context) (head *answer, alone bool, err
 	}
 	late := time.AfterFunc(x.o.quiet, cancel) // nobody needs the rest then
 	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
-	if !late.Stop() {
+	fired := !late.Stop()
+	switch {
+	case err == nil:
+		return head, false, nil
+	case fired:
 		return head, true, nil
-	}
-	if err != nil {
+	default:
 		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
 	}
-	return head, false, nil
 }
 
-// uploads sends the beginning of a large body. Aegis answers 401 at once, as it
-// needs no body for that; a proxy that collects bodies first says nothing.
-func (x *examination) uploads(ctx context.Context) {
+// upload sends the beginning of a large body.
+func (x *examination) upload(ctx context.Context) (*answer, error) {
 	body, sent := io.Pipe()
 	defer sent.Close()
 	// Some proxies hold back as much as a first read brings, whatever they do later.
 	go func() { _, _ = io.CopyN(sent, spaces{}, firstPart) }() // fails when the request has ended
-	quick, cancel := context.WithTimeout(ctx, x.o.Patience/4)
+	ctx, cancel := context.WithTimeout(ctx, x.o.held)
 	defer cancel()
 	// A transport that gives up waits until the body has ended.
-	defer context.AfterFunc(quick, func() { _ = sent.CloseWithError(context.DeadlineExceeded) })()
-	got, err := x.do(quick, ask{
+	defer context.AfterFunc(ctx, func() { _ = sent.CloseWithError(context.DeadlineExceeded) })()
+	return x.do(ctx, ask{
 		method: http.MethodPost, path: x.o.Endpoints[0], body: body, size: min(x.o.MaxBody, maxProbe),
 		header: http.Header{"Content-Type": {"application/json"}},
 	})
+}
+
+// uploads asks while a body is not whole. Aegis answers 401 at once, as it needs
+// no body for that; a proxy that collects bodies first says nothing. So does a
+// machine that stalls, which is why it is asked again.
+func (x *examination) uploads(ctx context.Context) {
+	got, err := x.upload(ctx)
+	if err != nil && ctx.Err() == nil {
+		got, err = x.upload(ctx)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !x.http2 && x.proxy != "nginx":
