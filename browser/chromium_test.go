@@ -21,10 +21,26 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds one test; machines that build something else meanwhile are slow.
-const patience = time.Minute
+// patience bounds one test, and the start of the browser. Waiting ends as soon as
+// what is waited for is there; machines that build something else meanwhile are slow.
+const patience = 3 * time.Minute
+
+// ending is what is kept of the time that "go test" gives, for ending the browser:
+// when that time is up, nothing is ended any more.
+const ending = 30 * time.Second
+
+// limit is how long a test may take.
+func limit(t *testing.T) time.Duration {
+	if end, ok := t.Deadline(); ok {
+		return min(patience, time.Until(end)-ending)
+	}
+	return patience
+}
 
 // chromium is the browser that all tests share; each has a profile of its own in it.
+// Ending it ends its whole tree of processes. A test that panics, or runs out of the
+// time that "go test" gives, leaves no time for that: then the browser ends because
+// its pipe to this process does.
 type chromium struct {
 	once  sync.Once
 	ctx   context.Context
@@ -42,7 +58,7 @@ func TestMain(m *testing.M) {
 
 // find returns the program, "" when there is none.
 func find() string {
-	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	names := []string{"chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "google-chrome-stable"}
 	if named := os.Getenv("AEGIS_TEST_CHROMIUM"); named != "" {
 		names = []string{named}
 	}
@@ -62,14 +78,16 @@ func (c *chromium) start(path string) (context.Context, error) {
 			chromedp.ExecPath(path), chromedp.Flag("headless", "new"), chromedp.Flag("no-proxy-server", true), chromedp.Flag("disable-dev-shm-usage", true),
 			// One certificate is trusted, the one that these tests made for themselves.
 			chromedp.Flag("ignore-certificate-errors-spki-list", base64.StdEncoding.EncodeToString(spki[:])),
-			chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1000, 800),
+			chromedp.WindowSize(1000, 800),
 		)
 		if os.Geteuid() == 0 {
 			options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
 		}
 		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, cancel := chromedp.NewContext(allocator)
+		late := time.AfterFunc(patience, cancel)
 		c.ctx, c.err = ctx, chromedp.Do(ctx)
+		late.Stop()
 		c.close = func() { cancel(); stop() }
 	})
 	return c.ctx, c.err
@@ -85,14 +103,16 @@ type tab struct {
 	went, blocked []string
 }
 
+const remedy = "install Debian's package chromium-headless-shell or chromium, or name one with AEGIS_TEST_CHROMIUM"
+
 func open(t *testing.T) *tab {
 	t.Helper()
 	path := find()
 	if path == "" {
 		if os.Getenv("AEGIS_TEST_TOOLS") == "must" {
-			t.Fatal("no Chromium: install Debian's package chromium, or name one with AEGIS_TEST_CHROMIUM")
+			t.Fatal("no Chromium: " + remedy)
 		}
-		t.Skip("no Chromium here: install Debian's package chromium, or name one with AEGIS_TEST_CHROMIUM")
+		t.Skip("no Chromium here: " + remedy)
 	}
 	browser, err := shared.start(path)
 	if err != nil {
@@ -104,7 +124,7 @@ func open(t *testing.T) *tab {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	b.ctx, cancel = context.WithTimeout(ctx, patience)
+	b.ctx, cancel = context.WithTimeout(ctx, limit(t))
 	t.Cleanup(cancel)
 	send(b, log.Enable, cdp.Empty{})
 	return b
@@ -175,11 +195,23 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // failed ends the test with what is shown.
 func (b *tab) failed(err error) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), ending/2)
 	defer cancel()
 	at, _ := chromedp.Run(ctx, chromedp.Location()) // for the report alone
 	text, _ := chromedp.Run(ctx, chromedp.Text(chromedp.CSS("body")))
 	b.t.Fatalf("%v\nat %.300s:\n%.1500s", err, at, text)
+}
+
+// until looks until ok, while there is patience: of what it is for, the protocol has
+// no event that could not have passed already.
+func (b *tab) until(what string, ok func() bool) {
+	b.t.Helper()
+	for !ok() {
+		if b.ctx.Err() != nil {
+			b.t.Fatalf("not within its time: %s", what)
+		}
+		b.do(chromedp.Sleep(10 * time.Millisecond))
+	}
 }
 
 // visit opens an address.
@@ -248,9 +280,7 @@ func (b *tab) picture(name string) {
 	send(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
 	// The answer to the command comes before the page has its size back, and a click
 	// in between goes where the button was on the phone.
-	for b.size() != size {
-		b.do(chromedp.Sleep(10 * time.Millisecond))
-	}
+	b.until("the page has its size back", func() bool { return b.size() == size })
 }
 
 // size is the page's width and height in pixels of CSS.

@@ -77,7 +77,7 @@ type house struct {
 // newHouse serves; secure over https, with further lines for the configuration.
 func newHouse(t *testing.T, secure bool, oauth string, top ...string) *house {
 	t.Helper()
-	h := &house{t: t, double: giteatest.New(giteatest.Options{}), answers: make(chan url.Values, 16), program: &http.Client{Timeout: 30 * time.Second}}
+	h := &house{t: t, double: giteatest.New(giteatest.Options{}), answers: make(chan url.Values, 16), program: &http.Client{Timeout: patience}}
 	up := httptest.NewServer(h.double)
 	t.Cleanup(up.Close)
 	h.gitea = up.URL
@@ -136,7 +136,7 @@ func (h *house) serve(ln net.Listener, file, text string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- live.Serve(ctx, ln, nil) }()
-	h.t.Cleanup(func() { cancel(); <-done; live.Close() })
+	h.t.Cleanup(func() { h.program.CloseIdleConnections(); cancel(); <-done; live.Close() })
 }
 
 // post sends a body as a program does and returns the status, the header and a

@@ -3,10 +3,10 @@ package browser_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -176,15 +176,9 @@ func (b *tab) leave(address string) {
 // opened waits until the page has asked for an address with this state.
 func (b *tab) opened(prefix, state string) {
 	b.t.Helper()
-	for range 200 {
-		for _, u := range b.requested(prefix) {
-			if strings.Contains(u, "state="+state) {
-				return
-			}
-		}
-		b.do(chromedp.Sleep(50 * time.Millisecond)) // the protocol has no event to wait for that could not have passed
-	}
-	b.t.Errorf("nothing asked for %s…", prefix)
+	b.until("the page asks for "+prefix+"…", func() bool {
+		return slices.ContainsFunc(b.requested(prefix), func(u string) bool { return strings.Contains(u, "state="+state) })
+	})
 }
 
 // TestSecondSignIn: when Gitea goes straight back, the consent form is followed by
@@ -221,17 +215,11 @@ func TestNoFrames(t *testing.T) {
 	if n := get(b, chromedp.Evaluate[int](`(f => { try { return f.contentDocument ? f.contentDocument.forms.length : 0 } catch { return 0 } })(document.getElementById("f"))`)); n != 0 {
 		t.Error("the consent form is in a frame")
 	}
-	var framed bool
-	for range 100 {
+	b.until("the policy stops the frame", func() bool {
 		b.mu.Lock()
-		framed = strings.Contains(strings.Join(b.blocked, " "), "frame-ancestors")
-		b.mu.Unlock()
-		if framed {
-			return
-		}
-		b.do(chromedp.Sleep(50 * time.Millisecond))
-	}
-	t.Error("nothing stopped the frame")
+		defer b.mu.Unlock()
+		return strings.Contains(strings.Join(b.blocked, " "), "frame-ancestors")
+	})
 }
 
 // TestClientInABrowser: a client that is itself a page, as MCP Inspector's direct
