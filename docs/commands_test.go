@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ var elsewhere = map[string]string{
 	"kubernetes.md": "needs a cluster; deploy renders and checks the chart",
 	"upgrade.md":    "needs root and an installed package; deploy upgrades one in a folder",
 }
+
+// patience bounds the commands of one page, which take some seconds.
+const patience = 5 * time.Minute
 
 // block is a piece of shell in a page.
 type block struct {
@@ -72,6 +77,7 @@ func TestCommands(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are for a Unix shell")
 	}
+	t.Parallel()
 	bin := program(t)
 	ran := 0
 	for _, page := range pages(t) {
@@ -80,7 +86,10 @@ func TestCommands(t *testing.T) {
 			continue
 		}
 		ran++
-		t.Run(filepath.Base(page), func(t *testing.T) { runPage(t, page, list, bin) })
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			runPage(t, page, list, bin)
+		})
 	}
 	if ran < 3 {
 		t.Errorf("commands of %d pages were run; has their form changed?", ran)
@@ -92,14 +101,38 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// program builds the real program and returns its folder.
+// built is the real program, for all tests.
+var built struct {
+	sync.Mutex
+	bin string // its folder; "" before it is there
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.bin != "" {
+		_ = os.RemoveAll(built.bin)
+	}
+	os.Exit(code)
+}
+
+// program makes the real program and returns its folder. "go run" keeps what it
+// linked for the next time, which "go build" does not.
 func program(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "bin")
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "aegis"), "../cmd/aegis")
-	if out, err := build.CombinedOutput(); err != nil {
+	built.Lock()
+	defer built.Unlock()
+	if built.bin != "" {
+		return built.bin
+	}
+	bin, err := os.MkdirTemp("", "aegis-docs-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "run", "-exec", "cp", "../cmd/aegis", filepath.Join(bin, "aegis")).CombinedOutput(); err != nil {
+		_ = os.RemoveAll(bin)
 		t.Fatalf("%v\n%s", err, out)
 	}
+	built.bin = bin
 	return bin
 }
 
@@ -126,6 +159,7 @@ func commandLines(text string) []string {
 // commands and flags that exist. --help makes the program look at them, and do
 // nothing.
 func TestCommandLines(t *testing.T) {
+	t.Parallel()
 	bin, seen := program(t), map[string]bool{}
 	for _, page := range pages(t) {
 		for _, line := range commandLines(read(t, page)) {
@@ -161,7 +195,7 @@ func runPage(t *testing.T, page string, list []block, bin string) {
 	}
 	addr, dir := freeAddr(t), t.TempDir()
 	adapt := strings.NewReplacer("http://127.0.0.1:3000", demo.URL().String(), "127.0.0.1:8080", addr, "bin/aegis", "aegis")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, b := range list {
 		if b.skipped != "" {
@@ -198,7 +232,7 @@ func serveBlock(t *testing.T, cmd *exec.Cmd, addr, where string) (stop func()) {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
 		<-done
 	}
-	for range 500 {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
 		res, err := http.Get("http://" + addr + "/readyz")
 		if err == nil {
 			_ = res.Body.Close()
@@ -219,10 +253,17 @@ func serveBlock(t *testing.T, cmd *exec.Cmd, addr, where string) (stop func()) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	// Below the ports that systems give to connections and to listeners that name
+	// none, so that nobody takes it before the page does.
+	var last error
+	for range 100 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			defer ln.Close()
+			return ln.Addr().String()
+		}
+		last = err
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Fatal(last)
+	return ""
 }

@@ -51,9 +51,13 @@ func TestMemory(t *testing.T) {
 	kvtest.Run(t, func(_ *testing.T, now func() time.Time) kv.Store { return kv.NewMemory(now) })
 }
 
-func TestFile(t *testing.T) { kvtest.Run(t, newFile) }
+func TestFile(t *testing.T) {
+	t.Parallel()
+	kvtest.Run(t, newFile)
+}
 
 func TestSealedFile(t *testing.T) {
+	t.Parallel()
 	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
 		return kv.Sealed(newFile(t, now), newRing(t, keyA))
 	})
@@ -62,6 +66,7 @@ func TestSealedFile(t *testing.T) {
 // TestSealedFileOfOldKeys runs the table while every read finds a value of an
 // old key.
 func TestSealedFileOfOldKeys(t *testing.T) {
+	t.Parallel()
 	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
 		f := newFile(t, now)
 		return mixed{kv.Sealed(f, newRing(t, keyB, keyA)), kv.Sealed(f, newRing(t, keyA))}

@@ -174,6 +174,7 @@ func TestResealWhileInUse(t *testing.T) {
 }
 
 func TestRotate(t *testing.T) {
+	t.Parallel()
 	keys, path := filepath.Join(t.TempDir(), "store.keys"), filepath.Join(t.TempDir(), "aegis.db")
 	if _, err := kv.Rotate(t.Context(), keys, path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a key file: %v", err)
@@ -248,6 +249,7 @@ func TestRotateLeavesAForeignStoreAlone(t *testing.T) {
 }
 
 func TestResealFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "aegis.db")
 	if n, err := kv.ResealFile(t.Context(), path, newRing(t, keyA)); n != 0 || err != nil {
 		t.Errorf("without a store: %d, %v", n, err)

@@ -21,6 +21,9 @@ import (
 
 const pid = 4711
 
+// patience is how long tests wait for what must happen.
+const patience = 2 * time.Minute
+
 func process(vars map[string]string) systemd.Process {
 	return systemd.Process{Getenv: func(name string) string { return vars[name] }, PID: pid, FirstFD: 3}
 }
@@ -33,7 +36,7 @@ func inbox(t *testing.T, address string) *net.UnixConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -116,7 +119,7 @@ func TestWatchdog(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var mode atomic.Int64 // 0 well, 1 ill, 2 hanging
+	var mode, found atomic.Int64 // 0 well, 1 ill, 2 hanging; how often it was found well
 	troubles := make(chan error, 100)
 	ended := make(chan struct{})
 	hang := make(chan struct{})
@@ -129,6 +132,8 @@ func TestWatchdog(t *testing.T) {
 				return errors.New("ill")
 			case 2:
 				<-hang
+			default:
+				found.Add(1)
 			}
 			return nil
 		}, func(err error) {
@@ -138,23 +143,39 @@ func TestWatchdog(t *testing.T) {
 			}
 		})
 	}()
-	for range 3 {
-		if got := message(t, conn); got != "WATCHDOG=1" {
-			t.Errorf("got %q", got)
+	heard := int64(0)
+	hear := func(least int64) {
+		t.Helper()
+		for heard < least {
+			if got := message(t, conn); got != "WATCHDOG=1" {
+				t.Fatalf("got %q", got)
+			}
+			heard++
 		}
 	}
+	hear(3)
 	for m, want := range map[int64]string{1: "ill", 2: "no answer"} {
 		mode.Store(m)
 		for !strings.Contains((<-troubles).Error(), want) {
 			continue // of the mode before
 		}
 	}
+	// No message but for each time that it was found well: one more than there can be
+	// of before comes from afterwards.
+	before := found.Load()
 	mode.Store(0)
-	if got := message(t, conn); got != "WATCHDOG=1" {
-		t.Errorf("got %q", got)
-	}
+	hear(before + 1)
 	cancel()
 	<-ended
+	if err := m.Stopping("the last message"); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.HasPrefix(message(t, conn), "STOPPING=1") {
+		heard++
+	}
+	if n := found.Load(); heard > n {
+		t.Errorf("%d messages, and it was found well %d times", heard, n)
+	}
 }
 
 // TestWatchdogOfAnother: the variable is inherited from a shell that systemd watches.
