@@ -47,7 +47,7 @@ func (s scenario) authorize(ctx context.Context, endpoint, out string, list []sc
 		return nil, err
 	}
 	out = filepath.Join(out, s.version, "authorization")
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "conformance/node_modules/.bin/node",
 		"conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js",

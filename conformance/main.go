@@ -121,11 +121,11 @@ func readScenarios(file string) ([]scenario, error) {
 // scenarios.txt skips.
 func (s scenario) check(ctx context.Context, target, out string, list []scenario) ([]string, error) {
 	out = filepath.Join(out, s.version, s.name)
-	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "conformance/node_modules/.bin/node",
 		"conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js",
-		"server", "--url", target, "--scenario", s.name, "--spec-version", s.version, "--timeout", "15000", "-o", out)
+		"server", "--url", target, "--scenario", s.name, "--spec-version", s.version, "--timeout", "60000", "-o", out)
 	log, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -74,7 +74,7 @@ func TestDebianPackage(t *testing.T) {
 	if err := os.Symlink("../guest.service", filepath.Join(root, "etc/systemd/system/multi-user.target.wants/guest.service")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := command{limit: 5 * time.Minute}.run(t, "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--link-journal=no", "--private-network", "--directory="+root, "--boot")
+	out, err := command{limit: 20 * time.Minute}.run(t, "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--link-journal=no", "--private-network", "--directory="+root, "--boot")
 	result, readErr := os.ReadFile(filepath.Join(check, "result"))
 	t.Logf("\n%s", result)
 	if readErr != nil || !strings.HasSuffix(string(result), "\ndone\n") || strings.Count(string(result), "ok: ") != 10 {
@@ -201,7 +201,7 @@ func serveReadOnly(t *testing.T, root string) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out, err := command{limit: time.Minute}.run(t, "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", `
+	out, err := command{}.run(t, "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", `
 ip link set lo up 2>/dev/null || ifconfig lo up
 mount --bind "$0" "$0"
 mount --bind "$1" "$0/etc/aegis"
@@ -210,7 +210,7 @@ mount -o remount,bind,ro "$0"
 ! touch "$0/x" 2>/dev/null || { echo "the root can be written to"; exit 1; }
 set -- chroot --userspec=65532:65532 "$0" /usr/bin/aegis
 "$@" serve -c /etc/aegis/aegis.yaml &
-for i in $(seq 100); do
+for i in $(seq 1000); do
   if "$@" health -c /etc/aegis/aegis.yaml; then kill -TERM $!; wait $!; echo served; exit; fi
   sleep 0.1
 done
