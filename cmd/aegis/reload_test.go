@@ -232,6 +232,7 @@ func shown(result string) (int, error) {
 // TestReloadUnderLoad: thousands of calls while the file changes again and again.
 // None fails, and each sees one whole configuration.
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	const noLimits = "limits: {address: {rate: off}, identity: {rate: off}, team: {rate: off}, read: {rate: off}}\n"
 	r := serveTest(t, func(r *running) string { return r.variant(1, noLimits) })
 	calls, changes := int64(500), 5

@@ -73,6 +73,7 @@ func bodyOver(limit int64) func(*http.Request) bool {
 // TestBrokenProxies: each fault of a reverse proxy is found, by its name, with
 // the line that mends it, and a proxy without fault has none.
 func TestBrokenProxies(t *testing.T) {
+	t.Parallel()
 	a := plain(t)
 	replace := func(from, to string) func(*http.Response) error {
 		return func(r *http.Response) error {
@@ -250,6 +251,7 @@ func TestCompressionThatWorks(t *testing.T) {
 
 // TestCertificates: what clients refuse is told apart.
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	a := plain(t)
 	tests := []struct {
 		name  string
@@ -282,6 +284,7 @@ func TestCertificates(t *testing.T) {
 
 // TestWrongAddress: the address that clients use and public_url differ.
 func TestWrongAddress(t *testing.T) {
+	t.Parallel()
 	a := start(t, func(cfg *config.Config) {
 		cfg.PublicURL = address(t, "https://old.test")
 		cfg.Server.AllowedHosts = []string{host}
@@ -327,6 +330,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestClients: what single clients need beyond the rest.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	a := plain(t)
 	closed := start(t, func(cfg *config.Config) {
 		cfg.Auth.OAuth.Registration, cfg.Auth.OAuth.Documents.Enabled = "off", false
@@ -385,6 +389,7 @@ func TestNoSecretLeaves(t *testing.T) {
 
 // TestManualNamesChecks: docs/troubleshooting.md has a row for every check.
 func TestManualNamesChecks(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
