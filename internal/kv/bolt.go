@@ -20,14 +20,14 @@ import (
 // value; its sequence is the last version given. "expiry" holds an empty value
 // under each expiry and key, in the order of time.
 
-// lockWait is how long an open waits for the file: a process that is just
-// ending gives it up in that time.
+// lockWait is how long an open waits for the file, unless it is told otherwise: a
+// process that is just ending gives it up in that time.
 const lockWait = 500 * time.Millisecond
 
 // batchDelay is how long a write waits for others to share its fsync.
 const batchDelay = 500 * time.Microsecond
 
-func openBolt(path string) (db *bolt.DB, err error) {
+func openBolt(path string, wait time.Duration) (db *bolt.DB, err error) {
 	defer func() {
 		// The library trusts what it reads: on a damaged file it panics, or reads
 		// outside of it.
@@ -39,10 +39,10 @@ func openBolt(path string) (db *bolt.DB, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	if err := whole(path); err != nil {
+	if err := whole(path, wait); err != nil {
 		return nil, err
 	}
-	db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType})
+	db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: wait, FreelistType: bolt.FreelistMapType})
 	if err != nil {
 		return nil, openError(path, err)
 	}
@@ -68,7 +68,7 @@ func openBolt(path string) (db *bolt.DB, err error) {
 
 // whole fails for a file that is there and cannot be a store, or was cut: the
 // library would read past its end, which ends the process.
-func whole(path string) error {
+func whole(path string, wait time.Duration) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil // it will be made
@@ -79,7 +79,7 @@ func whole(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file; configure another path", path)
 	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait, ReadOnly: true})
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: wait, ReadOnly: true})
 	if err != nil {
 		return openError(path, err)
 	}

@@ -23,6 +23,8 @@ type FileOptions struct {
 	// MaxBytes is how much the file may hold; beyond it writes fail with
 	// [ErrFull] and deletions work on. 0: 1 GiB.
 	MaxBytes int64
+	// Wait is how long a process that still has the file is waited for. 0: 500 ms.
+	Wait time.Duration
 	// Failed is told when a sweep fails; nil: nobody is. The next one tries again.
 	Failed func(error)
 }
@@ -53,7 +55,10 @@ func OpenFile(path string, o FileOptions) (*File, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 1 << 30
 	}
-	db, err := openBolt(path)
+	if o.Wait == 0 {
+		o.Wait = lockWait
+	}
+	db, err := openBolt(path, o.Wait)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
