@@ -110,7 +110,7 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 // join waits for the one fetch of url. Whoever goes away leaves it to the others.
 func (d *documents) join(ctx context.Context, url, host string) (cached, error) {
 	done := d.flights.DoChan(url, func() (any, error) {
-		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*fetchTimeout)
+		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.fetch.limit+fetchTimeout)
 		defer cancel()
 		return d.refresh(detached, url, host), nil
 	})

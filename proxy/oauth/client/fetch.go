@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// fetchTimeout bounds a fetch from the name look-up to the last byte.
+	// fetchTimeout bounds a fetch from the name look-up to the last byte, unless the
+	// options say otherwise.
 	fetchTimeout = 5 * time.Second
 	// dialTimeout bounds one connection, so that a second address gets its turn.
 	dialTimeout = 2 * time.Second
@@ -51,12 +52,12 @@ type fetcher struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	http   *http.Client
 	now    func() time.Time
-	limit  time.Duration // fetchTimeout
+	limit  time.Duration
 }
 
 // newFetcher returns the fetcher with the hooks of o.
 func newFetcher(o Options) *fetcher {
-	f := &fetcher{lookup: o.Lookup, dial: o.Dial, now: o.Now, limit: fetchTimeout}
+	f := &fetcher{lookup: o.Lookup, dial: o.Dial, now: o.Now, limit: cmp.Or(o.Limit, fetchTimeout)}
 	if f.lookup == nil {
 		f.lookup = lookupPublic
 	}
@@ -68,7 +69,7 @@ func newFetcher(o Options) *fetcher {
 			Proxy:                  nil, // a proxy would resolve names where nobody checks them
 			DialContext:            f.dialPublic,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-			TLSHandshakeTimeout:    fetchTimeout,
+			TLSHandshakeTimeout:    f.limit,
 			DisableKeepAlives:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: 16 << 10,
@@ -133,7 +134,7 @@ func (f *fetcher) dialPublic(ctx context.Context, network, address string) (net.
 }
 
 // get fetches the document at url, which [documentHost] accepted, and says how
-// long it is good for. It takes at most 5 s. The error is an [*Error].
+// long it is good for. It takes no longer than the limit. The error is an [*Error].
 func (f *fetcher) get(ctx context.Context, url string) (body []byte, fresh time.Duration, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()

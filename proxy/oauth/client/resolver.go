@@ -31,6 +31,8 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Roots are the authorities for a document's host; nil: the system's.
 	Roots *x509.CertPool
+	// Limit bounds the fetch of a document; 0: 5 s.
+	Limit time.Duration
 	// Now is the clock; nil: [time.Now].
 	Now func() time.Time
 }
