@@ -102,8 +102,10 @@ func (t *team) tools() *catalog.Selection {
 func (s *Server) buildTeams(old *Server) error {
 	for _, t := range s.teams {
 		var err error
-		if t.masks, err = s.teamMasks(t); err != nil {
-			return s.maskProblem(t, err)
+		if t.masks == nil { // they have nothing to do with the store that is opened later
+			if t.masks, err = s.teamMasks(t); err != nil {
+				return s.maskProblem(t, err)
+			}
 		}
 		t.limits = s.teamLimits(t, old)
 		t.gate = access.NewGate(s.people, t.rules.Members)
