@@ -25,9 +25,9 @@ func (s *Server) connect(old *Server) error {
 		if err != nil {
 			return fmt.Errorf("gitea: %w", err)
 		}
-		s.ready = &readiness{check: s.gitea.Ready}
+		s.ready = &readiness{check: s.gitea.Ready, now: s.now}
 	}
-	if s.people = access.NewDirectory(s.gitea, nil); old != nil && s.gitea == old.gitea {
+	if s.people = access.NewDirectory(s.gitea, s.now); old != nil && s.gitea == old.gitea {
 		s.people = old.people
 	}
 	if s.cfg.Store.Shared() {

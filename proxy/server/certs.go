@@ -18,7 +18,7 @@ func (s *Server) certificates() func() certmagic.Storage {
 		return nil
 	}
 	return func() certmagic.Storage {
-		return certstore.New(latest{s}, certstore.Options{Failed: func(err error) {
+		return certstore.New(latest{s}, certstore.Options{Poll: s.state.pace.poll, Failed: func(err error) {
 			s.log.Warn().Err(err).Msg("certificates: a lock may be lost to another replica")
 		}})
 	}

@@ -26,7 +26,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	for i := range 2 {
 		if i > 0 {
 			select {
-			case <-time.After(StreamGap):
+			case <-s.state.pace.after(StreamGap):
 			case <-r.Context().Done():
 				return
 			case <-s.stopping.Done():

@@ -164,6 +164,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // anybody may send, do not become traffic to Gitea.
 type readiness struct {
 	check func(context.Context) error
+	now   func() time.Time
 	mu    sync.Mutex
 	asked time.Time
 	err   error
@@ -177,7 +178,7 @@ const (
 func (p *readiness) do(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.asked.IsZero() && time.Since(p.asked) < readinessTTL {
+	if !p.asked.IsZero() && p.now().Sub(p.asked) < readinessTTL {
 		return p.err
 	}
 	// The answer is for the next probes too, so this one's client does not
@@ -185,7 +186,7 @@ func (p *readiness) do(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readinessTimeout)
 	defer cancel()
 	p.err = p.check(ctx)
-	p.asked = time.Now()
+	p.asked = p.now()
 	return p.err
 }
 

@@ -169,7 +169,7 @@ func (l *Live) beat(ctx context.Context) {
 	st := l.Server().state
 	p := newPresence(st.sharing.id, time.Now)
 	news := &bulletin{}
-	tick := time.NewTicker(beatEvery)
+	tick := time.NewTicker(st.pace.beat)
 	defer tick.Stop()
 	down := false
 	for {

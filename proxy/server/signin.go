@@ -56,11 +56,11 @@ func (s *Server) buildSignIn() error {
 	cfg := s.cfg.Auth.OAuth
 	if in.gitea, err = upstream.New(upstream.Options{
 		Config: cfg, Gitea: &s.cfg.Gitea.URL.URL, RedirectURL: s.base.String() + "/oauth/callback",
-		HTTP: &http.Client{Transport: in.pool, Timeout: upstreamTimeout}, Store: store, Event: s.giteaEvent,
+		HTTP: &http.Client{Transport: in.pool, Timeout: upstreamTimeout}, Store: store, Event: s.giteaEvent, Now: s.now,
 	}); err != nil {
 		return err
 	}
-	known := client.Options{Config: cfg, Store: store, Keys: ring.Derive}
+	known := client.Options{Config: cfg, Store: store, Keys: ring.Derive, Now: s.now}
 	if s.state.documents != nil {
 		s.state.documents(&known)
 	}
@@ -68,12 +68,14 @@ func (s *Server) buildSignIn() error {
 	if err != nil {
 		return err
 	}
-	if in.grants, err = grant.New(grant.Options{Store: store, Keys: ring.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: s.cfg.Store.Grace.Std()}); err != nil {
+	if in.grants, err = grant.New(grant.Options{
+		Store: store, Keys: ring.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
+	}); err != nil {
 		return err
 	}
 	in.server, err = oauth.New(oauth.Options{
 		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: ring.Derive,
-		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(),
+		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
 	})
 	s.signIn = in
 	return err

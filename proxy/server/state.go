@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"aegis/config"
 	"aegis/internal/kv"
@@ -32,7 +33,21 @@ type state struct {
 	// documents changes how client documents are fetched; nil but in tests,
 	// which have no public addresses to fetch from.
 	documents func(*client.Options)
+	pace      pace
 }
+
+// pace is what goes by time. Tests have another one, so that they need not wait and
+// do not depend on how fast a machine is.
+type pace struct {
+	now   func() time.Time                     // by which what was learned is believed
+	after func(time.Duration) <-chan time.Time // time.After
+	beat  time.Duration                        // between two signs of life
+	poll  time.Duration                        // between two looks at another's lock; 0: as certstore has it
+	wait  time.Duration                        // for a process that has the store's file; 0: as kv has it
+}
+
+// now is the clock by which Gitea's answers and sign-ins are believed.
+func (s *Server) now() time.Time { return s.state.pace.now() }
 
 func newState() (*state, error) {
 	key := make([]byte, 32)
@@ -40,7 +55,8 @@ func newState() (*state, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	ring, err := seal.New(key)
-	return &state{inner: kv.NewMemory(nil), forMe: ring, sharing: newSharing()}, err
+	usual := pace{now: time.Now, after: time.After, beat: beatEvery}
+	return &state{inner: kv.NewMemory(nil), forMe: ring, sharing: newSharing(), pace: usual}, err
 }
 
 // needed reports whether a configuration keeps anything in the store.
@@ -75,7 +91,7 @@ func (st *state) start(s *Server) error {
 	}
 	path, _ := stateFiles(s.cfg)
 	log := s.log
-	f, err := kv.OpenFile(path, kv.FileOptions{Failed: func(err error) { log.Error().Err(err).Msg("expired entries of the store could not be removed") }})
+	f, err := kv.OpenFile(path, kv.FileOptions{Wait: st.pace.wait, Failed: func(err error) { log.Error().Err(err).Msg("expired entries of the store could not be removed") }})
 	if err != nil {
 		return fmt.Errorf("store %s: %w", path, err)
 	}
