@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"aegis/proxy/server"
 )
@@ -29,12 +28,11 @@ func TestOAuthSwitchedOnByAReload(t *testing.T) {
 	h.reload()
 	h.newApp().connect("alice")
 	var list []server.OAuthGrant
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if list, err = server.ListOAuth(t.Context(), h.load()); err == nil {
-			break
-		}
-	}
-	if err != nil || len(list) != 1 || list[0].Login != "alice" {
-		t.Errorf("%v %v", list, err)
+	eventually(t, func() (err error) {
+		list, err = server.ListOAuth(t.Context(), h.load())
+		return err
+	})
+	if len(list) != 1 || list[0].Login != "alice" {
+		t.Errorf("%v", list)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"aegis/config"
 	"aegis/proxy/server"
@@ -73,7 +73,14 @@ func TestAuditEndToEnd(t *testing.T) {
 	if a := r.call(s, "gitea_call_tool", map[string]any{"name": "gitea_issue_create", "arguments": map[string]any{"owner": "acme", "repo": "issues-lab", "title": "t"}}); a.Status != 201 {
 		t.Fatalf("%+v", a)
 	}
-	start, end := auditLines(t, dir, "tool_call_started"), auditLines(t, dir, "tool_invocation")
+	var end []auditLine
+	eventually(t, func() error { // the record of the end comes behind
+		if end = auditLines(t, dir, "tool_invocation"); len(end) == 0 {
+			return errors.New("there is no record of the end")
+		}
+		return nil
+	})
+	start := auditLines(t, dir, "tool_call_started")
 	if len(start) != 1 || len(end) != 1 || end[0].Started != start[0].Seq || start[0].Call.Tool != "gitea_issue_create" {
 		t.Fatalf("records: %+v %+v", start, end)
 	}
@@ -99,14 +106,12 @@ func TestAuditEndToEnd(t *testing.T) {
 	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if code, _ := ready(t, r.base); code == http.StatusOK {
-			break
+	eventually(t, func() error {
+		if code, body := ready(t, r.base); code != http.StatusOK {
+			return fmt.Errorf("readyz stays red: %s", body)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("readyz stays red")
-		}
-	}
+		return nil
+	})
 	if a := r.call(s, "gitea_call_tool", map[string]any{"name": "gitea_user_get_me", "arguments": map[string]any{}}); a.Status != 200 {
 		t.Errorf("answer is %+v", a)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -46,6 +47,8 @@ func TestStreamArrivesInTwoParts(t *testing.T) {
 	_, e := examined(t)
 	s := httptest.NewServer(e.Handler)
 	defer s.Close()
+	next := make(chan time.Time, 1)
+	server.HoldStream(e, next)
 	res, err := http.Get(s.URL + "/healthz/stream")
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +59,7 @@ func TestStreamArrivesInTwoParts(t *testing.T) {
 	if err != nil || first != "data: 1\n" || r.Buffered() > len("\n") {
 		t.Errorf("%q, and %d bytes more already: %v", first, r.Buffered(), err)
 	}
+	next <- time.Now()
 	rest, err := io.ReadAll(r)
 	if err != nil || !strings.Contains(string(rest), "data: 2") {
 		t.Errorf("%q, %v", rest, err)

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -95,14 +96,26 @@ func olderRig(t *testing.T, g *olderGitea, yaml string) *rig {
 	return r
 }
 
-// eventually waits for something that happens in the background.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not in ten seconds: " + what)
+// until waits for an answer of this status with this in it.
+func (r *rig) until(path string, status int, want string) {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		if code, body := r.status(path); code != status || !strings.Contains(body, want) {
+			return fmt.Errorf("%s answers %d %s, want %d and %s", path, code, body, status, want)
 		}
-	}
+		return nil
+	})
+}
+
+// logs waits for a line of the log with this in it.
+func (r *rig) logs(want string) {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		if log := r.log.String(); !strings.Contains(log, want) {
+			return fmt.Errorf("the log lacks %s: %s", want, log)
+		}
+		return nil
+	})
 }
 
 func (r *rig) status(path string) (int, string) {
@@ -132,24 +145,18 @@ func (r *rig) status(path string) (int, string) {
 func TestHideMissing(t *testing.T) {
 	g := &olderGitea{}
 	r := olderRig(t, g, "hide_missing: true")
-	eventually(t, "readyz gives the reason", func() bool {
-		code, body := r.status("/readyz")
-		return code == 503 && strings.Contains(body, "ENABLE_SWAGGER")
-	})
+	r.until("/readyz", 503, "ENABLE_SWAGGER")
 	if code, body := r.status("/mcp"); code != 503 || !strings.Contains(body, "hide_missing") {
 		t.Errorf("the endpoint answers %d %s", code, body)
 	}
 	for _, wrong := range []string{`{`, `{"swagger":"2.0","paths":{}}`, `{"openapi":"3.0.0","paths":{"/user":{"get":{}}}}`, `{"swagger":"2.0","paths":{"/x":{"get":{}}}}`, `<html>`} {
 		g.set(wrong, false)
-		eventually(t, "readyz refuses "+wrong, func() bool {
-			code, body := r.status("/readyz")
-			return code == 503 && strings.Contains(body, "not the description")
-		})
+		r.until("/readyz", 503, "not the description") // of each
 		g.set("", false)
-		eventually(t, "and forgets it", func() bool { _, body := r.status("/readyz"); return strings.Contains(body, "ENABLE_SWAGGER") })
+		r.until("/readyz", 503, "ENABLE_SWAGGER") // and it forgets that
 	}
 	g.set(older, true)
-	eventually(t, "readyz", func() bool { _, body := r.status("/readyz"); return strings.Contains(body, `"tools":"ok"`) })
+	r.until("/readyz", 200, `"tools":"ok"`)
 	var names []string
 	session := r.connect(aliceToken, "")
 	for tool, err := range session.Tools(t.Context(), nil) {
@@ -173,9 +180,7 @@ func TestHideMissing(t *testing.T) {
 			t.Errorf("%s reaches an operation that is hidden: %v %v", name, res, err)
 		}
 	}
-	eventually(t, "the log says so", func() bool {
-		return strings.Contains(r.log.String(), `"gitea":"1.26.4","catalog":"28.1.0","missing":535,"without_tool":1,"tools":3`)
-	})
+	r.logs(`"gitea":"1.26.4","catalog":"28.1.0","missing":535,"without_tool":1,"tools":3`)
 }
 
 // TestVersionsAreCompared warns of another version, with numbers where the
@@ -186,7 +191,7 @@ func TestVersionsAreCompared(t *testing.T) {
 		"":    `"gitea":"1.26.4","catalog":"28.1.0","reason":"Gitea does not show`,
 	} {
 		r := olderRig(t, &olderGitea{description: description}, "hide_missing: false")
-		eventually(t, "a warning with "+want, func() bool { return strings.Contains(r.log.String(), want) })
+		r.logs(want)
 		if n := len(r.srv.Tools()); n != 538 {
 			t.Errorf("%d tools", n)
 		}
@@ -198,7 +203,7 @@ func TestVersionsAreCompared(t *testing.T) {
 func TestHiddenToolsStayHiddenOverAReload(t *testing.T) {
 	g := &olderGitea{description: older}
 	r := olderRig(t, g, "hide_missing: true, timeout: 20s")
-	eventually(t, "readyz", func() bool { _, body := r.status("/readyz"); return strings.Contains(body, `"tools":"ok"`) })
+	r.until("/readyz", 200, `"tools":"ok"`)
 	next, err := server.NewFrom(r.srv, server.ConfigOf(r.srv), "test", zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func newInternet(t testing.TB, docs map[string]string) *internet {
 
 // fetch leads the fetches of a server here.
 func (n *internet) fetch(o *client.Options) {
-	o.Roots = n.roots
+	o.Roots, o.Limit = n.roots, patience
 	o.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		if n.private[host] {
 			return []netip.Addr{netip.MustParseAddr("10.1.2.3")}, nil

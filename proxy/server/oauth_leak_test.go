@@ -16,10 +16,7 @@ import (
 // secrets in logs, audit log, metrics, errors and the files of the store. It also
 // looks at what Gitea saw: never a token of Aegis.
 func TestNothingLeaks(t *testing.T) {
-	probe := (&house{t: t}).listen("127.0.0.1:0")
-	at := probe.Addr().String()
-	_ = probe.Close() // the metrics listen there next
-	h := newHouse(t, houseOptions{top: "metrics: {listen: \"" + at + "\"}\nlog: {level: trace}\n",
+	h := newHouse(t, houseOptions{top: "metrics: {listen: 127.0.0.1:0}\nlog: {level: trace}\n",
 		oauth: "clients:\n  - {id: confidential, name: Confidential, secret: a-client-secret-0123456789, redirect_uris: [\"https://app.example/cb\"]}\n"})
 	secrets := map[string]string{"Gitea's client secret": h.secret, "verifier": pkceVerifier, "password": everyPassword, "client secret": "a-client-secret-0123456789"}
 	var errs strings.Builder // what programs get told
@@ -67,7 +64,7 @@ func TestNothingLeaks(t *testing.T) {
 		r, _ := h.whoami(secrets["second access token"])
 		errs.WriteString(r.body)
 	}
-	metrics, err := http.Get("http://" + at + "/metrics")
+	metrics, err := http.Get("http://" + servesMetrics(t, h.log) + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -87,6 +88,7 @@ func TestSecondProcess(t *testing.T) {
 		t.Fatalf("checking a configuration beside a running Aegis: %v", err)
 	}
 	defer second.Close()
+	server.WaitForStore(second, time.Millisecond) // the first keeps it
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err = second.Serve(ctx, h.listen("127.0.0.1:0"))

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -57,6 +56,7 @@ type houseOptions struct {
 	top   string                          // further top-level keys
 	front func(http.Handler) http.Handler // stands before the double
 	fetch func(*client.Options)           // stands in for the internet
+	tune  func(*server.Server)            // is called with each server before it serves
 	path  string                          // of the public address
 	sub   string                          // path below which Gitea is, for browsers on another host name
 }
@@ -77,7 +77,7 @@ func newHouse(t testing.TB, o houseOptions) *house {
 	if front = h.double; o.front != nil {
 		front = o.front(front)
 	}
-	ln := h.listen("127.0.0.1:0")
+	ln := h.listen(steadyAddr(t)) // a restart must get it again
 	h.addr = ln.Addr().String()
 	h.root = "http://" + h.addr
 	h.url = h.root + o.path
@@ -91,12 +91,12 @@ func newHouse(t testing.TB, o houseOptions) *house {
 	return h
 }
 
-func (h *house) listen(addr string) net.Listener {
+func (h *house) listen(addr string) (ln net.Listener) {
 	h.t.Helper()
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	eventually(h.t, func() (err error) { // somebody else may have the port for a moment
+		ln, err = net.Listen("tcp", addr)
+		return err
+	})
 	return ln
 }
 
@@ -134,6 +134,9 @@ func (h *house) serve(ln net.Listener) {
 	}
 	if h.o.fetch != nil {
 		server.FetchDocumentsBy(srv, h.o.fetch)
+	}
+	if h.o.tune != nil {
+		h.o.tune(srv)
 	}
 	h.live = server.NewLive(srv)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -213,7 +216,7 @@ func (h *house) ask(method, path, body string, headers ...string) reply {
 		}
 		q.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := (&http.Client{CheckRedirect: noRedirect, Timeout: 30 * time.Second}).Do(q)
+	res, err := (&http.Client{CheckRedirect: noRedirect, Timeout: patience}).Do(q)
 	if err != nil {
 		h.t.Fatal(err)
 	}

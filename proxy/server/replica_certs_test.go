@@ -29,6 +29,7 @@ type certified struct {
 	authority *acmetest.Authority
 	redis     *redistest.Server
 	replicas  []*replica
+	away      atomic.Pointer[replica] // gets no requests; nil: all do
 }
 
 const certHost = "aegis.test"
@@ -44,11 +45,11 @@ func newCertified(t *testing.T, n int) *certified {
 	c := &certified{t: t, authority: acmetest.New(t, site, acmetest.Options{}), redis: redistest.Start(t)}
 	var plain []string
 	for i := range n {
-		r := &replica{t: t, name: fmt.Sprintf("aegis-%d", i+1), addr: steadyAddr(t), file: filepath.Join(t.TempDir(), "aegis.yaml")}
+		r := &replica{t: t, name: fmt.Sprintf("aegis-%d", i+1), addr: steadyAddr(t), file: filepath.Join(t.TempDir(), "aegis.yaml"), env: []string{replicaHaste + "=1"}}
 		plain = append(plain, steadyAddr(t))
 		text := fmt.Sprintf("listen: %s\npublic_url: https://%s\ngitea: {url: http://127.0.0.1:1}\ndata_dir: %q\nauth: {tokens: [{name: bot, token: %s, gitea_token: x}]}\n"+
 			"tls: {mode: auto, http_listen: %q, acme: {directory: %q, ca_file: %q, agree_tos: true, challenges: [http-01]}}\n"+
-			"store: {kind: redis, url: \"redis://%s\", keys: [%s], replica: %s}\n",
+			"store: {kind: redis, url: \"redis://%s\", keys: [%s], replica: %s, timeout: 30s}\n",
 			r.addr, certHost, filepath.Join(t.TempDir(), "data"), botToken, plain[i], c.authority.Directory, c.authority.RootFile, c.redis.Address, replicaKey, r.name)
 		if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -59,22 +60,25 @@ func newCertified(t *testing.T, n int) *certified {
 	if err != nil {
 		t.Fatal(err)
 	}
-	balancer := &http.Server{Handler: balance(plain)}
+	balancer := &http.Server{Handler: c.balance(plain)}
 	go func() { _ = balancer.Serve(ln) }()
 	t.Cleanup(func() { _ = balancer.Close() })
 	return c
 }
 
-// balance gives each request to the next address; one that does not answer within a
-// second is passed over.
-func balance(addrs []string) http.Handler {
+// balance gives each request to the plain address of the next replica; one that is
+// away or does not answer is passed over.
+func (c *certified) balance(plain []string) http.Handler {
 	var next atomic.Int64
-	transport := &http.Transport{ResponseHeaderTimeout: time.Second, DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first := int(next.Add(1))
-		for i := range addrs {
-			to := addrs[(first+i)%len(addrs)]
-			failed := false
+		for i := range plain {
+			at := (first + i) % len(plain)
+			to, failed := plain[at], false
+			if c.replicas[at] == c.away.Load() {
+				continue
+			}
 			(&httputil.ReverseProxy{
 				Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
 				Rewrite: func(p *httputil.ProxyRequest) {
@@ -93,7 +97,7 @@ func balance(addrs []string) http.Handler {
 
 // serial returns the number of the certificate that a replica serves.
 func (c *certified) serial(r *replica) (string, error) {
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 2 * time.Second}, "tcp", r.addr, &tls.Config{RootCAs: c.authority.Roots, ServerName: certHost})
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 20 * time.Second}, "tcp", r.addr, &tls.Config{RootCAs: c.authority.Roots, ServerName: certHost})
 	if err != nil {
 		return "", err
 	}
@@ -101,12 +105,35 @@ func (c *certified) serial(r *replica) (string, error) {
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
+// ordered ends all replicas and returns how many certificates they got, as far as
+// they told since they were last started.
+func (c *certified) ordered() (n int) {
+	for _, r := range c.replicas {
+		r.kill()
+		n += r.ordered()
+	}
+	return n
+}
+
+// ordered returns how many certificates a replica that has ended got.
+func (r *replica) ordered() int { return strings.Count(r.log.String(), "got a certificate") }
+
+// endLeases does what time does to the leases of a replica that is not there: that of
+// the order, and that of the account if it has come so far.
+func (c *certified) endLeases() {
+	c.t.Helper()
+	const end = `EVAL "local l = redis.call('KEYS', 'aegis:kv:lease/cert/*') for _, k in ipairs(l) do redis.call('PEXPIRE', k, 1) end return #l" 0`
+	if got := c.redis.Do(end); got != ":1" && got != ":2" {
+		c.t.Fatalf("there is no lease to end: %s", got)
+	}
+}
+
 // same waits until the replicas serve one certificate, and returns its number.
-func (c *certified) same(d time.Duration, list ...*replica) string {
+func (c *certified) same(list ...*replica) string {
 	c.t.Helper()
 	serial := ""
 	for _, r := range list {
-		untilNoError(c.t, d, func() error {
+		eventually(c.t, func() error {
 			got, err := c.serial(r)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
@@ -131,14 +158,15 @@ func TestOneCertificateForAll(t *testing.T) {
 		r.start()
 		t.Cleanup(r.kill)
 	}
-	c.same(60*time.Second, c.replicas...)
+	c.same(c.replicas...)
+	if n := c.ordered(); n != 1 {
+		t.Errorf("%d certificates for three replicas, want one", n)
+	}
 	if n := c.authority.Orders.Load(); n < 1 || n > 2 { // a client may have to repeat its order
 		t.Errorf("%d orders for three replicas, want one", n)
 	}
-	for _, k := range []string{c.redis.Do("HLEN aegis:kv:meta/keys")} {
-		if k != ":2" {
-			t.Errorf("the store is not in use: %s", k)
-		}
+	if k := c.redis.Do("HLEN aegis:kv:meta/keys"); k != ":2" {
+		t.Errorf("the store is not in use: %s", k)
 	}
 }
 
@@ -154,7 +182,7 @@ func TestReplicaStopsWhileItOrders(t *testing.T) {
 	}
 	var holder *replica
 	var others []*replica
-	untilNoError(t, 30*time.Second, func() error {
+	eventually(t, func() error {
 		for _, r := range c.replicas {
 			if strings.Contains(r.log.String(), "lock acquired") {
 				holder = r
@@ -164,22 +192,34 @@ func TestReplicaStopsWhileItOrders(t *testing.T) {
 		return errors.New("no replica has the lock")
 	})
 	holder.signal(syscall.SIGSTOP)
+	c.away.Store(holder)
 	for _, r := range c.replicas {
 		if r != holder {
 			others = append(others, r)
 		}
 	}
 	c.authority.Up(t)
-	serial := c.same(120*time.Second, others...)
-	if n := c.authority.Orders.Load(); n < 1 || n > 2 { // a client may have to repeat its order
-		t.Errorf("%d orders for three replicas, want one", n)
+	if !whole() { // else the leases end by themselves, after half a minute
+		c.endLeases()
+	}
+	serial := c.same(others...)
+	orders := c.authority.Orders.Load()
+	if orders < 1 || orders > 2 { // a client may have to repeat its order
+		t.Errorf("%d orders for three replicas, want one", orders)
 	}
 	holder.kill()
+	if n := holder.ordered(); n != 0 {
+		t.Errorf("the replica that was frozen got %d certificates", n)
+	}
+	c.away.Store(nil)
 	holder.start()
-	if got := c.same(60*time.Second, holder); got != serial {
+	if got := c.same(holder); got != serial {
 		t.Error("the replica that was killed came back with another certificate")
 	}
-	if n := c.authority.Orders.Load(); n != 1 {
-		t.Errorf("%d orders afterwards, want 1", n)
+	if n := c.authority.Orders.Load(); n != orders {
+		t.Errorf("%d orders afterwards, and %d before", n, orders)
+	}
+	if n := c.ordered(); n != 1 {
+		t.Errorf("%d certificates for three replicas, want one", n)
 	}
 }

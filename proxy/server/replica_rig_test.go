@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,14 @@ import (
 // replicaConfig names the variable under which the test binary is a replica: a
 // process of its own that serves the configuration file that it names.
 const replicaConfig = "AEGIS_TEST_REPLICA_CONFIG"
+
+// What a replica does otherwise than in production.
+const (
+	// replicaClock names the file with how far the clock is put forward.
+	replicaClock = "AEGIS_TEST_REPLICA_CLOCK"
+	// replicaHaste makes it look often at what the others do.
+	replicaHaste = "AEGIS_TEST_REPLICA_HASTE"
+)
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(replicaConfig); file != "" {
@@ -56,6 +65,12 @@ func serveReplica(file string) error {
 	srv, err := server.New(cfg, "test", logger)
 	if err != nil {
 		return err
+	}
+	if file := os.Getenv(replicaClock); file != "" {
+		server.SetClock(srv, fileClock(file))
+	}
+	if os.Getenv(replicaHaste) != "" {
+		server.Hasten(srv, 50*time.Millisecond)
 	}
 	live := server.NewLive(srv)
 	defer live.Close()
@@ -81,6 +96,21 @@ func serveReplica(file string) error {
 	return live.Serve(ctx, ln, plain)
 }
 
+// fileClock returns the system's clock, put forward by what is in the file.
+func fileClock(file string) func() time.Time {
+	return func() time.Time {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return time.Now() // nobody has put it forward
+		}
+		ahead, err := time.ParseDuration(string(text))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "the file with the time:", err) // the test shows the log
+		}
+		return time.Now().Add(ahead)
+	}
+}
+
 const botToken = "bot-bearer-0123456789abcdef"
 
 const replicaKey = "key-of-all-replicas-0123456789-0123456789"
@@ -91,6 +121,8 @@ type fleet struct {
 	*house
 	redis    *redistest.Server
 	replicas []*replica
+	at       clock  // of the replicas and of Gitea
+	clock    string // the file that tells the replicas; "": they have the system's
 	next     atomic.Int64
 	only     atomic.Int64 // requests go to this one alone; negative: to all in turn
 }
@@ -114,7 +146,9 @@ type replica struct {
 type fleetOptions struct {
 	n      int    // replicas; 0: 3
 	oauth  string // lines below auth.oauth
-	store  string // lines below store, besides kind, url and keys
+	store  string // lines below store, besides kind, url, keys and timeout
+	steady bool   // the store stays up, so that it may have all the time it wants
+	timely bool   // time can be put forward
 	top    string // further top-level keys
 	double giteatest.Options
 	redis  []string // arguments
@@ -128,6 +162,11 @@ func newFleet(t testing.TB, o fleetOptions) *fleet {
 	}
 	f := &fleet{redis: redistest.Start(t, o.redis...), house: &house{t: t, double: giteatest.New(o.double), log: &syncBuffer{}}}
 	f.only.Store(-1)
+	f.double.SetClock(f.at.now)
+	if o.timely {
+		f.clock = filepath.Join(t.TempDir(), "clock")
+		o.env = append(slices.Clone(o.env), replicaClock+"="+f.clock)
+	}
 	up := httptest.NewServer(f.double)
 	t.Cleanup(up.Close)
 	balancer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +186,7 @@ func newFleet(t testing.TB, o fleetOptions) *fleet {
 	}
 	for i := range o.n {
 		r := f.configure(fmt.Sprintf("aegis-%d", i+1), o)
-		f.replicas, r.env = append(f.replicas, r), o.env
+		f.replicas = append(f.replicas, r)
 		r.start()
 		t.Cleanup(r.kill)
 	}
@@ -175,8 +214,11 @@ func steadyAddr(t testing.TB) string {
 // configure writes the configuration of a replica.
 func (f *fleet) configure(name string, o fleetOptions) *replica {
 	f.t.Helper()
-	addr, metrics := steadyAddr(f.t), steadyAddr(f.t)
-	r := &replica{t: f.t, name: name, addr: addr, metrics: metrics, dir: filepath.Join(f.t.TempDir(), "data"), file: filepath.Join(f.t.TempDir(), "aegis.yaml")}
+	addr, metrics, timeout := steadyAddr(f.t), steadyAddr(f.t), "500ms"
+	if o.steady {
+		timeout = "30s"
+	}
+	r := &replica{t: f.t, name: name, addr: addr, metrics: metrics, env: o.env, dir: filepath.Join(f.t.TempDir(), "data"), file: filepath.Join(f.t.TempDir(), "aegis.yaml")}
 	r.to = &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(&url.URL{Scheme: "http", Host: addr})
 		p.Out.Host = p.In.Host
@@ -186,7 +228,7 @@ func (f *fleet) configure(name string, o fleetOptions) *replica {
 	for line := range strings.Lines(o.oauth) {
 		text += "    " + line
 	}
-	text += fmt.Sprintf("\nstore:\n  kind: redis\n  url: redis://%s\n  keys: [%s]\n  replica: %s\n  timeout: 500ms\n", f.redis.Address, replicaKey, name)
+	text += fmt.Sprintf("\nstore:\n  kind: redis\n  url: redis://%s\n  keys: [%s]\n  replica: %s\n  timeout: %s\n", f.redis.Address, replicaKey, name, timeout)
 	for line := range strings.Lines(o.store) {
 		text += "  " + line
 	}
@@ -220,7 +262,7 @@ func (r *replica) start() {
 // wait waits until the process answers.
 func (r *replica) wait() {
 	r.t.Helper()
-	r.eventually(30*time.Second, func() error {
+	eventually(r.t, func() error {
 		select {
 		case <-r.done:
 			r.t.Fatalf("%s ended: %s", r.name, r.log)
@@ -234,25 +276,16 @@ func (r *replica) wait() {
 	})
 }
 
-func (r *replica) eventually(d time.Duration, try func() error) {
+// eventually is [eventually], whatever time is given.
+func (r *replica) eventually(_ time.Duration, try func() error) {
 	r.t.Helper()
-	untilNoError(r.t, d, try)
+	eventually(r.t, try)
 }
 
-// untilNoError tries until there is no error, for a bounded time.
-func untilNoError(t testing.TB, d time.Duration, try func() error) {
+// untilNoError is [eventually], whatever time is given.
+func untilNoError(t testing.TB, _ time.Duration, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(d)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	eventually(t, try)
 }
 
 // kill ends the process as a crash does.
@@ -265,6 +298,21 @@ func (r *replica) signal(s os.Signal) {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(s); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// add puts the clocks of all replicas and of Gitea forward. The time of the store
+// goes on as ever.
+func (f *fleet) add(d time.Duration) {
+	f.t.Helper()
+	f.at.add(d)
+	next := f.clock + ".next"
+	err := os.WriteFile(next, []byte(time.Duration(f.at.ahead.Load()).String()), 0o600)
+	if err == nil {
+		err = os.Rename(next, f.clock) // nobody reads half of it
+	}
+	if err != nil {
+		f.t.Fatal(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,32 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
+// patience is how long tests wait for what happens beside them. It is far more than
+// that takes, for a machine may be slow and a process held up, and costs nothing when
+// all is well.
+const patience = 2 * time.Minute
+
+// eventually tries until there is no error.
+func eventually(t testing.TB, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still after %v: %v", patience, err)
+		}
+	}
+}
+
+// clock is the system's, which a test puts forward. It is safe for concurrent use.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) add(d time.Duration) { c.ahead.Add(int64(d)) }
+
 // newRig serves the YAML, completed with the upstream and three identities.
 func newRig(t *testing.T, yaml string) *rig {
 	t.Helper()
@@ -105,7 +132,7 @@ func settled(t *testing.T, s *server.Server) {
 	t.Helper()
 	select {
 	case <-server.Started(s):
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the start does not end")
 	}
 }
@@ -368,7 +395,7 @@ func TestSecretsDoNotLeave(t *testing.T) {
 }
 
 func TestCallsInFlightFinishAtShutdown(t *testing.T) {
-	r := newRig(t, "")
+	r := newRig(t, "server: {shutdown_timeout: 10m}\n")
 	const calls = 50
 	var arrived sync.WaitGroup
 	arrived.Add(calls)
@@ -396,14 +423,14 @@ func TestCallsInFlightFinishAtShutdown(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.stop() }()
 	// New connections are refused while the old ones finish.
-	for range 500 {
-		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(r.base, "http://"), time.Second)
+	eventually(t, func() error {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))
 		if err != nil {
-			break
+			return nil
 		}
 		_ = conn.Close()
-		time.Sleep(2 * time.Millisecond)
-	}
+		return errors.New("new connections are taken while the server stops")
+	})
 	close(release)
 	wg.Wait()
 	if err := <-stopped; err != nil {
@@ -445,9 +472,12 @@ func TestHealthAndReadiness(t *testing.T) {
 		}
 		return res.StatusCode, string(body)
 	}
-	if code, body := get("/readyz"); code != 200 {
-		t.Errorf("readyz: %d %s", code, body)
-	}
+	eventually(t, func() error { // a Gitea that takes too long is not there
+		if code, body := get("/readyz"); code != 200 {
+			return fmt.Errorf("readyz: %d %s", code, body)
+		}
+		return nil
+	})
 	if code, body := get("/nope"); code != 404 || !json.Valid([]byte(body)) {
 		t.Errorf("unknown path: %d %s", code, body)
 	}

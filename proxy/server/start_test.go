@@ -1,14 +1,17 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"aegis/internal/kv"
+	"aegis/proxy/server"
 )
 
 const described = `{"swagger":"2.0","basePath":"/api/v1","paths":{"/user":{"get":{}},"/repos/{owner}/{repo}":{"get":{},"delete":{}}}}`
@@ -17,7 +20,7 @@ const described = `{"swagger":"2.0","basePath":"/api/v1","paths":{"/user":{"get"
 // next one. What that learns of Gitea meanwhile must not serve tools that stand on
 // the store in memory.
 func TestStartWaitsForTheStore(t *testing.T) {
-	asked := make(chan struct{}, 100)
+	var held atomic.Bool // somebody else has the store
 	h := newHouse(t, houseOptions{
 		oauth: "scopes: [write:repository, read:user]\n",
 		top:   "policy: {confirm: {tools: [R3], fallback: token}}\n",
@@ -25,7 +28,9 @@ func TestStartWaitsForTheStore(t *testing.T) {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/swagger.v1.json" {
 					_, _ = w.Write([]byte(described))
-					asked <- struct{}{}
+					if held.Load() {
+						t.Error("Gitea was asked before the store was open")
+					}
 					return
 				}
 				next.ServeHTTP(w, r)
@@ -40,29 +45,30 @@ func TestStartWaitsForTheStore(t *testing.T) {
 	if err := os.WriteFile(h.file, []byte(strings.Replace(string(text), "gitea: {url:", "gitea: {hide_missing: true, url:", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	settled(t, h.live.Server())
 	h.stop()
 	store, err := kv.OpenFile(filepath.Join(h.dir, "aegis.db"), kv.FileOptions{Sweep: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		select {
-		case <-asked:
-		case <-time.After(300 * time.Millisecond): // it waits, as it should
-		}
+	h.o.tune = func(s *server.Server) { server.WaitForStore(s, patience) }
+	held.Store(true)
+	time.AfterFunc(300*time.Millisecond, func() { // it waits, as it should
+		held.Store(false)
 		_ = store.Close()
-	}()
+	})
 	h.serve(h.listen(h.addr))
 	p := h.person("alice")
 	p.open(h.url + "/account")
 	p.goOn(p.press("/account", "do", "sign_in"))
 	var a answer
-	for range 100 {
-		if _, a = h.tool(token, "gitea_repository_delete", `{"owner":"acme","repo":"issues-lab"}`); a.Error.Kind != "" {
-			break
+	eventually(t, func() error {
+		var r reply
+		if r, a = h.tool(token, "gitea_repository_delete", `{"owner":"acme","repo":"issues-lab"}`); a.Error.Kind == "" {
+			return fmt.Errorf("the call is not decided: %d %s", r.status, r.body)
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
 	if p.open(h.url + "/account"); !strings.Contains(p.page, "gitea_repository_delete") {
 		t.Errorf("%+v, and no code on %s: %s", a, p.at, p.page)
 	}

@@ -95,7 +95,7 @@ func TestStoreOverTLS(t *testing.T) {
 		"no CA":           {"rediss", strings.TrimPrefix(show, ", "), false},
 		"plain":           {"redis", "", false},
 	} {
-		text := fmt.Sprintf("gitea: {url: http://127.0.0.1:1}\nauth: {tokens: [{name: bot, token: %s, gitea_token: x}]}\nstore: {kind: redis, url: \"%s://%s\", timeout: 1s, keys: [%s], tls: {%s}}\n",
+		text := fmt.Sprintf("gitea: {url: http://127.0.0.1:1}\nauth: {tokens: [{name: bot, token: %s, gitea_token: x}]}\nstore: {kind: redis, url: \"%s://%s\", timeout: 30s, keys: [%s], tls: {%s}}\n",
 			botToken, c.scheme, redis.Address, replicaKey, c.tls)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -180,7 +180,12 @@ func TestTracingOverReloads(t *testing.T) {
 	}
 	ask()
 	live.Close()
-	eventually(t, "both collectors have their spans", func() bool { return len(names(old)) >= 2 && len(names(next)) >= 2 })
+	eventually(t, func() error {
+		if a, b := names(old), names(next); len(a) < 2 || len(b) < 2 {
+			return fmt.Errorf("the first collector has %q, the second %q", a, b)
+		}
+		return nil
+	})
 	want := []string{"POST /mcp", "POST /mcp"}
 	if a, b := names(old), names(next); !slices.Equal(a, want) || !slices.Equal(b, want) {
 		t.Errorf("the first collector got %q, the second %q", a, b)
