@@ -22,7 +22,7 @@ import (
 // TestCursorsAcrossReplicas: an answer that was cut at one replica goes on at the
 // others.
 func TestCursorsAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true, top: "results: {max_items: 3}\n", double: giteatest.Options{Seed: giteatest.SeedLab}})
+	f := newFleet(t, fleetOptions{top: "results: {max_items: 3}\n", double: giteatest.Options{Seed: giteatest.SeedLab}})
 	args, seen := map[string]any{"owner": "acme", "repo": "issues-lab", "limit": 9}, map[string]bool{}
 	pages := 0
 	for cursor := "first"; cursor != ""; pages++ {
@@ -58,8 +58,6 @@ var confirmationCode = regexp.MustCompile(`[A-Z2-7]{4}-[A-Z2-7]{4}-[A-Z2-7]{4}`)
 // the third, once.
 func TestConfirmationsAcrossReplicas(t *testing.T) {
 	f := newFleet(t, fleetOptions{
-		steady: true,
-
 		oauth: "scopes: [write:repository, write:user]\n",
 		top:   "policy: {confirm: {tools: [R3, R4], fallback: token}}\n",
 	})
@@ -125,7 +123,7 @@ func (f *fleet) asksAcross(token string) {
 // TestAuditOfReplicas: each replica has a log of its own with its own name; all
 // verify, and together they tell of every call once, in order.
 func TestAuditOfReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true})
+	f := newFleet(t, fleetOptions{})
 	for range 12 {
 		if r, _ := f.whoami(botToken); r.status != http.StatusOK {
 			t.Fatalf("%d %s", r.status, r.body)

@@ -2,84 +2,118 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
 
-const sharedBudget = "limits:\n  shared: true\n  identity: {rate: 40/s, burst: 100}\n  concurrency: {identity: 0, total: 0}\n"
+// sharedBudget is a bucket that all replicas share. Nothing comes back to one of an
+// hour while a test runs.
+func sharedBudget(rate string) string {
+	return "limits:\n  shared: true\n  address: {rate: off}\n  identity: {rate: " + rate + ", burst: 100}\n  concurrency: {identity: 0, total: 0}\n"
+}
 
-// spend calls as fast as it goes for a while, from some goroutines in turn through
-// all replicas, and returns how many calls passed, and when the last one did: one
-// that waits for the store must not count as time in which others could have.
-func (f *fleet) spend(d time.Duration) (int, time.Duration) {
-	var passed, last atomic.Int64
-	begin := time.Now()
-	parallel(6, func(int) {
-		for time.Since(begin) < d {
+// spend makes n calls from some goroutines in turn through all replicas, and returns
+// how many passed.
+func (f *fleet) spend(n int) int {
+	var passed atomic.Int64
+	parallel(6, func(i int) {
+		for range (n + i) / 6 {
 			if _, a := f.whoami(botToken); a.Status == http.StatusOK {
 				passed.Add(1)
-				last.Store(int64(time.Since(begin)))
 			}
 		}
 	})
-	return int(passed.Load()), time.Duration(last.Load())
+	return int(passed.Load())
 }
 
-// within fails the test when passed is further from the budget than the tolerance.
-func within(t *testing.T, what string, passed int, burst float64, took time.Duration, tolerance float64) {
-	t.Helper()
-	budget := burst + 40*took.Seconds()
-	t.Logf("%s: %d calls of a budget of %.0f (%+.1f %%)", what, passed, budget, 100*(float64(passed)/budget-1))
-	if float64(passed) > budget*(1+tolerance) || float64(passed) < budget*(1-tolerance) {
-		t.Errorf("%s: %d calls passed, and the budget was %.0f", what, passed, budget)
+// counted waits until each replica knows how many there are.
+func (f *fleet) counted() {
+	f.t.Helper()
+	for _, x := range f.replicas {
+		eventually(f.t, func() error {
+			if m := fmt.Sprintf("aegis_replicas %d\n", len(f.replicas)); !strings.Contains(metricsOf(f.t, x.metrics), m) {
+				return fmt.Errorf("%s does not say %q", x.name, m)
+			}
+			return nil
+		})
 	}
 }
 
 // TestSharedLimits: three replicas together keep to one budget; without the store
 // each keeps to its third of it, and afterwards to the one again.
 func TestSharedLimits(t *testing.T) {
-	f := newFleet(t, fleetOptions{top: sharedBudget})
-	untilNoError(t, 20*time.Second, func() error { // all must know that they are three
-		for range f.replicas {
-			if n := strings.TrimPrefix(f.redis.Do("HLEN aegis:kv:meta/replicas"), ":"); n == "0" {
-				return errors.New("no replica has given a sign of life")
-			}
-		}
-		return nil
-	})
-	time.Sleep(4 * time.Second) // one beat more, so that each has counted the others
-	passed, took := f.spend(4 * time.Second)
-	within(t, "shared", passed, 100, took, 0.05)
-
-	f.redis.Signal(syscall.SIGSTOP)
-	// First each replica must notice, and its own buckets are full: a burst comes
-	// once more.
-	if passed, took = f.spend(3 * time.Second); float64(passed) > 1.05*(100+40*took.Seconds()) {
-		t.Errorf("%d calls passed in the first %v", passed, took)
+	f := newFleet(t, fleetOptions{redis: lasting, top: sharedBudget("1/h"), env: []string{replicaHaste + "=1"}})
+	f.counted()
+	if n := f.spend(160); n != 100 {
+		t.Errorf("%d calls passed of a budget of 100", n)
 	}
-	passed, took = f.spend(4 * time.Second)
-	within(t, "alone", passed, 0, took, 0.15)
+	f.redis.Stop()
+	// The buckets of the replicas' own are full; each call takes a token for each replica.
+	if n := f.spend(160); n != 3*(100/3) {
+		t.Errorf("%d calls passed without the store, and each of the three has a third of 100", n)
+	}
 	for _, x := range f.replicas {
-		if m := metricsOf(t, x.metrics); !strings.Contains(m, "aegis_store_up 0\n") || !strings.Contains(m, "aegis_replicas 3\n") || strings.Contains(m, "aegis_limits_uncounted_total 0\n") {
-			t.Errorf("%s: the metrics do not tell: %s", x.name, regexp.MustCompile("(?m)^aegis_(store|replicas|limits).*$").FindAllString(m, -1))
+		eventually(t, func() error {
+			if m := metricsOf(t, x.metrics); !strings.Contains(m, "aegis_store_up 0\n") || !strings.Contains(m, "aegis_replicas 3\n") || strings.Contains(m, "aegis_limits_uncounted_total 0\n") {
+				return fmt.Errorf("%s: the metrics do not tell: %s", x.name, regexp.MustCompile("(?m)^aegis_(store|replicas|limits).*$").FindAllString(m, -1))
+			}
+			return nil
+		})
+	}
+	f.redis.Run()
+	for _, x := range f.replicas {
+		eventually(t, func() error {
+			if !strings.Contains(metricsOf(t, x.metrics), "aegis_store_up 1\n") {
+				return errors.New(x.name + " does not see that the store is back")
+			}
+			return nil
+		})
+	}
+	if n := f.spend(60); n != 0 {
+		t.Errorf("%d calls passed of the common budget, which was spent", n)
+	}
+}
+
+// TestSharedRate: tokens come back at the rate that is configured, whichever replicas
+// are asked, no slower and no faster. A refusal tells that the bucket was empty then,
+// which bounds from below what passed until then, however slow the machine is.
+func TestSharedRate(t *testing.T) {
+	f := newFleet(t, fleetOptions{top: sharedBudget("40/s")})
+	const burst, rate = 100, 40
+	begin := time.Now()
+	var full time.Time // the bucket was, until at most then
+	refusals := 0
+	for passed := 0; passed < burst+rate/2; {
+		asked := time.Now()
+		_, a := f.whoami(botToken)
+		now := time.Now()
+		if a.Status == http.StatusOK {
+			passed++
+			if full.IsZero() {
+				full = now
+			}
+			if budget := burst + rate*now.Sub(begin).Seconds(); float64(passed) > budget+1 {
+				t.Fatalf("%d calls passed, and the budget was %.1f", passed, budget)
+			}
+			continue
+		}
+		refusals++
+		if budget := burst + rate*asked.Sub(full).Seconds(); float64(passed) < budget-2 {
+			t.Fatalf("refused after %d calls, and the budget was %.1f", passed, budget)
 		}
 	}
-	f.redis.Signal(syscall.SIGCONT)
-	time.Sleep(time.Second)
-	if passed, _ = f.spend(2 * time.Second); passed == 0 {
-		t.Error("no call passes afterwards")
-	}
+	t.Logf("%d refusals", refusals)
 }
 
 // TestSharedLimitsRefuse: with on_store_failure refuse nothing passes uncounted.
 func TestSharedLimitsRefuse(t *testing.T) {
-	f := newFleet(t, fleetOptions{n: 3, top: sharedBudget + "  on_store_failure: refuse\n"})
+	f := newFleet(t, fleetOptions{redis: lasting, top: sharedBudget("1/h") + "  on_store_failure: refuse\n"})
 	f.redis.Stop()
 	f.each(func(x *replica) {
 		r, a := f.whoami(botToken)
@@ -89,7 +123,7 @@ func TestSharedLimitsRefuse(t *testing.T) {
 	})
 	f.redis.Run()
 	f.each(func(x *replica) {
-		x.eventually(10*time.Second, func() error {
+		eventually(t, func() error {
 			if _, a := f.whoami(botToken); a.Status != http.StatusOK {
 				return errors.New(a.Error.Message)
 			}
@@ -99,7 +133,7 @@ func TestSharedLimitsRefuse(t *testing.T) {
 }
 
 // metricsOf reads the metrics of a replica.
-func metricsOf(t *testing.T, addr string) string {
+func metricsOf(t testing.TB, addr string) string {
 	t.Helper()
 	res, err := http.Get("http://" + addr + "/metrics")
 	if err != nil {

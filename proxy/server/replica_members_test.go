@@ -15,7 +15,7 @@ func TestMembershipLossAcrossReplicas(t *testing.T) {
 		oauth: "scopes: [read:user, read:organization, write:repository]\n",
 		top:   "members: {teams: [acme/developers]}\n",
 
-		steady: true, timely: true, env: []string{replicaHaste + "=1"},
+		timely: true, env: []string{replicaHaste + "=1"},
 	})
 	a := f.newApp()
 

@@ -19,7 +19,7 @@ import (
 // token and calls, each at another replica than the step before, whichever is
 // first.
 func TestSignInAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true})
+	f := newFleet(t, fleetOptions{})
 	for range f.replicas { // each begins once
 		a := f.newApp()
 		r := a.connect("alice")
@@ -50,7 +50,7 @@ func TestSignInAcrossReplicas(t *testing.T) {
 // TestCodeOnceAcrossReplicas: of a code that is redeemed everywhere at once, one
 // gets tokens at most, and the replay ends them.
 func TestCodeOnceAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true})
+	f := newFleet(t, fleetOptions{})
 	a := f.newApp()
 	code := f.person("alice").allow(a.address()).Get("code")
 	var mu sync.Mutex
@@ -70,7 +70,7 @@ func TestCodeOnceAcrossReplicas(t *testing.T) {
 // TestParallelRefreshesAcrossReplicas: 24 processes of one client refresh at once
 // through three replicas; all get the same successor, and the grant lives on.
 func TestParallelRefreshesAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true, oauth: "refresh_grace: 10m\n"})
+	f := newFleet(t, fleetOptions{oauth: "refresh_grace: 10m\n"})
 	a := f.newApp()
 	token := a.connect("alice").field("refresh_token")
 	for generation := range 3 {
@@ -90,7 +90,7 @@ func TestParallelRefreshesAcrossReplicas(t *testing.T) {
 // renews it, though all are asked at once.
 func TestOneUpstreamRefresh(t *testing.T) {
 	const life = 30 * time.Minute
-	f := newFleet(t, fleetOptions{steady: true, timely: true})
+	f := newFleet(t, fleetOptions{timely: true})
 	f.double.SetOAuthOptions(giteatest.OAuthOptions{InvalidateRefreshTokens: true, AccessLifetime: life})
 	a := f.newApp()
 	token := a.connect("alice").field("access_token")
@@ -106,7 +106,7 @@ func TestOneUpstreamRefresh(t *testing.T) {
 // TestRevocationAcrossReplicas: what ends at one replica has ended at all five seconds
 // later.
 func TestRevocationAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true, timely: true})
+	f := newFleet(t, fleetOptions{timely: true})
 	a := f.newApp()
 	r := a.connect("alice")
 	token := r.field("access_token")
@@ -131,7 +131,7 @@ func TestRevocationAcrossReplicas(t *testing.T) {
 // comes to the front; nobody is signed out, and in the end the old one is not
 // needed.
 func TestKeyRotationAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{steady: true})
+	f := newFleet(t, fleetOptions{})
 	a := f.newApp()
 	r := a.connect("alice")
 	const fresh = "fresh-key-of-all-replicas-0123456789-012345"
@@ -170,7 +170,7 @@ func TestKeyRotationAcrossReplicas(t *testing.T) {
 // TestReplicaThatDoesNotFit: a replica with other keys does not start, nor does one
 // without the store.
 func TestReplicaThatDoesNotFit(t *testing.T) {
-	f := newFleet(t, fleetOptions{n: 1, steady: true})
+	f := newFleet(t, fleetOptions{n: 1})
 	for name, c := range map[string]struct{ from, to, want string }{
 		"other keys": {replicaKey, "key-of-somebody-else-0123456789-0123456789", "other keys"},
 		"no store":   {"redis://" + f.redis.Address, "redis://127.0.0.1:1", "the store cannot be reached"},

@@ -147,7 +147,7 @@ type fleetOptions struct {
 	n      int    // replicas; 0: 3
 	oauth  string // lines below auth.oauth
 	store  string // lines below store, besides kind, url, keys and timeout
-	steady bool   // the store stays up, so that it may have all the time it wants
+	frozen bool   // the store may take calls and not answer, so that it has little time
 	timely bool   // time can be put forward
 	top    string // further top-level keys
 	double giteatest.Options
@@ -214,9 +214,9 @@ func steadyAddr(t testing.TB) string {
 // configure writes the configuration of a replica.
 func (f *fleet) configure(name string, o fleetOptions) *replica {
 	f.t.Helper()
-	addr, metrics, timeout := steadyAddr(f.t), steadyAddr(f.t), "500ms"
-	if o.steady {
-		timeout = "30s"
+	addr, metrics, timeout := steadyAddr(f.t), steadyAddr(f.t), "30s"
+	if o.frozen {
+		timeout = "5s"
 	}
 	r := &replica{t: f.t, name: name, addr: addr, metrics: metrics, env: o.env, dir: filepath.Join(f.t.TempDir(), "data"), file: filepath.Join(f.t.TempDir(), "aegis.yaml")}
 	r.to = &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
@@ -274,18 +274,6 @@ func (r *replica) wait() {
 		}
 		return err
 	})
-}
-
-// eventually is [eventually], whatever time is given.
-func (r *replica) eventually(_ time.Duration, try func() error) {
-	r.t.Helper()
-	eventually(r.t, try)
-}
-
-// untilNoError is [eventually], whatever time is given.
-func untilNoError(t testing.TB, _ time.Duration, try func() error) {
-	t.Helper()
-	eventually(t, try)
 }
 
 // kill ends the process as a crash does.
