@@ -329,7 +329,8 @@ func TestCollectorThatRefuses(t *testing.T) {
 func TestCollectorThatHangs(t *testing.T) {
 	hold := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
-	defer hanging.Close()
+	// It is not closed: what still waits at the end goes to it, and must not meet the
+	// next server at the same port.
 	defer close(hold)
 	tr := tracing.NewPatient(settings(t, hanging.URL), tracing.Options{Log: zerolog.Nop()})
 	last := proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil })
