@@ -8,9 +8,11 @@ import (
 	"aegis/config"
 )
 
-// Hurry makes g's waits short, so that tests that must wait are quick.
+// Hurry makes g's pauses short, so that tests that must wait are quick, and its limits
+// long, so that what works may take as long as a slow machine needs.
 func (g *Gitea) Hurry() {
-	g.pace.poll, g.pace.again, g.pace.save = time.Millisecond, time.Millisecond, 300*time.Millisecond
+	g.pace.poll, g.pace.again = time.Millisecond, time.Millisecond
+	g.pace.work, g.pace.ask, g.pace.save, g.pace.lease = 10*time.Minute, 10*time.Minute, 10*time.Minute, 10*time.Minute
 }
 
 // Impatient gives g's requests this long.
