@@ -270,30 +270,29 @@ func TestRawSecretIsExempt(t *testing.T) {
 // a file, nor does the case of the argument's name.
 func TestInputFilesNeedNotBeUTF8(t *testing.T) {
 	gh := github(1)
+	block := newEngine(t, func(c *config.Masking) { c.Input = "block" })
+	masking := newEngine(t, func(c *config.Masking) { c.Input = "mask" })
 	for _, odd := range []string{"\xff", "\x00", string(junk(5, 64)), ""} {
 		for _, name := range []string{"content", "Content", "CONTENT_BASE64", "attachment", "anything"} {
 			plain := strings.Repeat("words and words ", 30) + "TOKEN=" + gh + "\n" + odd
 			args := proxy.Arguments{"body": map[string]any{name: encode(plain)}}
-			e := newEngine(t, func(c *config.Masking) { c.Input = "block" })
-			if _, got, err := serve(e, call(&proxy.Tool{}, args), jsonResult(`{}`), nil); got != nil || proxy.AsError(err).Kind != proxy.KindSecretBlocked {
+			if _, got, err := serve(block, call(&proxy.Tool{}, args), jsonResult(`{}`), nil); got != nil || proxy.AsError(err).Kind != proxy.KindSecretBlocked {
 				t.Errorf("%s with %q: block: %v, %v", name, odd, got, err)
 			}
-			e = newEngine(t, func(c *config.Masking) { c.Input = "mask" })
-			_, got, err := serve(e, call(&proxy.Tool{}, args), jsonResult(`{}`), nil)
+			_, got, err := serve(masking, call(&proxy.Tool{}, args), jsonResult(`{}`), nil)
 			want := map[string]any{name: encode(strings.Replace(plain, gh, "ghp_***", 1))}
 			if diff := cmp.Diff(want, got["body"]); err != nil || diff != "" {
 				t.Errorf("%s with %q: mask: %v (-want +got):\n%s", name, odd, err, diff)
 			}
 		}
 	}
-	e := newEngine(t, func(c *config.Masking) { c.Input = "block" })
 	image := proxy.Arguments{"content": base64.StdEncoding.EncodeToString(junk(6, 50_000)), "image": base64.StdEncoding.EncodeToString(junk(7, 50_000))}
-	if _, got, err := serve(e, call(&proxy.Tool{}, image), jsonResult(`{}`), nil); err != nil || !cmp.Equal(got, image) {
+	if _, got, err := serve(block, call(&proxy.Tool{}, image), jsonResult(`{}`), nil); err != nil || !cmp.Equal(got, image) {
 		t.Errorf("images: %v", err)
 	}
 	// What is called a file and may be decoded is still looked at as it stands.
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
-	if _, got, err := serve(e, call(&proxy.Tool{}, proxy.Arguments{"content": aws}), jsonResult(`{}`), nil); got != nil || err == nil {
+	if _, got, err := serve(block, call(&proxy.Tool{}, proxy.Arguments{"content": aws}), jsonResult(`{}`), nil); got != nil || err == nil {
 		t.Errorf("a secret that is base64 by chance: %v, %v", got, err)
 	}
 }
