@@ -73,7 +73,8 @@ const patience = 2 * time.Minute
 // eventually tries until there is no error.
 func eventually(t testing.TB, try func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	deadline := time.Now().Add(patience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 80*time.Millisecond) {
 		err := try()
 		if err == nil {
 			return
@@ -81,6 +82,7 @@ func eventually(t testing.TB, try func() error) {
 		if time.Now().After(deadline) {
 			t.Fatalf("still after %v: %v", patience, err)
 		}
+		time.Sleep(pause)
 	}
 }
 
