@@ -118,10 +118,13 @@ type entry struct {
 	// keep holds the record through an outage; without it the record is dropped
 	// and whoever waits is told.
 	keep bool
-	pos  position
-	err  error
-	done chan struct{} // closed once pos or err is set
-	told bool          // done is closed; the entry may still wait to be written
+	// answer is the record of an answer that leaves only once it is written; nil for
+	// others.
+	answer *Record
+	pos    position
+	err    error
+	done   chan struct{} // closed once pos or err is set
+	told   bool          // done is closed; the entry may still wait to be written
 }
 
 // New returns a log that is not open yet. It touches no file.
@@ -192,19 +195,31 @@ func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
 // add puts a record into the queue. It is written once somebody waits for it, or
 // wakes the writer.
 func (l *Log) add(r *Record, keep bool) (*entry, error) {
-	body, err := encode(r)
-	if err != nil {
+	return l.queued(r, &entry{keep: keep, done: make(chan struct{})})
+}
+
+// addResult is add for the result of a call; answered, if there is an answer that waits
+// for it.
+func (l *Log) addResult(r *Record, answered bool) (*entry, error) {
+	e := &entry{keep: true, done: make(chan struct{})}
+	if answered {
+		e.answer = r
+	}
+	return l.queued(r, e)
+}
+
+func (l *Log) queued(r *Record, e *entry) (_ *entry, err error) {
+	if e.body, err = encode(r); err != nil {
 		return nil, &unavailableError{err, true}
 	}
-	e := &entry{body: body, keep: keep, done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch o := l.outage.Load(); {
 	case l.state != stateOpen:
 		return nil, &unavailableError{errNotOpen, true}
-	case !keep && o != nil:
+	case !e.keep && o != nil:
 		return nil, &unavailableError{o.err, true}
-	case len(l.queue)+l.room >= maxWaiting(r.Event, keep):
+	case len(l.queue)+l.room >= maxWaiting(r.Event, e.keep):
 		return nil, &unavailableError{errFull, true}
 	}
 	e.at = l.o.Now() // in the lock, so that times rise with the sequence
@@ -259,15 +274,23 @@ func (e *entry) settled() (uint64, error) {
 	return e.pos.seq, nil
 }
 
-// amend replaces what an entry says, as long as it is not written.
-func (l *Log) amend(e *entry, r *Record) {
-	body, err := encode(r)
-	if err != nil {
-		return // the record stays as it was
-	}
+// withhold marks the record of an answer, which still waits to be written, as one that
+// does not leave.
+func (l *Log) withhold(e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.body = body
+	e.withhold()
+}
+
+// withhold is [Log.withhold] under the log's lock.
+func (e *entry) withhold() {
+	if e.answer == nil {
+		return
+	}
+	e.answer.Result.Withheld = true
+	if body, err := encode(e.answer); err == nil { // else the record stays as it was
+		e.body = body
+	}
 }
 
 // Ready reports why calls would be refused; nil when they would not.

@@ -239,6 +239,7 @@ func (l *Log) fail(batch []*entry, err error) {
 			kept = append(kept, e)
 		}
 		if !e.told {
+			e.withhold() // before anybody can try again
 			e.told, e.err = true, err
 			close(e.done)
 		}

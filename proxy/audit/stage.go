@@ -145,7 +145,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	r := l.record(ToolInvocation, s.c, &s.calling)
 	r.Started = s.started
 	r.Result = s.result(res, err)
-	e, cause := l.add(r, true)
+	e, cause := l.addResult(r, err == nil)
 	if cause == nil {
 		_, cause = l.wait(context.Background(), e)
 	}
@@ -153,9 +153,8 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 		return nil
 	}
 	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).Msg("the record of a call could not be written; its answer is withheld")
-	if e != nil && err == nil {
-		r.Result.Withheld = true
-		l.amend(e, r)
+	if e != nil {
+		l.withhold(e)
 	}
 	if s.started == 0 {
 		return unavailable(cause)
