@@ -41,7 +41,7 @@ func newCertified(t *testing.T, n int) *certified {
 		t.Skip("several processes and real clocks: run without -short")
 	}
 	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0") // an order that is sent again would count twice
-	site := acmetest.Site{Listen: steadyAddr(t), Plain: steadyAddr(t)}
+	site := acmetest.NewSite(t)
 	c := &certified{t: t, authority: acmetest.New(t, site, acmetest.Options{}), redis: redistest.Start(t)}
 	var plain []string
 	for i := range n {
