@@ -14,7 +14,6 @@ build:
 
 # All tests, slow kinds in a small form: fewer outages, kills and generated documents.
 # Where tools beside Go are missing, .ci/tools says what it does about it.
-# Packages wait more than they compute, hence more of them at a time than processors.
 TESTFLAGS ?=
 test:
 	@.ci/tools tests
@@ -97,7 +96,7 @@ conformance:
 	$(GO) run ./conformance
 
 # The browser tests alone, with pictures of every page in SCREENSHOTS; needs Chromium
-# (Debian's package chromium).
+# (Debian's package chromium-headless-shell).
 .PHONY: browser
 SCREENSHOTS ?= $(or $(TMPDIR),/tmp)/aegis-screenshots
 browser:
