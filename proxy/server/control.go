@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"aegis/config"
+	"aegis/internal/kv"
 	"aegis/proxy/oauth/grant"
 )
 
@@ -184,16 +185,11 @@ func ListOAuth(ctx context.Context, cfg *config.Config) ([]OAuthGrant, error) {
 	var out struct {
 		Grants []OAuthGrant `json:"grants"`
 	}
-	running, err := callControl(ctx, cfg, http.MethodGet, "/grants", nil, &out)
-	if running {
-		return out.Grants, err
-	}
-	g, done, err := openGrants(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return allGrants(ctx, g)
+	err := askGrants(ctx, cfg, request{http.MethodGet, "/grants", nil}, &out, func(g *grant.Grants) (err error) {
+		out.Grants, err = allGrants(ctx, g)
+		return err
+	})
+	return out.Grants, err
 }
 
 // RevokeOAuth ends grants, and returns how many. Their tokens are void at once.
@@ -205,20 +201,39 @@ func RevokeOAuth(ctx context.Context, cfg *config.Config, which Revocation) (int
 	var out struct {
 		Ended int `json:"ended"`
 	}
-	running, err := callControl(ctx, cfg, http.MethodPost, "/revoke", body, &out)
-	if running {
-		return out.Ended, err
+	err = askGrants(ctx, cfg, request{http.MethodPost, "/revoke", body}, &out, func(g *grant.Grants) (err error) {
+		out.Ended, err = endGrants(ctx, g, which)
+		return err
+	})
+	return out.Ended, err
+}
+
+// askGrants puts a request to the running Aegis, or looks into its store when none runs.
+// One that is just starting has the store before it has the socket, so it is asked again.
+func askGrants(ctx context.Context, cfg *config.Config, r request, out any, offline func(*grant.Grants) error) error {
+	for end := time.Now().Add(controlTimeout); ; {
+		if running, err := callControl(ctx, cfg, r, out); running {
+			return err
+		}
+		g, done, err := openGrants(ctx, cfg) // it waits for a moment itself
+		if err == nil {
+			defer done()
+			return offline(g)
+		}
+		if !errors.Is(err, kv.ErrInUse) || controlSocket(cfg) == "" || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
 	}
-	g, done, err := openGrants(ctx, cfg)
-	if err != nil {
-		return 0, err
-	}
-	defer done()
-	return endGrants(ctx, g, which)
+}
+
+// request is one to the control socket.
+type request struct {
+	method, path string
+	body         []byte
 }
 
 // callControl asks the running Aegis; running is false when there is none.
-func callControl(ctx context.Context, cfg *config.Config, method, path string, body []byte, out any) (running bool, err error) {
+func callControl(ctx context.Context, cfg *config.Config, r request, out any) (running bool, err error) {
 	socket := controlSocket(cfg)
 	if socket == "" {
 		return false, nil
@@ -232,7 +247,7 @@ func callControl(ctx context.Context, cfg *config.Config, method, path string, b
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}}
-	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.method, "http://control"+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return false, err
 	}
@@ -263,6 +278,11 @@ func openGrants(ctx context.Context, cfg *config.Config) (*grant.Grants, func(),
 	if err != nil {
 		return nil, nil, err
 	}
+	done := func() { _ = store.Close() } // nothing was written that is not on disk
 	g, err := grant.New(grant.Options{Store: store, Keys: ring.Derive, Config: lifetimes(cfg.Auth.OAuth)})
-	return g, func() { _ = store.Close() }, err
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return g, done, nil
 }

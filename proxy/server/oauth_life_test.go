@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aegis/internal/kv"
 	"aegis/proxy/server"
 )
 
@@ -97,6 +100,35 @@ func TestSecondProcess(t *testing.T) {
 	}
 	t.Log(err)
 	h.works(h.newApp().connect("alice").field("access_token"), "alice")
+}
+
+// TestOperatorMeetsAStart: a command that comes while a server has the store and not yet
+// its socket asks it again.
+func TestOperatorMeetsAStart(t *testing.T) {
+	h := newHouse(t, houseOptions{})
+	h.stop()
+	store, err := kv.OpenFile(filepath.Join(h.dir, "aegis.db"), kv.FileOptions{Sweep: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ln, err := net.Listen("unix", filepath.Join(h.dir, "control.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		if c, err := ln.Accept(); err == nil { // as if nobody served it yet
+			_ = c.Close()
+		}
+		_ = http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"grants":[{"id":"g1"}]}`)
+		}))
+	}()
+	list, err := server.ListOAuth(t.Context(), h.load())
+	if err != nil || len(list) != 1 || list[0].ID != "g1" {
+		t.Errorf("%+v, %v", list, err)
+	}
 }
 
 // TestOperatorListsAndRevokes, over the control socket and without a process.
