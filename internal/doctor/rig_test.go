@@ -246,9 +246,12 @@ func (f front) serve(t *testing.T, a *aegis) doctor.Options {
 		ModifyResponse: f.answer,
 		FlushInterval:  -1,
 	}
-	var h http.Handler = p
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // an answer may begin before the request is over
+		p.ServeHTTP(w, r)
+	})
 	if f.wrap != nil {
-		h = f.wrap(p)
+		h = f.wrap(h)
 	}
 	outside := httptest.NewUnstartedServer(h)
 	outside.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}

@@ -88,6 +88,10 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	_ = control.SetWriteDeadline(time.Time{})
+	// Else the server takes what is left of the request for itself as soon as the answer
+	// begins, whoever is about to read it on its way to Gitea takes the request for broken,
+	// and the answer is cut off. HTTP/2 is always so.
+	_ = control.EnableFullDuplex()
 	p.proxy.ServeHTTP(w, r)
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -319,6 +320,45 @@ func testEventStreams(t *testing.T) {
 	stop()
 	<-gone
 	_, _ = io.ReadAll(in) // returns when the stream ends, in whatever way
+}
+
+// TestEarlyAnswers: an answer that begins before the request is over arrives, begins at
+// once, and is whole.
+func TestEarlyAnswers(t *testing.T) {
+	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if err := errors.Join(control.EnableFullDuplex(), write(w, "first "), control.Flush()); err != nil {
+			t.Error(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		_ = write(w, "then "+string(body)) // the client says what is missing
+	}), nil)
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab")
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, len("first "))
+	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first " {
+		t.Fatalf("%q, %v", first, err)
+	}
+	fmt.Fprint(conn, "cd")
+	if rest, err := io.ReadAll(res.Body); err != nil || string(rest) != "then abcd" {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+func write(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 func TestGiteaDown(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -174,6 +173,7 @@ func newFleet(t testing.TB, o fleetOptions) *fleet {
 		if i < 0 {
 			i = f.next.Add(1) % int64(len(f.replicas))
 		}
+		_ = http.NewResponseController(w).EnableFullDuplex() // an answer may begin before the request is over
 		f.replicas[i].to.ServeHTTP(w, r)
 	}))
 	t.Cleanup(balancer.Close)
@@ -196,12 +196,16 @@ func newFleet(t testing.TB, o fleetOptions) *fleet {
 	return f
 }
 
-// steadyAddr returns a loopback address for another process to listen on: below the
-// ports that the system gives to connections, so that none takes it meanwhile.
+// ports counts the ports that steadyAddr tried.
+var ports atomic.Int64
+
+// steadyAddr returns a loopback address for another process to listen on, another one
+// each time: below the ports that the system gives to connections, and apart from those
+// that the tests of other packages use, so that nobody takes it meanwhile.
 func steadyAddr(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(18000)))
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 16_000+(int64(os.Getpid())*101+ports.Add(1))%6_000))
 		if err == nil {
 			_ = ln.Close() // the process takes it
 			return ln.Addr().String()
