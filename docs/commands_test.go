@@ -3,7 +3,6 @@ package docs_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -251,13 +251,18 @@ func serveBlock(t *testing.T, cmd *exec.Cmd, addr, where string) (stop func()) {
 	return nil
 }
 
+// ports counts the ports that freeAddr tried.
+var ports atomic.Int64
+
+// freeAddr returns a loopback address that nothing listens on, another one each time.
+// Its port is below those that systems give to connections and to listeners that name
+// none, and apart from those that the tests of other packages use, so that nobody
+// takes it before the page does.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	// Below the ports that systems give to connections and to listeners that name
-	// none, so that nobody takes it before the page does.
 	var last error
 	for range 100 {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 29_000+(int64(os.Getpid())*101+ports.Add(1))%3_000))
 		if err == nil {
 			defer ln.Close()
 			return ln.Addr().String()

@@ -120,11 +120,12 @@ var ports atomic.Int64
 
 // freeAddr returns a loopback address that nothing listens on, another one each
 // time. Its port is below those that systems give to connections and to listeners
-// that name none, so that nobody takes it before the caller does.
+// that name none, and apart from those that the tests of other packages use, so that
+// nobody takes it before the caller does.
 func freeAddr() (string, error) {
 	var last error
 	for range 100 {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+(int64(os.Getpid())*101+ports.Add(1))%12_000))
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 26_000+(int64(os.Getpid())*101+ports.Add(1))%3_000))
 		if err == nil {
 			return ln.Addr().String(), ln.Close()
 		}

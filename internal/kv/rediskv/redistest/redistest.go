@@ -71,11 +71,12 @@ func (s *Server) begin() *Server {
 
 // freeAddress returns a loopback address for a server, with room for the port of the
 // cluster's bus 10000 above. Both are below the ports that the system gives to
-// connections, so that none takes them meanwhile.
+// connections, and apart from those that other tests use, so that none takes them
+// meanwhile; a server that ends at once nevertheless gets another.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		port := 12000 + rand.IntN(10000)
+		port := 12_000 + rand.IntN(4_000)
 		free := true
 		for _, p := range []int{port, port + 10000} {
 			ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(p))
