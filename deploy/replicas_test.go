@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"aegis/config"
-	"aegis/internal/kv/rediskv"
-	"aegis/internal/kv/rediskv/redistest"
+	"aegis/proxy/kv/redis"
+	"aegis/proxy/kv/redistest"
 )
 
 // replicaSecrets runs the script in a copy of the folder, twice: the second time
@@ -92,7 +92,7 @@ func TestReplicaRedis(t *testing.T) {
 		}
 	}
 	server := redistest.Start(t, args...)
-	s, err := rediskv.New(rediskv.Options{
+	s, err := redis.New(redis.Options{
 		Addresses: []string{server.Address}, Username: "aegis", Prefix: "aegis:", Password: strings.TrimSpace(read(t, filepath.Join(dir, "secrets", "redis_password"))),
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func TestReplicaRedis(t *testing.T) {
 	}
 	defer s.Close()
 	for _, f := range s.Inspect(t.Context()) {
-		if f.Grade == rediskv.Failure || f.Grade == rediskv.Warning && !strings.Contains(f.What, "no replica") {
+		if f.Grade == redis.Failure || f.Grade == redis.Warning && !strings.Contains(f.What, "no replica") {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/watch"
+	"aegis/config/watch"
 	"aegis/proxy/server"
 )
 

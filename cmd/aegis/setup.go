@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/cmd/aegis/internal/doctor"
 	"aegis/config"
-	"aegis/internal/doctor"
 )
 
 // setupFlags answer the questions of "aegis setup" beforehand.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/cmd/aegis/internal/doctor"
 	"aegis/config"
-	"aegis/internal/doctor"
 	"aegis/proxy/server"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"aegis/internal/kv/rediskv/redistest"
+	"aegis/proxy/kv/redistest"
 )
 
 // TestStoreCheck reads what an operator reads.

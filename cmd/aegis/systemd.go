@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aegis/internal/systemd"
+	"aegis/cmd/aegis/internal/systemd"
 	"aegis/proxy/server"
 )
 

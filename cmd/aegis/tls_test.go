@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/tlsserve/acmetest"
+	"aegis/proxy/edge/certs/acmetest"
 )
 
 const tlsHost = "aegis.test"

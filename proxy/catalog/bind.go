@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"aegis/config"
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // Bind returns a set whose tools work on one owner, or on one repository, only.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"aegis/internal/jsonscan"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // maxArgumentDepth bounds the nesting of a call's arguments.

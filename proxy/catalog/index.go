@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // Weights of the places where a word is found, and the constants of BM25.

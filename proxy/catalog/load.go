@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 	"aegis/spec"
 )
 

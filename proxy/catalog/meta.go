@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 	"aegis/spec"
 )
 

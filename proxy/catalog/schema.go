@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // rawSchema is the subset of JSON Schema that arguments use.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // validate checks the arguments of a call against a tool and brings them into

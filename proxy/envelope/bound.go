@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // bounded is data within the bounds and, when something was cut, where to go on.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"aegis/config"
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // Untrusted stands before the data of every result. Models are told that what

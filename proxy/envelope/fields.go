@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // maxFields bounds the paths of the fields argument.

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"aegis/internal/jsonscan"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // minString is the length in characters below which strings are not cut: ids,

@@ -3,8 +3,8 @@ package envelope
 import (
 	"slices"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // headRoom is what an envelope has before its data, mostly.

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // maxDepth is how deep JSON may be nested to pass as JSON.

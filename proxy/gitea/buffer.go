@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"aegis/internal/buffers"
+	"aegis/proxy/internal/buffers"
 )
 
 // piece is what a long answer of unknown length is read in: growing one buffer

@@ -28,9 +28,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/internal/buffers"
-	"aegis/internal/http1"
 	"aegis/proxy"
+	"aegis/proxy/internal/buffers"
+	"aegis/proxy/internal/http1"
 )
 
 // What holds where the configuration says nothing.

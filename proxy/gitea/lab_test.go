@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"aegis/proxy"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 )
 
 // lab returns a walker on the double's laboratory, the world that the behaviour
 // was measured on.
 func lab(t *testing.T, owner, repo string) *walker {
 	t.Helper()
-	double := giteatest.New(giteatest.Options{Seed: giteatest.SeedLab})
+	double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedLab})
 	server := httptest.NewServer(double)
 	t.Cleanup(server.Close)
 	cred := proxy.NewCredential(proxy.ModeStatic, double.Token("alice"))

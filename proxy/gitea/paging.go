@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"sync"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // rawFactor is how many times gitea.max_response_bytes an answer may have of

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"aegis/proxy"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 )
 
 // TestWalk leads one repository from its creation to its end with the tools of
@@ -19,7 +19,7 @@ import (
 // that each of them would break under a wrong escape.
 func TestWalk(t *testing.T) {
 	t.Run("double", func(t *testing.T) {
-		double := giteatest.New(giteatest.Options{Seed: giteatest.SeedDemo})
+		double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedDemo})
 		server := httptest.NewServer(double)
 		t.Cleanup(server.Close)
 		walk(t, server.URL, double.Token("alice"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	maskbench "aegis/bench/mask"
+	maskbench "aegis/cmd/bench/mask"
 	"aegis/config"
 	"aegis/proxy/mask"
 )

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	maskbench "aegis/bench/mask"
+	maskbench "aegis/cmd/bench/mask"
 	"aegis/config"
 	"aegis/proxy/mask"
 )

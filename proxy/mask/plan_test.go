@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	maskbench "aegis/bench/mask"
+	maskbench "aegis/cmd/bench/mask"
 )
 
 var update = flag.Bool("update-plan", false, "choose the anchors and buckets of the built-in rules anew and write plan_table.go")

@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"aegis/internal/jsonscan"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // leanRequest is a tools/call or tools/list that is right in every respect and

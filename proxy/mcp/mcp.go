@@ -22,8 +22,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
-	"aegis/internal/buffers"
 	"aegis/proxy"
+	"aegis/proxy/internal/buffers"
 )
 
 // The bounds of what is optional in [Options], and of what a client may send.

@@ -13,8 +13,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"aegis/internal/buffers"
-	"aegis/internal/jsonscan"
+	"aegis/proxy/internal/buffers"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // marks is how the SDK writes a tool that has a marker for an input schema:

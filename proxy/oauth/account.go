@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
 )

@@ -18,10 +18,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/internal/seal"
 	"aegis/proxy"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
@@ -33,7 +33,7 @@ import (
 type real struct {
 	t      testing.TB
 	url    string // of Aegis
-	double *giteatest.Server
+	double *fakegitea.Server
 	gitea  string // of the double
 	app    string // client_id at Gitea
 	server *oauth.Server
@@ -64,7 +64,7 @@ func (l *lockedBuffer) String() string {
 func start(t testing.TB, change func(*config.OAuth)) *real {
 	t.Helper()
 	r := &real{t: t, clock: &clock{at: time.Now()}}
-	r.double = giteatest.New(giteatest.Options{Seed: giteatest.SeedDemo})
+	r.double = fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedDemo})
 	gitea := httptest.NewServer(r.double)
 	t.Cleanup(gitea.Close)
 	r.gitea = gitea.URL
@@ -442,7 +442,7 @@ func TestAccountEndToEnd(t *testing.T) {
 func TestOutageOfGitea(t *testing.T) {
 	r := start(t, nil)
 	id, _, tokens := r.connect("alice")
-	r.double.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Status: 502})
+	r.double.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Status: 502})
 	r.clock.add(90 * time.Minute)
 	status, _, fresh := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id}, "refresh_token": {tokens["refresh_token"].(string)}}.Encode())
 	if status != 200 {

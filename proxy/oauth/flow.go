@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // A sign-in has two halves. Until the person has said yes, the request travels in

@@ -25,9 +25,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/internal/seal"
 	"aegis/proxy"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"

@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/internal/kv"
 	"aegis/proxy"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // Needs says which Gitea scopes a call needs.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"aegis/internal/kv"
 	"aegis/proxy"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
 )

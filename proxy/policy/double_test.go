@@ -17,7 +17,7 @@ import (
 	"aegis/proxy"
 	"aegis/proxy/catalog"
 	"aegis/proxy/gitea"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/policy"
 )
 
@@ -29,7 +29,7 @@ const (
 // instance is a double of Gitea with its client.
 type instance struct {
 	testing.TB
-	double *giteatest.Server
+	double *fakegitea.Server
 	url    string
 	client *gitea.Client
 	token  string // of the user who seeds and calls
@@ -39,7 +39,7 @@ type instance struct {
 func newInstance(t testing.TB) *instance {
 	t.Helper()
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	double := giteatest.New(giteatest.Options{Seed: giteatest.SeedEmpty, Now: func() time.Time { return at }, RootURL: "https://git.example/sub"})
+	double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty, Now: func() time.Time { return at }, RootURL: "https://git.example/sub"})
 	double.SetToken("alice", aliceToken)
 	double.SetToken("root1", rootToken)
 	server := httptest.NewServer(double)

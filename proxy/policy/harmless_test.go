@@ -12,15 +12,15 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 )
 
 // TestRulesThatAllowEverythingHideNothing reads all that there is in the worlds
 // of the double, once without rules and once with a rule that everything fits:
 // what comes back differs in the counts alone that rules always take away.
 func TestRulesThatAllowEverythingHideNothing(t *testing.T) {
-	for name, seed := range map[string]giteatest.Seed{"demo": giteatest.SeedDemo, "lab": giteatest.SeedLab} {
-		double := giteatest.New(giteatest.Options{Seed: seed, SubPath: "/sub"})
+	for name, seed := range map[string]fakegitea.Seed{"demo": fakegitea.SeedDemo, "lab": fakegitea.SeedLab} {
+		double := fakegitea.New(fakegitea.Options{Seed: seed, SubPath: "/sub"})
 		double.SetToken("alice", aliceToken)
 		server := httptest.NewServer(double)
 		t.Cleanup(server.Close)

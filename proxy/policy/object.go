@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"aegis/internal/jsonscan"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // object is what is known of a JSON object of Gitea's from its own members:

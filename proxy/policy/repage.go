@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // To a bound team nothing else exists. So where a list may hold rows of others,

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // Rows returns the stage that removes from results, and from errors, what the

@@ -13,7 +13,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 )
 
 // spell returns a hostile spelling of a name: what somebody may try who wants to
@@ -54,7 +54,7 @@ func spell(rng *rand.Rand, name string) string {
 
 // reach returns the repositories, owners and branches that Gitea takes a request
 // for: decoded, cleaned, in lower case and without .git.
-func reach(t *testing.T, r giteatest.Request) (names []string) {
+func reach(t *testing.T, r fakegitea.Request) (names []string) {
 	t.Helper()
 	u, err := url.Parse(r.RequestURI)
 	if err != nil {
@@ -195,7 +195,7 @@ func hostile(t *testing.T, in *instance, cfg config.Policy, may func(owner, repo
 }
 
 // outside fails the test for a name that the rules of the test forbid.
-func outside(t *testing.T, name string, c *proxy.Call, r giteatest.Request, may func(owner, repo string) bool) {
+func outside(t *testing.T, name string, c *proxy.Call, r fakegitea.Request, may func(owner, repo string) bool) {
 	t.Helper()
 	branch, isBranch := strings.CutPrefix(name, "branch:")
 	file, isFile := strings.CutPrefix(name, "file:")

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 	"aegis/proxy/sanitize"
 )
 

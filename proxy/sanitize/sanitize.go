@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 
-	"aegis/internal/jsonscan"
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // Modes of results.sanitize.

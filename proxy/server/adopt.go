@@ -6,10 +6,10 @@ import (
 	"reflect"
 
 	"aegis/config"
-	"aegis/proxy/access"
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
 	"aegis/proxy/oauth"
+	"aegis/proxy/policy/members"
 	"aegis/proxy/tracing"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) connect(old *Server) error {
 		}
 		s.ready = &readiness{check: s.gitea.Ready, now: s.now}
 	}
-	if s.people = access.NewDirectory(s.gitea, s.now); old != nil && s.gitea == old.gitea {
+	if s.people = members.NewDirectory(s.gitea, s.now); old != nil && s.gitea == old.gitea {
 		s.people = old.people
 	}
 	if s.cfg.Store.Shared() {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"aegis/internal/kv"
-	"aegis/internal/kv/certstore"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/certstore"
 )
 
 // certificates returns where certificates are kept that all replicas serve; nil

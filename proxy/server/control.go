@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/grant"
 )
 

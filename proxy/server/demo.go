@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 )
 
 // DemoLogin is the demo's user, and DemoAdmin its site administrator.
@@ -26,7 +26,7 @@ const (
 // that calls take the same way as to a real one. Its world is in memory and ends
 // with the process.
 type Demo struct {
-	double *giteatest.Server
+	double *fakegitea.Server
 	http   *http.Server
 	ln     net.Listener
 }
@@ -37,7 +37,7 @@ func StartDemo() (*Demo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("demo upstream: %w", err)
 	}
-	d := &Demo{double: giteatest.New(giteatest.Options{}), ln: ln}
+	d := &Demo{double: fakegitea.New(fakegitea.Options{}), ln: ln}
 	d.http = &http.Server{Handler: d.double, ReadHeaderTimeout: readHeaderTimeout}
 	go func() { _ = d.http.Serve(ln) }() // ends with Close; its error is ErrServerClosed
 	return d, nil

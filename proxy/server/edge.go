@@ -13,9 +13,9 @@ import (
 	"aegis/config"
 	"aegis/proxy/edge"
 	"aegis/proxy/gitea"
+	"aegis/proxy/gitea/passthrough"
 	"aegis/proxy/limit"
 	"aegis/proxy/metrics"
-	"aegis/proxy/passthrough"
 )
 
 // measure makes the metrics and the limits, or takes over old's: counters go on,

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // Memberships are Gitea's to tell, and each replica asks for itself and believes the

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/server"
 )
 

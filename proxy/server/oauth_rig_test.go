@@ -23,7 +23,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/server"
 )
@@ -33,7 +33,7 @@ import (
 type house struct {
 	t        testing.TB
 	o        houseOptions
-	double   *giteatest.Server
+	double   *fakegitea.Server
 	gitea    string // address of the double, by which Aegis reaches it
 	browsers string // address of the double for browsers
 	app      string // client_id at Gitea
@@ -67,13 +67,13 @@ func newHouse(t testing.TB, o houseOptions) *house {
 	var front http.Handler
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeHTTP(w, r) }))
 	t.Cleanup(up.Close)
-	var double giteatest.Options
+	var double fakegitea.Options
 	h.gitea, h.browsers = up.URL, up.URL
 	if o.sub != "" {
 		h.gitea, h.browsers = up.URL+o.sub, strings.Replace(up.URL, "127.0.0.1", "localhost", 1)+o.sub
-		double = giteatest.Options{SubPath: o.sub, RootURL: h.browsers}
+		double = fakegitea.Options{SubPath: o.sub, RootURL: h.browsers}
 	}
-	h.double = giteatest.New(double)
+	h.double = fakegitea.New(double)
 	if front = h.double; o.front != nil {
 		front = o.front(front)
 	}

@@ -11,15 +11,15 @@ import (
 	"reflect"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/internal/kv/rediskv"
-	"aegis/internal/seal"
 	"aegis/proxy/envelope"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/redis"
 )
 
 // newRedis returns the store that replicas share, without connecting.
-func newRedis(cfg config.Store) (*rediskv.Store, error) {
-	o := rediskv.Options{
+func newRedis(cfg config.Store) (*redis.Store, error) {
+	o := redis.Options{
 		Addresses: cfg.Addresses(), Username: cfg.Username, Password: cfg.Password.Reveal(), Database: cfg.Database(),
 		Master: cfg.Sentinel.Master, SentinelUsername: cfg.Sentinel.Username, SentinelPassword: cfg.Sentinel.Password.Reveal(),
 		Cluster: cfg.Cluster, Prefix: cfg.Prefix, Timeout: cfg.Timeout.Std(),
@@ -30,12 +30,12 @@ func newRedis(cfg config.Store) (*rediskv.Store, error) {
 			return nil, err
 		}
 	}
-	return rediskv.New(o)
+	return redis.New(o)
 }
 
 // openRedis connects to the store that replicas share. Nothing is served without
 // it: it fails rather than wait.
-func openRedis(ctx context.Context, cfg *config.Config) (*rediskv.Store, error) {
+func openRedis(ctx context.Context, cfg *config.Config) (*redis.Store, error) {
 	s, err := newRedis(cfg.Store)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/server"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,7 +22,7 @@ import (
 // TestCursorsAcrossReplicas: an answer that was cut at one replica goes on at the
 // others.
 func TestCursorsAcrossReplicas(t *testing.T) {
-	f := newFleet(t, fleetOptions{top: "results: {max_items: 3}\n", double: giteatest.Options{Seed: giteatest.SeedLab}})
+	f := newFleet(t, fleetOptions{top: "results: {max_items: 3}\n", double: fakegitea.Options{Seed: fakegitea.SeedLab}})
 	args, seen := map[string]any{"owner": "acme", "repo": "issues-lab", "limit": 9}, map[string]bool{}
 	pages := 0
 	for cursor := "first"; cursor != ""; pages++ {

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"aegis/internal/kv/rediskv/redistest"
-	"aegis/proxy/tlsserve/acmetest"
+	"aegis/proxy/edge/certs/acmetest"
+	"aegis/proxy/kv/redistest"
 )
 
 // certified are replicas that serve one host, behind a plain balancer to which the

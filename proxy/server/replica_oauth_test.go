@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 )
 
 // TestSignInAcrossReplicas: registration, consent, Gitea's answer, the code, the
@@ -91,7 +91,7 @@ func TestParallelRefreshesAcrossReplicas(t *testing.T) {
 func TestOneUpstreamRefresh(t *testing.T) {
 	const life = 30 * time.Minute
 	f := newFleet(t, fleetOptions{timely: true})
-	f.double.SetOAuthOptions(giteatest.OAuthOptions{InvalidateRefreshTokens: true, AccessLifetime: life})
+	f.double.SetOAuthOptions(fakegitea.OAuthOptions{InvalidateRefreshTokens: true, AccessLifetime: life})
 	a := f.newApp()
 	token := a.connect("alice").field("access_token")
 	f.each(func(*replica) { f.works(token, "alice") })

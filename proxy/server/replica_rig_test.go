@@ -25,8 +25,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/internal/kv/rediskv/redistest"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
+	"aegis/proxy/kv/redistest"
 	"aegis/proxy/server"
 )
 
@@ -149,7 +149,7 @@ type fleetOptions struct {
 	frozen bool   // the store may take calls and not answer, so that it has little time
 	timely bool   // time can be put forward
 	top    string // further top-level keys
-	double giteatest.Options
+	double fakegitea.Options
 	redis  []string // arguments
 	env    []string // of the replicas
 }
@@ -159,7 +159,7 @@ func newFleet(t testing.TB, o fleetOptions) *fleet {
 	if testing.Short() {
 		t.Skip("several processes and real clocks: run without -short")
 	}
-	f := &fleet{redis: redistest.Start(t, o.redis...), house: &house{t: t, double: giteatest.New(o.double), log: &syncBuffer{}}}
+	f := &fleet{redis: redistest.Start(t, o.redis...), house: &house{t: t, double: fakegitea.New(o.double), log: &syncBuffer{}}}
 	f.only.Store(-1)
 	f.double.SetClock(f.at.now)
 	if o.timely {

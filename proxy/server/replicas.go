@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/internal/kv/rediskv"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/redis"
 	"aegis/proxy/limit"
 	"aegis/proxy/metrics"
 )
@@ -52,10 +52,10 @@ func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duratio
 	if store == nil {
 		return nil, errors.New("limits: the store is not open")
 	}
-	budgets := make([]rediskv.Budget, len(list))
+	budgets := make([]redis.Budget, len(list))
 	for i, b := range list {
 		every := time.Duration(float64(time.Second) / b.Limit.Rate.PerSecond())
-		budgets[i] = rediskv.Budget{Key: b.Key, Every: max(every, 1), Burst: b.Limit.Size()}
+		budgets[i] = redis.Budget{Key: b.Key, Every: max(every, 1), Burst: b.Limit.Size()}
 	}
 	spent, err := store.Spend(ctx, budgets)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duratio
 }
 
 // shared returns the store that replicas share; nil while it is not open.
-func (st *state) shared() *rediskv.Store {
+func (st *state) shared() *redis.Store {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.redis

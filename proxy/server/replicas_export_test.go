@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // Presence is one replica's part of knowing the others.

@@ -12,16 +12,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/internal/kv"
 	"aegis/proxy"
-	"aegis/proxy/access"
 	"aegis/proxy/catalog"
+	"aegis/proxy/edge/certs"
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
+	"aegis/proxy/kv"
 	"aegis/proxy/limit"
 	"aegis/proxy/metrics"
 	"aegis/proxy/oauth"
-	"aegis/proxy/tlsserve"
+	"aegis/proxy/policy/members"
 	"aegis/proxy/tracing"
 	"aegis/spec"
 )
@@ -40,7 +40,7 @@ type Server struct {
 	catalog  *spec.Catalog
 	set      *catalog.Set
 	teams    []*team // the default team first
-	people   *access.Directory
+	people   *members.Directory
 	missing  *missing // nil: tools are served whatever the live server has
 	tokens   *oauth.Static
 	state    *state
@@ -49,7 +49,7 @@ type Server struct {
 	signIn   *signIn                     // nil: people do not sign in
 	ready    *readiness
 	cursors  envelope.Cursors
-	tls      *tlsserve.TLS // nil: plain HTTP
+	tls      *certs.TLS // nil: plain HTTP
 	reload   *reloadState
 	audit    *auditing
 	limits   *limit.Limiter

@@ -23,7 +23,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/server"
 )
 
@@ -36,7 +36,7 @@ const (
 // rig is a whole Aegis before a Gitea double, on loopback.
 type rig struct {
 	t        *testing.T
-	double   *giteatest.Server
+	double   *fakegitea.Server
 	srv      *server.Server
 	endpoint string
 	base     string
@@ -96,7 +96,7 @@ func (c *clock) add(d time.Duration) { c.ahead.Add(int64(d)) }
 // newRig serves the YAML, completed with the upstream and three identities.
 func newRig(t *testing.T, yaml string) *rig {
 	t.Helper()
-	double := giteatest.New(giteatest.Options{Seed: giteatest.SeedLab})
+	double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedLab})
 	up := httptest.NewServer(double)
 	t.Cleanup(up.Close)
 	gitea := double.Token("alice")

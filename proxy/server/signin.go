@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
 	"aegis/proxy"
 	"aegis/proxy/audit"
-	"aegis/proxy/confirm"
 	"aegis/proxy/gitea"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
+	"aegis/proxy/policy/confirm"
 )
 
 // signIn is per-user OAuth: the authorization server for MCP clients and the

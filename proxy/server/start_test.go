@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/server"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/internal/kv/rediskv"
-	"aegis/internal/seal"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/redis"
 	"aegis/proxy/oauth/client"
 )
 
@@ -26,7 +26,7 @@ type state struct {
 	mu      sync.Mutex
 	inner   kv.Store
 	open    bool                           // inner is the configured one
-	redis   *rediskv.Store                 // inner, when replicas share it; nil: they do not
+	redis   *redis.Store                   // inner, when replicas share it; nil: they do not
 	forMe   *seal.Ring                     // of the store in memory
 	sharing *sharing                       // with other replicas
 	latest  atomic.Pointer[kv.SealedStore] // inner with the keys of the last configuration

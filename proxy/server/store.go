@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/internal/kv/rediskv"
-	"aegis/internal/seal"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/redis"
 )
 
 // openStore opens the store of a configuration for a command; create makes a file
@@ -58,40 +58,40 @@ type StoreFinding struct {
 // its keys are those of what it holds.
 func CheckStore(ctx context.Context, cfg *config.Config) []StoreFinding {
 	var list []StoreFinding
-	add := func(g rediskv.Grade, what, do string) { list = append(list, StoreFinding{string(g), what, do}) }
+	add := func(g redis.Grade, what, do string) { list = append(list, StoreFinding{string(g), what, do}) }
 	if cfg.Store.Shared() {
 		r, err := newRedis(cfg.Store)
 		if err != nil {
-			add(rediskv.Failure, err.Error(), "correct the configuration")
+			add(redis.Failure, err.Error(), "correct the configuration")
 			return list
 		}
 		found := r.Inspect(ctx)
 		_ = r.Close() // nothing was written that is to stay
 		for _, f := range found {
 			add(f.Grade, f.What, f.Do)
-			if f.Grade == rediskv.Failure && len(found) == 1 {
+			if f.Grade == redis.Failure && len(found) == 1 {
 				return list
 			}
 		}
 		if !cfg.Store.Encrypted() {
-			add(rediskv.Warning, "the connection is not encrypted", "use rediss:// unless the network is trusted")
+			add(redis.Warning, "the connection is not encrypted", "use rediss:// unless the network is trusted")
 		}
 	}
 	s, ring, err := openStore(ctx, cfg, false)
 	if err != nil {
-		add(rediskv.Failure, err.Error(), "mend that first")
+		add(redis.Failure, err.Error(), "mend that first")
 		return list
 	}
 	defer s.Close()
 	n := 0
 	for _, err := range s.Keys(ctx, "") {
 		if err != nil {
-			add(rediskv.Failure, "the entries cannot be listed: "+err.Error(), "mend that first")
+			add(redis.Failure, "the entries cannot be listed: "+err.Error(), "mend that first")
 			return list
 		}
 		n++
 	}
-	add(rediskv.OK, fmt.Sprintf("%d entries, which the keys %s open", n, strings.Join(ring.KeyIDs(), ", ")), "")
+	add(redis.OK, fmt.Sprintf("%d entries, which the keys %s open", n, strings.Join(ring.KeyIDs(), ", ")), "")
 	return list
 }
 

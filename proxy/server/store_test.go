@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"aegis/config"
-	"aegis/internal/kv/rediskv/redistest"
+	"aegis/proxy/kv/redistest"
 	"aegis/proxy/server"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv/rediskv/redistest"
+	"aegis/proxy/kv/redistest"
 	"aegis/proxy/server"
 )
 

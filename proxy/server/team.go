@@ -10,15 +10,15 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
-	"aegis/proxy/access"
 	"aegis/proxy/catalog"
-	"aegis/proxy/confirm"
 	"aegis/proxy/edge"
 	"aegis/proxy/envelope"
 	"aegis/proxy/limit"
 	"aegis/proxy/mask"
 	"aegis/proxy/mcp"
 	"aegis/proxy/policy"
+	"aegis/proxy/policy/confirm"
+	"aegis/proxy/policy/members"
 	"aegis/proxy/sanitize"
 )
 
@@ -31,7 +31,7 @@ type team struct {
 	selection *catalog.Selection
 	masks     *mask.Engine
 	limits    *limit.Limiter
-	gate      *access.Gate
+	gate      *members.Gate
 	confirm   *confirm.Confirm            // nil: nothing is asked
 	policy    *policy.Policy              // what agents may do
 	serving   atomic.Pointer[servedTools] // with gitea.hide_missing, once it is known what is missing
@@ -108,7 +108,7 @@ func (s *Server) buildTeams(old *Server) error {
 			}
 		}
 		t.limits = s.teamLimits(t, old)
-		t.gate = access.NewGate(s.people, t.rules.Members)
+		t.gate = members.NewGate(s.people, t.rules.Members)
 		if t.confirm, err = s.teamConfirm(t); err != nil {
 			return err
 		}

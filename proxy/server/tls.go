@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy/tlsserve"
+	"aegis/proxy/edge/certs"
 )
 
 // secure makes the certificates' keeper, or takes over old's: the settings of
@@ -22,7 +22,7 @@ func (s *Server) secure(old *Server) error {
 	if s.cfg.TLS.Mode == "off" {
 		return nil
 	}
-	t, err := tlsserve.New(tlsserve.Options{
+	t, err := certs.New(certs.Options{
 		TLS: s.cfg.TLS, Hosts: s.cfg.TLSHosts(), Base: s.base, Listen: s.cfg.Listen, DataDir: s.cfg.DataDir, Log: s.log,
 		Storage: s.certificates(),
 	})
@@ -38,7 +38,7 @@ func (s *Server) secure(old *Server) error {
 func (s *Server) tlsProblem(err error) error {
 	var problems config.Problems
 	for _, e := range leaves(err) {
-		var key *tlsserve.KeyError
+		var key *certs.KeyError
 		if !errors.As(e, &key) {
 			return err
 		}
@@ -61,7 +61,7 @@ func leaves(err error) (list []error) {
 }
 
 // Certificates returns the state of each certificate; nil when TLS is off.
-func (s *Server) Certificates() []tlsserve.CertStatus {
+func (s *Server) Certificates() []certs.CertStatus {
 	if s.tls == nil {
 		return nil
 	}

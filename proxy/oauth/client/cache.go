@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 const (

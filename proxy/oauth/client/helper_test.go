@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/client"
 )
 

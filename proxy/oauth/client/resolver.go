@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // Options are what [NewResolver] needs.

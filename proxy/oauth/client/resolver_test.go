@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"aegis/config"
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/client"
 )
 

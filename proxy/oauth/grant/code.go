@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // IssueCode returns a new code, which can be redeemed once within 60 seconds.

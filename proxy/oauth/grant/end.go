@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // Revoke ends the grant of an access or refresh token if it is this client's

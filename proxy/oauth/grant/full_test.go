@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // full is a store that takes nothing more, as one that has reached its bound.

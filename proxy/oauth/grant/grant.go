@@ -28,7 +28,7 @@ import (
 	"fmt"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // The errors that the token endpoint branches on. Every other error is trouble

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"aegis/internal/kv"
-	"aegis/internal/kv/kvtest"
-	"aegis/internal/seal"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/kvtest"
 	"aegis/proxy/oauth/grant"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"aegis/internal/kv"
-	"aegis/internal/kv/kvtest"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/kvtest"
 	"aegis/proxy/oauth/grant"
 )
 

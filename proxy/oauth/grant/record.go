@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // family is the record of a grant and its refresh tokens. It says itself when it

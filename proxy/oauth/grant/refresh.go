@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // Refresh is what a token request with a refresh token says (RFC 6749 section

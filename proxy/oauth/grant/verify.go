@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // Verify returns the grant of an access token, with the token's own scopes. The

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"aegis/config"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 			})
 		}, "no OAuth provider", "token endpoint"},
 		"down": {func(l *lab, _ *upstream.Options) {
-			l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultDown})
+			l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultDown})
 		}, "", "openid-configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {

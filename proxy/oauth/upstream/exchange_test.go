@@ -15,8 +15,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -75,7 +75,7 @@ func TestLoginURL(t *testing.T) {
 
 // TestSubPath: Gitea lives under a path, and browsers know it by another host.
 func TestSubPath(t *testing.T) {
-	l := newLabOf(t, giteatest.Options{SubPath: "/git", RootURL: "http://gitea.public/git"}, giteatest.OAuthOptions{})
+	l := newLabOf(t, fakegitea.Options{SubPath: "/git", RootURL: "http://gitea.public/git"}, fakegitea.OAuthOptions{})
 	g := l.replica(func(o *upstream.Options) {
 		o.Config.BrowserURL = &config.URL{URL: url.URL{Scheme: "http", Host: "gitea.public", Path: "/git/"}}
 		o.Gitea.Path += "/"
@@ -157,11 +157,11 @@ func TestExchangeRefused(t *testing.T) {
 		"expired code":    {func(l *lab, _, _ *string) { l.clock.add(11 * time.Minute) }, upstream.Denied, 0},
 		"rotated secret":  {func(l *lab, _, _ *string) { l.RotateOAuthSecret(l.id) }, upstream.Config, 1},
 		"deleted app":     {func(l *lab, _, _ *string) { l.DeleteOAuthApp(l.id) }, upstream.Config, 1},
-		"gateway error":   {func(l *lab, _, _ *string) { l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultStatus}) }, upstream.Unavailable, 0},
-		"page of a proxy": {func(l *lab, _, _ *string) { l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHTML}) }, upstream.Unavailable, 0},
-		"no connection":   {func(l *lab, _, _ *string) { l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultDown}) }, upstream.Unavailable, 0},
+		"gateway error":   {func(l *lab, _, _ *string) { l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus}) }, upstream.Unavailable, 0},
+		"page of a proxy": {func(l *lab, _, _ *string) { l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHTML}) }, upstream.Unavailable, 0},
+		"no connection":   {func(l *lab, _, _ *string) { l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultDown}) }, upstream.Unavailable, 0},
 		"introspection down": {func(l *lab, _, _ *string) {
-			l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Paths: []string{pathIntrospect}})
+			l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Paths: []string{pathIntrospect}})
 		}, upstream.Unavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestExchangeOutlivesItsCaller(t *testing.T) {
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { _, err := g.Exchange(ctx, code, verifier); done <- err }()
@@ -211,7 +211,7 @@ func TestExchangeOutlivesItsCaller(t *testing.T) {
 func TestIntrospectionIsTriedAgain(t *testing.T) {
 	l := newLab(t, true)
 	g := l.replica(nil)
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Paths: []string{pathIntrospect}, Times: 2})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Paths: []string{pathIntrospect}, Times: 2})
 	l.must(g, l.signIn(g, "alice").ID)
 }
 
@@ -219,11 +219,11 @@ func TestIntrospectionIsTriedAgain(t *testing.T) {
 // token, which is not about Aegis' secret.
 func TestGrantDiesBeforeIntrospection(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		l := newLabOf(t, giteatest.Options{}, giteatest.OAuthOptions{OldIntrospection: old})
+		l := newLabOf(t, fakegitea.Options{}, fakegitea.OAuthOptions{OldIntrospection: old})
 		g := l.replica(nil)
 		code, verifier := l.code(g, "alice")
 		entered, release := make(chan struct{}, 1), make(chan struct{})
-		l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHold, Paths: []string{pathIntrospect}, Entered: entered, Release: release})
+		l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathIntrospect}, Entered: entered, Release: release})
 		done := make(chan error)
 		go func() { _, err := g.Exchange(t.Context(), code, verifier); done <- err }()
 		<-entered
@@ -241,7 +241,7 @@ func TestSecretDiesBeforeIntrospection(t *testing.T) {
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHold, Paths: []string{pathIntrospect}, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathIntrospect}, Entered: entered, Release: release})
 	done := make(chan error)
 	go func() { _, err := g.Exchange(t.Context(), code, verifier); done <- err }()
 	<-entered

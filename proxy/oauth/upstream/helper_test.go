@@ -14,8 +14,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"aegis/config"
-	"aegis/internal/kv"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -44,7 +44,7 @@ func (c *clock) add(d time.Duration) {
 
 // lab is a double of Gitea with an application, a store and a clock.
 type lab struct {
-	*giteatest.Server
+	*fakegitea.Server
 	t          testing.TB
 	clock      *clock
 	base       string
@@ -57,12 +57,12 @@ type lab struct {
 
 // newLab starts a double; invalidate is Gitea's INVALIDATE_REFRESH_TOKENS.
 func newLab(t testing.TB, invalidate bool) *lab {
-	return newLabOf(t, giteatest.Options{}, giteatest.OAuthOptions{InvalidateRefreshTokens: invalidate})
+	return newLabOf(t, fakegitea.Options{}, fakegitea.OAuthOptions{InvalidateRefreshTokens: invalidate})
 }
 
-func newLabOf(t testing.TB, opts giteatest.Options, oauth giteatest.OAuthOptions) *lab {
+func newLabOf(t testing.TB, opts fakegitea.Options, oauth fakegitea.OAuthOptions) *lab {
 	t.Helper()
-	l := &lab{t: t, clock: &clock{t: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}, Server: giteatest.New(opts)}
+	l := &lab{t: t, clock: &clock{t: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}, Server: fakegitea.New(opts)}
 	l.SetClock(l.clock.now)
 	l.SetOAuthOptions(oauth)
 	srv := httptest.NewServer(l.Server)

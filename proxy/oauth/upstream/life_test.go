@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -59,7 +59,7 @@ func TestClose(t *testing.T) {
 	u := l.signIn(g, "alice")
 	l.clock.add(56 * time.Minute)
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHoldAnswer, Paths: []string{pathToken}, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Entered: entered, Release: release})
 	done := make(chan error)
 	go func() { _, err := g.Credential(t.Context(), u.ID); done <- err }()
 	<-entered

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"aegis/config"
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/upstream"
 )
 

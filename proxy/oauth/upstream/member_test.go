@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/oauth/upstream"
 )
 
 // world is a Gitea where bob is a developer of acme.
 func world(t *testing.T) (l *lab, g *upstream.Gitea, alice, bob int64) {
-	l = newLabOf(t, giteatest.Options{Seed: giteatest.SeedDemo}, giteatest.OAuthOptions{})
+	l = newLabOf(t, fakegitea.Options{Seed: fakegitea.SeedDemo}, fakegitea.OAuthOptions{})
 	g = l.replica(nil)
 	return l, g, l.signIn(g, "alice").ID, l.signIn(g, "bob").ID
 }
@@ -144,7 +144,7 @@ func TestBarredMember(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, g, _, bob := world(t)
-			l.SetOAuthOptions(giteatest.OAuthOptions{OldIntrospection: true})
+			l.SetOAuthOptions(fakegitea.OAuthOptions{OldIntrospection: true})
 			bar(l)
 			for range 2 {
 				for _, p := range []config.People{people("", "acme", ""), people("", "", "acme/developers")} {
@@ -159,7 +159,7 @@ func TestBarredMember(t *testing.T) {
 			if got, err := g.MemberNow(t.Context(), bob, people("bob", "", "")); err != nil || got {
 				t.Errorf("by name: %v, %v", got, err)
 			}
-			l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHTML, Paths: []string{pathIntrospect}})
+			l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHTML, Paths: []string{pathIntrospect}})
 			l.SetUserActive("bob", true)
 			l.ProhibitUser("bob", false)
 			_, err := g.MemberNow(t.Context(), bob, people("bob", "", ""))
@@ -214,7 +214,7 @@ func TestMemberFailures(t *testing.T) {
 
 // TestMemberScopes: with scopes that do not reach, the operator is told.
 func TestMemberScopes(t *testing.T) {
-	l := newLabOf(t, giteatest.Options{Seed: giteatest.SeedDemo}, giteatest.OAuthOptions{})
+	l := newLabOf(t, fakegitea.Options{Seed: fakegitea.SeedDemo}, fakegitea.OAuthOptions{})
 	g := l.replica(func(o *upstream.Options) { o.Config.Scopes = []string{"read:repository"} })
 	u := l.signIn(g, "alice")
 	for _, p := range []config.People{people("", "acme", ""), people("", "", "acme/owners")} {

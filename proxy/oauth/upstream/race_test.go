@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -56,7 +56,7 @@ func TestCallerGoesAway(t *testing.T) {
 	u := l.signIn(g, "alice")
 	l.clock.add(2 * time.Hour)
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { _, err := g.Credential(ctx, u.ID); done <- err }()
@@ -79,7 +79,7 @@ func TestLostRace(t *testing.T) {
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
 	l.clock.add(2 * time.Hour)
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultLostRace, Paths: []string{pathToken}, Times: 1})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultLostRace, Paths: []string{pathToken}, Times: 1})
 	l.must(g, u.ID)
 	if l.refreshes() != 2 {
 		t.Errorf("%d refreshes", l.refreshes())
@@ -94,7 +94,7 @@ func TestLostAnswer(t *testing.T) {
 		g := l.replica(nil)
 		u := l.signIn(g, "alice")
 		l.clock.add(2 * time.Hour)
-		l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultLostAnswer, Paths: []string{pathToken}, Times: 1})
+		l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultLostAnswer, Paths: []string{pathToken}, Times: 1})
 		_, err := g.Credential(t.Context(), u.ID)
 		wantKind(t, err, upstream.Unavailable)
 		l.clock.add(time.Minute)
@@ -117,7 +117,7 @@ func TestSilence(t *testing.T) {
 	l.clock.add(2 * time.Hour)
 	release := make(chan struct{})
 	defer close(release)
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHold, Paths: []string{pathToken}, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathToken}, Release: release})
 	g.Impatient(20 * time.Millisecond)
 	_, err := g.Credential(t.Context(), u.ID)
 	wantKind(t, err, upstream.Unavailable)
@@ -207,7 +207,7 @@ func TestUsedElsewhere(t *testing.T) {
 	// The other signs the person in while g's request is under way: its answer
 	// ends the refresh token that g holds.
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHold, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
 	done := make(chan error)
 	go func() { _, err := g.Credential(t.Context(), u.ID); done <- err }()
 	<-entered
@@ -230,7 +230,7 @@ func TestSignInOvertakesRefresh(t *testing.T) {
 	u := l.signIn(g, "alice")
 	l.clock.add(2 * time.Hour)
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
 	done := make(chan error)
 	go func() { _, err := g.Credential(t.Context(), u.ID); done <- err }()
 	<-entered
@@ -250,7 +250,7 @@ func TestSignInsCross(t *testing.T) {
 	g, other := l.replica(nil), l.replica(nil)
 	code, verifier := l.code(g, "alice")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
 	done := make(chan error)
 	go func() { _, err := g.Exchange(t.Context(), code, verifier); done <- err }()
 	<-entered
@@ -296,13 +296,13 @@ func TestSignInAfterRestore(t *testing.T) {
 // TestGrantMadeAnew: the person revoked the grant and signed in again while a
 // refresh with the old one was under way, or had just been answered.
 func TestGrantMadeAnew(t *testing.T) {
-	for _, kind := range []giteatest.FaultKind{giteatest.FaultHold, giteatest.FaultHoldAnswer} {
+	for _, kind := range []fakegitea.FaultKind{fakegitea.FaultHold, fakegitea.FaultHoldAnswer} {
 		l := newLab(t, true)
 		g, other := l.replica(nil), l.replica(nil)
 		u := l.signIn(g, "alice")
 		l.clock.add(2 * time.Hour)
 		entered, release := make(chan struct{}, 1), make(chan struct{})
-		l.FailOAuth(giteatest.OAuthFault{Kind: kind, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+		l.FailOAuth(fakegitea.OAuthFault{Kind: kind, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
 		done := make(chan error)
 		go func() { _, err := g.Credential(t.Context(), u.ID); done <- err }()
 		<-entered
@@ -326,7 +326,7 @@ func TestOneAlarm(t *testing.T) {
 	ids := []int64{l.signIn(g, "alice").ID, l.signIn(g, "bob").ID}
 	l.clock.add(2 * time.Hour)
 	entered, release := make(chan struct{}, 2), make(chan struct{})
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultHold, Paths: []string{pathToken}, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathToken}, Entered: entered, Release: release})
 	var group sync.WaitGroup
 	for _, id := range ids {
 		group.Go(func() {

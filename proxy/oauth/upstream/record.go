@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // record is a person's credential as the store keeps it. It cannot print its

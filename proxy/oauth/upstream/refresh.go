@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"aegis/internal/kv"
+	"aegis/proxy/kv"
 )
 
 // refresh renews the user's record unless needs no longer says so: alone in the

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/gitea/giteatest"
+	"aegis/proxy/gitea/fakegitea"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -44,7 +44,7 @@ func TestRefreshWhenFiveMinutesAreLeft(t *testing.T) {
 // TestShortLife: an access token that lives two minutes is not renewed by every
 // call.
 func TestShortLife(t *testing.T) {
-	l := newLabOf(t, giteatest.Options{}, giteatest.OAuthOptions{AccessLifetime: 2 * time.Minute})
+	l := newLabOf(t, fakegitea.Options{}, fakegitea.OAuthOptions{AccessLifetime: 2 * time.Minute})
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
 	for range 9 {
@@ -129,7 +129,7 @@ func answerToken(status int, body string) func(http.ResponseWriter, *http.Reques
 // TestOutage: whatever stands before Gitea may answer what it likes; nobody is
 // signed out by it.
 func TestOutage(t *testing.T) {
-	fault := func(f giteatest.OAuthFault) func(*lab) {
+	fault := func(f fakegitea.OAuthFault) func(*lab) {
 		f.Paths = []string{pathToken}
 		return func(l *lab) { l.FailOAuth(f) }
 	}
@@ -149,14 +149,14 @@ func TestOutage(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(*lab){
-		"no connection":           fault(giteatest.OAuthFault{Kind: giteatest.FaultDown}),
-		"bad gateway":             fault(giteatest.OAuthFault{Kind: giteatest.FaultStatus}),
-		"too many requests":       fault(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Status: 429}),
-		"a page":                  fault(giteatest.OAuthFault{Kind: giteatest.FaultHTML}),
-		"a page with 400":         fault(giteatest.OAuthFault{Kind: giteatest.FaultHTML, Status: 400}),
-		"a page with 401":         fault(giteatest.OAuthFault{Kind: giteatest.FaultHTML, Status: 401}),
-		"a redirect":              fault(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Status: 302}),
-		"lost race, ever again":   fault(giteatest.OAuthFault{Kind: giteatest.FaultLostRace}),
+		"no connection":           fault(fakegitea.OAuthFault{Kind: fakegitea.FaultDown}),
+		"bad gateway":             fault(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus}),
+		"too many requests":       fault(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Status: 429}),
+		"a page":                  fault(fakegitea.OAuthFault{Kind: fakegitea.FaultHTML}),
+		"a page with 400":         fault(fakegitea.OAuthFault{Kind: fakegitea.FaultHTML, Status: 400}),
+		"a page with 401":         fault(fakegitea.OAuthFault{Kind: fakegitea.FaultHTML, Status: 401}),
+		"a redirect":              fault(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Status: 302}),
+		"lost race, ever again":   fault(fakegitea.OAuthFault{Kind: fakegitea.FaultLostRace}),
 		"JSON with 500":           answer(500, `{"error":"invalid_grant","error_description":"grant does not exist"}`),
 		"JSON with 403":           answer(403, `{"error":"invalid_grant","error_description":"grant does not exist"}`),
 		"an error with 200":       answer(200, `{"error":"invalid_grant","error_description":"grant does not exist"}`),
@@ -208,7 +208,7 @@ func TestOutageIsNotHammered(t *testing.T) {
 	g := l.replica(nil)
 	u, bob := l.signIn(g, "alice"), l.signIn(g, "bob")
 	l.clock.add(2 * time.Hour)
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Paths: []string{pathToken}})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Paths: []string{pathToken}})
 	for range 20 {
 		_, err := g.Credential(t.Context(), u.ID)
 		if e := wantKind(t, err, upstream.Unavailable); e.RetryAfter < 0 || e.RetryAfter > 30*time.Second {
@@ -316,7 +316,7 @@ func TestRenamed(t *testing.T) {
 	}
 	// Trouble with asking who it is does not spoil the refresh.
 	l.RenameUser("alicia", "alice")
-	l.FailOAuth(giteatest.OAuthFault{Kind: giteatest.FaultStatus, Paths: []string{pathIntrospect}})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Paths: []string{pathIntrospect}})
 	l.clock.add(time.Hour)
 	if c := l.must(g, u.ID); c.Login != "alicia" {
 		t.Errorf("the login is %q", c.Login)

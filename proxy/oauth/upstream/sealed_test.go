@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"aegis/internal/kv"
-	"aegis/internal/seal"
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
 	"aegis/proxy/oauth/upstream"
 )
 

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"aegis/config"
-	"aegis/internal/kv"
 	"aegis/proxy"
+	"aegis/proxy/kv"
 )
 
 // Options make a [Gitea].

@@ -1,0 +1,241 @@
+// Command conformance runs the official MCP conformance suite against
+// "aegis demo" and compares what comes out with scenarios.txt. It starts the demo
+// on a free loopback port, puts a proxy before it that adds the bearer token
+// (the suite cannot send one), and stops both. The scenarios for authorization
+// servers it runs against the demo itself, as a person who signs in.
+//
+//	npm --prefix cmd/conformance ci && go run ./cmd/conformance
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// token is the demo's bearer token; it is worth nothing outside this run.
+const token = "conformance-run-token-0001"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ok, err := run(ctx, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) (bool, error) {
+	list, err := readScenarios("cmd/conformance/scenarios.txt")
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "aegis-conformance-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	endpoint, stop, err := startDemo(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	defer stop()
+	target, closeProxy, err := startProxy(endpoint)
+	if err != nil {
+		return false, err
+	}
+	defer closeProxy()
+	passed, failed, skipped := 0, 0, 0
+	for _, s := range list {
+		if !s.run {
+			skipped++
+			continue
+		}
+		check := s.check
+		at := target
+		if s.name == authorization {
+			check, at = s.authorize, endpoint
+		}
+		problems, err := check(ctx, at, filepath.Join(dir, "out"), list)
+		if err != nil {
+			return false, err
+		}
+		if len(problems) == 0 {
+			passed++
+			fmt.Fprintf(out, "ok    %s %s\n", s.version, s.name)
+			continue
+		}
+		failed++
+		fmt.Fprintf(out, "FAIL  %s %s\n      %s\n", s.version, s.name, strings.Join(problems, "\n      "))
+	}
+	fmt.Fprintf(out, "conformance: %d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	return failed == 0 && passed > 0, nil
+}
+
+// scenario is one line of scenarios.txt.
+type scenario struct {
+	run                   bool
+	version, name, reason string
+}
+
+func readScenarios(file string) ([]scenario, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w; run from the top of the repository", err)
+	}
+	defer f.Close()
+	var list []scenario
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		line := sc.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		w := strings.Fields(line)
+		if len(w) < 3 || w[0] != "run" && w[0] != "skip" || w[0] == "skip" && len(w) < 4 {
+			return nil, fmt.Errorf("%s: cannot read %q", file, line)
+		}
+		list = append(list, scenario{run: w[0] == "run", version: w[1], name: w[2], reason: strings.Join(w[3:], " ")})
+	}
+	return list, nil
+}
+
+// check runs one scenario and returns its failed checks, without those that
+// scenarios.txt skips.
+func (s scenario) check(ctx context.Context, target, out string, list []scenario) ([]string, error) {
+	out = filepath.Join(out, s.version, s.name)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "cmd/conformance/node_modules/.bin/node",
+		"cmd/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js",
+		"server", "--url", target, "--scenario", s.name, "--spec-version", s.version, "--timeout", "60000", "-o", out)
+	log, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, fmt.Errorf("the suite does not start (run npm --prefix cmd/conformance ci): %w", err)
+	}
+	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
+	if err != nil || len(files) != 1 {
+		return []string{fmt.Sprintf("no result; the suite says:\n%s", tail(log, 2000))}, err
+	}
+	return failedChecks(files[0], s, list)
+}
+
+func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var checks []struct {
+		ID, Status, ErrorMessage string
+	}
+	if err := json.Unmarshal(data, &checks); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	allowed := map[string]bool{}
+	for _, a := range list {
+		if id, ok := strings.CutPrefix(a.name, s.name+":"); ok && a.version == s.version && !a.run {
+			allowed[id] = true
+		}
+	}
+	var problems []string
+	good := 0
+	for _, c := range checks {
+		switch c.Status {
+		case "SUCCESS", "INFO":
+			good++
+		case "FAILURE", "WARNING":
+			if !allowed[c.ID] {
+				problems = append(problems, fmt.Sprintf("%s %s: %s", c.Status, c.ID, c.ErrorMessage))
+			}
+		}
+	}
+	if good == 0 {
+		problems = append(problems, "no check succeeded")
+	}
+	return problems, nil
+}
+
+func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
+
+// startDemo builds and starts the demo and returns its endpoint.
+func startDemo(ctx context.Context, dir string) (string, func(), error) {
+	bin := filepath.Join(dir, "aegis")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/aegis").CombinedOutput(); err != nil {
+		return "", nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	cmd := exec.CommandContext(ctx, bin, "demo", "--listen", "127.0.0.1:0", "--token", token)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop := func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait() // its exit code was not asked for
+	}
+	for sc := bufio.NewScanner(stdout); sc.Scan(); {
+		if _, after, ok := strings.Cut(sc.Text(), "MCP endpoint"); ok {
+			go func() { _, _ = io.Copy(io.Discard, stdout) }()
+			return strings.TrimSpace(after), stop, nil
+		}
+	}
+	stop()
+	return "", nil, fmt.Errorf("the demo did not start: %s", log.String())
+}
+
+// startProxy serves the endpoint with the token added. The client's Host stays,
+// since one scenario is about it.
+func startProxy(endpoint string) (string, func(), error) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "", nil, err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	origin := &url.URL{Scheme: u.Scheme, Host: u.Host}
+	forward := &httputil.ReverseProxy{
+		FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(origin)
+			r.Out.Host = r.In.Host
+			r.Out.Header.Set("Authorization", "Bearer "+token)
+		},
+	}
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Read whole first: an answer that comes while the proxy still waits for the
+		// end of the request's body would make it drop the connection.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		forward.ServeHTTP(w, r)
+	})}
+	go func() { _ = srv.Serve(ln) }() // ends with Close
+	return "http://" + ln.Addr().String() + u.Path, func() { _ = srv.Close() }, nil
+}

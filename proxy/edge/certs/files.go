@@ -1,0 +1,198 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// files serves the certificate of two PEM files.
+type files struct {
+	certFile, keyFile string
+	host              string // the public name, which the certificate should have
+	log               zerolog.Logger
+
+	pair    atomic.Pointer[tls.Certificate]
+	mu      sync.Mutex
+	problem string // why the files could not be read again
+}
+
+func newFiles(opts Options) (*files, error) {
+	f := &files{certFile: opts.TLS.CertFile, keyFile: opts.TLS.KeyFile, log: opts.Log}
+	if opts.Base != nil {
+		f.host = opts.Base.Hostname()
+	}
+	pair, err := readPair(f.certFile, f.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	f.pair.Store(pair)
+	return f, nil
+}
+
+func (f *files) start(context.Context) error {
+	f.warn(f.pair.Load().Leaf)
+	return nil
+}
+
+func (f *files) stop() {}
+
+func (f *files) paths() []string { return []string{f.certFile, f.keyFile} }
+
+func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return f.pair.Load(), nil
+}
+
+func (f *files) challenge(http.ResponseWriter, *http.Request) bool { return false }
+
+// again takes the files' certificate, or keeps the one in use when it does not
+// do: two files are not replaced at once, so that this may pass by itself.
+func (f *files) again() {
+	pair, err := readPair(f.certFile, f.keyFile)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.problem = oneLine(err)
+		f.log.Error().Str("problem", f.problem).Msg("the new certificate cannot be used; the old one stays in use")
+		return
+	}
+	f.problem = ""
+	old := f.pair.Swap(pair)
+	if bytes.Equal(old.Leaf.Raw, pair.Leaf.Raw) {
+		return
+	}
+	f.log.Info().Time("not_after", pair.Leaf.NotAfter).Msg("the certificate was read again")
+	f.warn(pair.Leaf)
+}
+
+// warn logs what is wrong with a certificate; the operator may know better.
+func (f *files) warn(leaf *x509.Certificate) {
+	for _, w := range f.warnings(leaf, time.Now()) {
+		f.log.WithLevel(w.level).Msg(w.text)
+	}
+}
+
+// warning is what clients or strangers will make of a certificate and its key.
+type warning struct {
+	level zerolog.Level
+	key   string // of the configuration
+	text  string
+}
+
+// soonOver is how long before its end a certificate should have been renewed.
+const soonOver = 14 * 24 * time.Hour
+
+func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning) {
+	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+	switch {
+	case now.After(leaf.NotAfter):
+		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on " + day(leaf.NotAfter) + " and is not valid now; clients will refuse it: renew it"})
+	case now.Before(leaf.NotBefore):
+		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on " + day(leaf.NotBefore) + " and is not valid now; clients will refuse it: check this machine's clock"})
+	case leaf.NotAfter.Sub(leaf.NotBefore) > 2*soonOver && now.Add(soonOver).After(leaf.NotAfter):
+		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file", "the certificate ends on " + day(leaf.NotAfter) + "; renew it"})
+	}
+	if f.host != "" && leaf.VerifyHostname(f.host) != nil {
+		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file", "the certificate is not for " + f.host + ", the host of public_url; clients will refuse it"})
+	}
+	if info, err := os.Stat(f.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 {
+		list = append(list, warning{zerolog.WarnLevel, "tls.key_file", "everyone on this machine may read it; take the right from others: chmod o-r"})
+	}
+	return list
+}
+
+func (f *files) status() []CertStatus {
+	leaf := f.pair.Load().Leaf
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return []CertStatus{{
+		Host: nameOf(leaf), NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
+		Issuer: leaf.Issuer.CommonName, Problem: f.problem,
+	}}
+}
+
+// nameOf returns the first name that a certificate is for.
+func nameOf(leaf *x509.Certificate) string {
+	switch {
+	case len(leaf.DNSNames) > 0:
+		return leaf.DNSNames[0]
+	case len(leaf.IPAddresses) > 0:
+		return leaf.IPAddresses[0].String()
+	}
+	return leaf.Subject.CommonName
+}
+
+// maxPEM bounds a PEM file; bundles of all public authorities have 250 KB.
+const maxPEM = 4 << 20
+
+func readFile(key, file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err == nil {
+		defer f.Close()
+		var data []byte
+		data, err = io.ReadAll(io.LimitReader(f, maxPEM+1))
+		if err == nil && len(data) > maxPEM {
+			return nil, &KeyError{key, "is larger than 4 MiB", "check that it is the right file"}
+		}
+		if err == nil {
+			return data, nil
+		}
+	}
+	why := err
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		why = pe.Err // the path is in the configuration already
+	}
+	return nil, &KeyError{key, "cannot be read: " + why.Error(), "check path, owner and mode of the file"}
+}
+
+func readPair(certFile, keyFile string) (*tls.Certificate, error) {
+	cert, err1 := readFile("tls.cert_file", certFile)
+	key, err2 := readFile("tls.key_file", keyFile)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if block, _ := pem.Decode(cert); block == nil {
+		return nil, &KeyError{"tls.cert_file", "holds no PEM certificate", "name the file that begins with -----BEGIN CERTIFICATE-----"}
+	}
+	if block, _ := pem.Decode(key); block == nil {
+		return nil, &KeyError{"tls.key_file", "holds no PEM private key", "name the file with -----BEGIN PRIVATE KEY-----"}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		// The library's words name types of PEM blocks and keys, never content.
+		return nil, &KeyError{"tls.cert_file", "and tls.key_file do not make a pair: " + err.Error(), "name a certificate, its own first and then the intermediates, and its unencrypted private key"}
+	}
+	if pair.Leaf == nil {
+		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
+			return nil, fmt.Errorf("tls.cert_file: %w", err)
+		}
+	}
+	return &pair, nil
+}
+
+// readPool reads the authorities of a PEM file.
+func readPool(key, file string) (*x509.CertPool, error) {
+	data, err := readFile(key, file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, &KeyError{key, "holds no PEM certificate", "name a file with certificates of authorities, each from -----BEGIN CERTIFICATE-----"}
+	}
+	return pool, nil
+}

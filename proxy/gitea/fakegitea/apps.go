@@ -1,0 +1,96 @@
+package fakegitea
+
+import (
+	"slices"
+	"time"
+)
+
+// oauthApp is an OAuth2 application of a user.
+type oauthApp struct {
+	ID                       int64
+	user                     *user
+	Name, ClientID           string
+	Confidential, SkipSecond bool
+	RedirectURIs             []string
+	Created                  time.Time
+	secret                   string
+}
+
+// handleApps registers OAuth2 applications. The login itself is not part of the
+// API, but of the web pages.
+func handleApps(t table) {
+	const p = "/user/applications/oauth2"
+	t.on("GET "+p, func(c *call) error {
+		mine := filter(c.w.apps, func(a *oauthApp) bool { return a.user == c.doer })
+		slices.SortFunc(mine, func(a, b *oauthApp) int { return int(b.ID - a.ID) })
+		return c.ok(mapped(linked(c, mine), func(a *oauthApp) *appJSON { return appView(a, "") }))
+	}, needToken)
+	t.on("POST "+p, func(c *call) error {
+		a := &oauthApp{user: c.doer, Created: c.now, ClientID: newUUID()}
+		if err := c.readApp(a); err != nil {
+			return err
+		}
+		a.ID = c.w.next("app")
+		a.secret = newAppSecret()
+		c.w.apps = append(c.w.apps, a)
+		return c.created(appView(a, a.secret))
+	}, needToken)
+	t.on("GET "+p+"/{id}", onApp(func(c *call, a *oauthApp) error { return c.ok(appView(a, "")) }), needToken)
+	t.on("PATCH "+p+"/{id}", onApp(func(c *call, a *oauthApp) error {
+		if err := c.readApp(a); err != nil {
+			return err
+		}
+		a.secret = newAppSecret()
+		return c.ok(appView(a, a.secret))
+	}), needToken)
+	t.on("DELETE "+p+"/{id}", onApp(func(c *call, a *oauthApp) error {
+		c.w.dropApp(a)
+		return c.done()
+	}), needToken)
+}
+
+// newAppSecret makes the secret of an application, in the server's form.
+func newAppSecret() string { return "gto_" + randomHex(26) }
+
+// appJSON is an application.
+type appJSON struct {
+	ID           int64     `json:"id"`
+	Name         string    `json:"name"`
+	ClientID     string    `json:"client_id"`
+	ClientSecret string    `json:"client_secret"`
+	Confidential bool      `json:"confidential_client"`
+	SkipSecond   bool      `json:"skip_secondary_authorization"`
+	RedirectURIs []string  `json:"redirect_uris"`
+	Created      time.Time `json:"created"`
+}
+
+// appView renders an application; the secret shows when it was made.
+func appView(a *oauthApp, secret string) *appJSON {
+	return &appJSON{a.ID, a.Name, a.ClientID, secret, a.Confidential, a.SkipSecond, a.RedirectURIs, a.Created}
+}
+
+// readApp decodes the body of an application.
+func (c *call) readApp(a *oauthApp) error {
+	var in struct {
+		Name         string   `json:"name" binding:"Required"`
+		Confidential bool     `json:"confidential_client"`
+		SkipSecond   bool     `json:"skip_secondary_authorization"`
+		RedirectURIs []string `json:"redirect_uris" binding:"Required"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	a.Name, a.Confidential, a.SkipSecond, a.RedirectURIs = in.Name, in.Confidential, in.SkipSecond, in.RedirectURIs
+	return nil
+}
+
+// onApp finds an application of the caller.
+func onApp(f func(*call, *oauthApp) error) handler {
+	return func(c *call) error {
+		a, ok := find(c.w.apps, func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer })
+		if !ok {
+			return errNotFound
+		}
+		return f(c, a)
+	}
+}

@@ -1,0 +1,149 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// maxAttachment is the size that the real server measured refuses above.
+const maxAttachment = 104857600
+
+// attachment is an uploaded file.
+type attachment struct {
+	ID        int64
+	Name      string
+	Data      []byte
+	Downloads int
+	Created   time.Time
+	UUID      string
+	release   string // the tag, when it belongs to a release
+}
+
+// attachmentJSON is an attachment.
+type attachmentJSON struct {
+	ID          int64     `json:"id"`
+	Name        string    `json:"name"`
+	Size        int       `json:"size"`
+	Downloads   int       `json:"download_count"`
+	CreatedAt   time.Time `json:"created_at"`
+	UUID        string    `json:"uuid"`
+	DownloadURL string    `json:"browser_download_url"`
+}
+
+// attachmentView renders an attachment. Those of a release have an address by
+// name, the others by UUID.
+func (c *call) attachmentView(a *attachment) *attachmentJSON {
+	out := &attachmentJSON{a.ID, a.Name, len(a.Data), a.Downloads, a.Created, a.UUID, c.root + "/attachments/" + a.UUID}
+	if a.release != "" && c.repo != nil {
+		out.DownloadURL = c.repoURL(c.repo) + "/releases/download/" + escape(a.release) + "/" + escape(a.Name)
+	}
+	return out
+}
+
+// attachments renders a list.
+func (c *call) attachments(as []*attachment) []*attachmentJSON { return mapped(as, c.attachmentView) }
+
+// holder is a list of attachments, wherever it hangs.
+type holder func(c *call) (*[]*attachment, string, error)
+
+// handleAssets registers the five routes of attachments below a path; write is
+// what a change needs besides.
+func handleAssets(t table, path string, where holder, write need) {
+	t.on("GET "+path, func(c *call) error { return c.listAssets(where) })
+	t.on("POST "+path, func(c *call) error { return c.addAsset(where) }, needToken, write, needActive)
+	t.on("GET "+path+"/{attachment_id}", func(c *call) error { return c.oneAsset(where, nil) })
+	t.on("PATCH "+path+"/{attachment_id}", func(c *call) error { return c.oneAsset(where, (*call).renameAsset) },
+		needToken, write, needActive)
+	t.on("DELETE "+path+"/{attachment_id}", func(c *call) error { return c.deleteAsset(where) },
+		needToken, write, needActive)
+}
+
+// listAssets lists attachments; the list is not paged.
+func (c *call) listAssets(where holder) error {
+	list, _, err := where(c)
+	if err != nil {
+		return err
+	}
+	return c.ok(c.attachments(*list))
+}
+
+// addAsset takes an upload.
+func (c *call) addAsset(where holder) error {
+	list, release, err := where(c)
+	if err != nil {
+		return err
+	}
+	name, data, err := c.upload("attachment")
+	switch {
+	case err != nil:
+		return err
+	case len(data) > maxAttachment:
+		return fail(http.StatusRequestEntityTooLarge, "attachment exceeds limit %d", maxAttachment)
+	case name == "":
+		return fail(http.StatusBadRequest, "Could not determine name of attachment.")
+	}
+	a := c.w.newAttachment(name, data)
+	a.release = release
+	*list = append(*list, a)
+	return c.created(c.attachmentView(a))
+}
+
+// newAttachment makes an attachment.
+func (w *world) newAttachment(name string, data []byte) *attachment {
+	return &attachment{ID: w.next("attachment"), Name: name, Data: data, Created: w.now(), UUID: newUUID()}
+}
+
+// newUUID returns a random UUID.
+func newUUID() string {
+	h := randomHex(16)
+	return fmt.Sprintf("%s-%s-4%s-a%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
+}
+
+// oneAsset finds an attachment, lets change work on it, and answers it.
+func (c *call) oneAsset(where holder, change func(*call, *attachment) error) error {
+	list, _, err := where(c)
+	if err != nil {
+		return err
+	}
+	a, ok := find(*list, func(a *attachment) bool { return a.ID == c.id("attachment_id") })
+	if !ok {
+		return errNotFound
+	}
+	if change == nil {
+		return c.ok(c.attachmentView(a))
+	}
+	if err := change(c, a); err != nil {
+		return err
+	}
+	return c.created(c.attachmentView(a))
+}
+
+// renameAsset takes a new name.
+func (c *call) renameAsset(a *attachment) error {
+	var in struct {
+		Name string `json:"name"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if in.Name != "" {
+		a.Name = in.Name
+	}
+	return nil
+}
+
+// deleteAsset removes an attachment.
+func (c *call) deleteAsset(where holder) error {
+	list, _, err := where(c)
+	if err != nil {
+		return err
+	}
+	n := len(*list)
+	*list = slices.DeleteFunc(*list, func(a *attachment) bool { return a.ID == c.id("attachment_id") })
+	if len(*list) == n {
+		return errNotFound
+	}
+	return c.done()
+}

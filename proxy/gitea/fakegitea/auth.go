@@ -1,0 +1,277 @@
+package fakegitea
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// token is a personal access token.
+type token struct {
+	id       int64
+	user     *user
+	name     string
+	secret   string
+	scopes   scopeSet
+	created  time.Time
+	lastUsed time.Time
+}
+
+// credential is how a request logged in.
+type credential struct {
+	scoped   bool // by a token
+	scopes   scopeSet
+	token    *token
+	grant    *oauthGrant
+	basic    bool // by HTTP Basic
+	password bool // by HTTP Basic with the password
+}
+
+// need is what a route asks for before its handler runs.
+type need uint
+
+const (
+	needToken     need = 1 << iota // a login
+	needBasic                      // HTTP Basic
+	needSiteAdmin                  // the instance's administrator
+	needWrite                      // write access to the repository
+	needAdmin                      // administration of the repository
+	needOwner                      // ownership of the repository
+	needBranch                     // write access to a branch
+	needActive                     // a repository that is not archived
+	needMember                     // membership of the organisation
+	needOrgOwner                   // ownership of the organisation
+)
+
+// addToken stores a token of u.
+func (w *world) addToken(u *user, name, secret string, scopes scopeSet) *token {
+	t := &token{id: w.next("token"), user: u, name: name, secret: secret, scopes: scopes, created: w.now()}
+	w.tokens[secret] = t
+	return t
+}
+
+var errBadLogin = &apiError{http.StatusUnauthorized, "invalid username, password or token"}
+
+// authenticate finds out who calls: query token, token header, Basic. A wrong
+// credential is refused on every route, also on public ones.
+func (c *call) authenticate() error {
+	if err := c.login(); err != nil {
+		return err
+	}
+	if c.doer != nil && c.doer.barred() {
+		return errBarred
+	}
+	return c.sudo()
+}
+
+// login sets the doer from the request's credentials.
+func (c *call) login() error {
+	if !c.s.opts.DisableQueryToken {
+		secret := c.query.Get("token")
+		if secret == "" {
+			secret = c.query.Get("access_token")
+		}
+		if secret != "" {
+			c.out.header.Set("X-Gitea-Warning",
+				"token and access_token API authentication is deprecated and may be switched off")
+			return c.useToken(secret)
+		}
+	}
+	scheme, value, ok := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	if !ok {
+		return nil
+	}
+	switch strings.ToLower(scheme) {
+	case "token", "bearer":
+		return c.useToken(strings.TrimSpace(value))
+	case "basic":
+		return c.useBasic(value)
+	}
+	return nil
+}
+
+// useToken logs in by a personal access token, compared byte by byte, or by an
+// OAuth access token.
+func (c *call) useToken(secret string) error {
+	t := c.w.tokens[secret]
+	if t == nil {
+		return c.useAccessToken(secret)
+	}
+	t.lastUsed = c.now
+	c.doer = t.user
+	c.cred.scoped, c.cred.scopes, c.cred.token = true, t.scopes, t
+	return nil
+}
+
+// useBasic logs in by user and password, or by a token in either place; the
+// user name beside a token does not matter.
+func (c *call) useBasic(value string) error {
+	raw, err := base64.StdEncoding.DecodeString(value)
+	name, password, ok := strings.Cut(string(raw), ":")
+	if err != nil || !ok {
+		return errBadLogin
+	}
+	c.cred.basic = true
+	secret := password
+	if password == "" || password == "x-oauth-basic" {
+		secret = name
+	}
+	if c.w.tokens[secret] != nil || c.useAccessToken(secret) == nil {
+		return c.useToken(secret)
+	}
+	u := c.w.userByLogin(name)
+	if u == nil || u.Org || u.Password == "" || u.Password != password {
+		return errBadLogin
+	}
+	c.doer, c.cred.password = u, true
+	return nil
+}
+
+// sudo lets an administrator act as another user. The wish may stand in the
+// header, the query or a form body; anyone else is refused for having it.
+func (c *call) sudo() error {
+	login := c.query.Get("sudo")
+	if login == "" {
+		login = c.sudoInForm()
+	}
+	if login == "" {
+		login = c.r.Header.Get("Sudo")
+	}
+	if login == "" {
+		return nil
+	}
+	if c.doer == nil || !c.doer.Admin {
+		return errSudo
+	}
+	u := c.w.userByLogin(login)
+	if u == nil {
+		return errNotFound
+	}
+	c.doer = u
+	return nil
+}
+
+// errSudo and errBarred are the refusals whose body has no url field.
+var (
+	errSudo   = &apiError{http.StatusForbidden, "Only administrators allowed to sudo."}
+	errBarred = &apiError{http.StatusForbidden, "This account is prohibited from signing in, please contact your site administrator."}
+)
+
+// sudoInForm is the sudo field of a form body.
+func (c *call) sudoInForm() string {
+	ct := c.r.Header.Get("Content-Type")
+	if strings.Contains(ct, "form-urlencoded") {
+		form, err := url.ParseQuery(string(c.body))
+		if err == nil {
+			return form.Get("sudo")
+		}
+	}
+	if strings.Contains(ct, "multipart/form-data") {
+		return c.r.PostFormValue("sudo")
+	}
+	return ""
+}
+
+// prepare checks scopes, loads what the path names, and checks the needs in the
+// order of the real server: the object first, so that the invisible is 404
+// before it is 401 or 403.
+func (c *call) prepare(n need) error {
+	if err := c.checkScopes(); err != nil {
+		return err
+	}
+	if strings.HasPrefix(c.path, "/repos/{owner}/{repo}") {
+		if err := c.loadRepo(c.params["owner"], c.params["repo"]); err != nil {
+			return err
+		}
+	}
+	if c.out.status == http.StatusMovedPermanently {
+		return nil
+	}
+	switch {
+	case n&needBasic != 0 && !c.cred.basic:
+		return fail(http.StatusUnauthorized, "auth required")
+	case n&^needActive != 0 && c.doer == nil:
+		return fail(http.StatusUnauthorized, "token is required")
+	case n&needSiteAdmin != 0 && !c.doer.Admin:
+		return fail(http.StatusForbidden, "user should be the site admin")
+	}
+	if err := c.loadOwner(n); err != nil {
+		return err
+	}
+	return c.checkRepo(n)
+}
+
+// checkRepo applies the needs that concern the repository.
+func (c *call) checkRepo(n need) error {
+	switch {
+	case n&needOwner != 0 && c.perm < accessOwner:
+		return fail(http.StatusForbidden, "user should be the owner of the repo")
+	case n&needAdmin != 0 && c.perm < accessAdmin:
+		return fail(http.StatusForbidden, "user should be an owner or a collaborator with admin write of a repository")
+	case n&needWrite != 0 && c.perm < accessWrite:
+		return fail(http.StatusForbidden, "user should have a permission to write to a repo")
+	case n&needBranch != 0 && c.perm < accessWrite:
+		return fail(http.StatusForbidden, "user should have a permission to write to the target branch")
+	case n&needActive != 0 && c.repo.Archived:
+		return fail(http.StatusLocked, "repo is archived")
+	}
+	return nil
+}
+
+// loadRepo finds a repository. An unknown one and one that the caller may not
+// see are the same 404; a renamed one redirects, whatever the method.
+func (c *call) loadRepo(owner, name string) error {
+	r := c.w.repoByName(owner, name)
+	if r == nil {
+		if to := c.w.renamed[repoKey(owner, name)]; to != nil {
+			c.redirect(to)
+			return nil
+		}
+		return errNotFound
+	}
+	c.repo, c.owner, c.perm = r, r.Owner, c.w.access(c.doer, r)
+	if c.perm < accessRead || c.cred.scopes.publicOnly && r.Private {
+		return errNotFound
+	}
+	return nil
+}
+
+// redirect answers 301 with the path under the repository's new name.
+func (c *call) redirect(to *repo) {
+	segs := segments(c.r.URL.EscapedPath())
+	segs[3], segs[4] = escape(to.Owner.Login), escape(to.Name)
+	target := c.link() + "/" + strings.Join(segs, "/")
+	if c.r.URL.RawQuery != "" {
+		target += "?" + c.r.URL.RawQuery
+	}
+	http.Redirect(c.out, c.r, target, http.StatusMovedPermanently)
+}
+
+// loadOwner finds the organisation, team or user that the path names.
+func (c *call) loadOwner(n need) error {
+	if name, ok := c.params["org"]; ok && !strings.HasPrefix(c.path, "/teams/") {
+		org := c.w.userByLogin(name)
+		if org == nil || !org.Org {
+			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", name)
+		}
+		c.owner = org
+		return c.checkOrg(n, org)
+	}
+	return nil
+}
+
+// checkOrg applies the needs that concern an organisation.
+func (c *call) checkOrg(n need, org *user) error {
+	if org.Visibility == "private" && !c.w.isMember(org, c.doer) && (c.doer == nil || !c.doer.Admin) {
+		return errNotFound
+	}
+	switch {
+	case n&needOrgOwner != 0 && !c.w.isOrgOwner(org, c.doer):
+		return fail(http.StatusForbidden, "Must be an organization owner")
+	case n&needMember != 0 && !c.w.isMember(org, c.doer) && !c.doer.Admin:
+		return fail(http.StatusForbidden, "Must be an organization member")
+	}
+	return nil
+}

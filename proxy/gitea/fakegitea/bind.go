@@ -1,0 +1,190 @@
+package fakegitea
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// bind decodes the body into v and validates it by the binding tags: Required,
+// AlphaDashDot, Username, Email, GitRefName, MaxSize(n), In(a,b). Only the first problem is reported, as on the real
+// server.
+func (c *call) bind(v any) error {
+	if err := c.decode(v); err != nil {
+		return fail(http.StatusUnprocessableEntity, "[]: %v", err)
+	}
+	return validate(reflect.ValueOf(v).Elem())
+}
+
+// decode reads the body by its content type.
+func (c *call) decode(v any) error {
+	ct := c.r.Header.Get("Content-Type")
+	switch {
+	case strings.Contains(ct, "json"):
+		return decodeJSON(c.body, v)
+	case strings.Contains(ct, "form-urlencoded"):
+		form, err := url.ParseQuery(string(c.body))
+		if err != nil {
+			return err
+		}
+		return fillForm(form, reflect.ValueOf(v).Elem())
+	case ct == "" && c.r.Method != http.MethodPost && c.r.Method != http.MethodPut:
+		return fillForm(c.query, reflect.ValueOf(v).Elem())
+	case ct == "":
+		return errors.New("Empty Content-Type")
+	}
+	return errors.New("Unsupported Content-Type")
+}
+
+// decodeJSON words its errors as the server's JSON library does. An empty body
+// is no error; the validation that follows says what is missing.
+func decodeJSON(body []byte, v any) error {
+	if len(strings.TrimSpace(string(body))) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(body, v)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at := min(max(int(syntax.Offset)-1, 0), len(body)-1)
+		return errors.New("jsontext: invalid character " + strconv.QuoteRune(rune(body[at])) +
+			" at start of value after offset " + strconv.Itoa(at))
+	case errors.As(err, &kind):
+		return errors.New("json: cannot unmarshal JSON " + kind.Value + " into Go " + kind.Type.String() +
+			` within "/` + strings.ReplaceAll(kind.Field, ".", "/") + `"`)
+	}
+	return err
+}
+
+// fillForm sets the fields of v that the form names, by their JSON names.
+func fillForm(form url.Values, v reflect.Value) error {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		values, ok := form[name]
+		if !ok || len(values) == 0 {
+			continue
+		}
+		if err := setField(v.Field(i), values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setField sets a field from form values.
+func setField(f reflect.Value, values []string) error {
+	if f.Kind() == reflect.Pointer {
+		f.Set(reflect.New(f.Type().Elem()))
+		f = f.Elem()
+	}
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString(values[0])
+	case reflect.Bool:
+		b, _ := strconv.ParseBool(values[0])
+		f.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, _ := strconv.ParseInt(values[0], 10, 64)
+		f.SetInt(n)
+	case reflect.Slice:
+		if f.Type().Elem().Kind() == reflect.String {
+			f.Set(reflect.ValueOf(values).Convert(f.Type()))
+		}
+	}
+	return nil
+}
+
+var (
+	alphaDashDot = regexp.MustCompile(`[^\d\w\-_.]`)
+	emailPattern = regexp.MustCompile(`^[^@\s]+@[^@\s]+$`)
+)
+
+// validate checks the binding tags of a struct, of what it embeds and of the
+// elements of its lists.
+func validate(v reflect.Value) error {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Anonymous && field.Type.Kind() == reflect.Struct {
+			if err := validate(v.Field(i)); err != nil {
+				return err
+			}
+		}
+		for rule := range strings.SplitSeq(field.Tag.Get("binding"), ";") {
+			if rule == "" || obeys(v.Field(i), rule) {
+				continue
+			}
+			name, _, _ := strings.Cut(rule, "(")
+			if rule == "Username" {
+				name = "invalid username"
+			}
+			return fail(http.StatusUnprocessableEntity, "[%s]: %s", field.Name, name)
+		}
+		if field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Struct {
+			for k := range v.Field(i).Len() {
+				if err := validate(v.Field(i).Index(k)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// obeys applies one rule. Rules other than Required pass on an empty value.
+func obeys(f reflect.Value, rule string) bool {
+	if rule == "Required" {
+		return !f.IsZero() // an empty list is a value
+	}
+	if f.Kind() == reflect.Pointer {
+		f = f.Elem()
+	}
+	if !f.IsValid() || f.String() == "" {
+		return true
+	}
+	s := f.String()
+	name, args, _ := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
+	switch name {
+	case "AlphaDashDot":
+		return !alphaDashDot.MatchString(s)
+	case "Username":
+		return !alphaDashDot.MatchString(s) && !strings.ContainsAny(s[:1]+s[len(s)-1:], "-_.")
+	case "Email":
+		return emailPattern.MatchString(s)
+	case "GitRefName":
+		return goodRef(s)
+	case "MaxSize":
+		n, err := strconv.Atoi(args)
+		return err == nil && utf8.RuneCountInString(s) <= n
+	}
+	return slices.Contains(strings.Split(args, ","), s)
+}
+
+// upload reads the file of a multipart form, or the whole body when it is
+// sent as application/octet-stream.
+func (c *call) upload(field string) (name string, data []byte, err error) {
+	kind, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if kind != "multipart/form-data" {
+		return c.query.Get("name"), c.body, nil
+	}
+	file, header, err := c.r.FormFile(field)
+	if err != nil {
+		return "", nil, fail(http.StatusInternalServerError, "%v", err)
+	}
+	defer file.Close()
+	data, err = io.ReadAll(file)
+	name = header.Filename
+	if q := c.query.Get("name"); q != "" {
+		name = q
+	}
+	return name, data, err
+}

@@ -1,0 +1,363 @@
+package fakegitea
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handleBranches registers branches, tags and their protections.
+func handleBranches(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/branches", listBranches)
+	t.on("POST "+p+"/branches", createBranch, needToken, needWrite, needActive)
+	t.on("GET "+p+"/branches/{branch}", getBranch)
+	t.on("PUT "+p+"/branches/{branch}", updateBranch, needToken, needWrite, needActive)
+	t.on("PATCH "+p+"/branches/{branch}", renameBranch, needToken, needWrite, needActive)
+	t.on("DELETE "+p+"/branches/{branch}", deleteBranch, needToken, needWrite, needActive)
+
+	t.on("GET "+p+"/branch_protections", func(c *call) error { return c.ok(c.repo.protectedList()) }, needToken, needAdmin)
+	t.on("POST "+p+"/branch_protections", createProtection, needToken, needAdmin, needActive)
+	t.on("POST "+p+"/branch_protections/priority", orderProtections, needToken, needAdmin, needActive)
+	t.on("GET "+p+"/branch_protections/{name}", onProtection(func(c *call, r *protection) error { return c.ok(r) }), needToken, needAdmin)
+	t.on("PATCH "+p+"/branch_protections/{name}", onProtection(editProtection), needToken, needAdmin, needActive)
+	t.on("DELETE "+p+"/branch_protections/{name}", onProtection(deleteProtection), needToken, needAdmin, needActive)
+}
+
+// listBranches lists branches in the order of the latest commit, then by name. An empty repository answers null.
+func listBranches(c *call) error {
+	if c.repo.empty() {
+		c.setTotal(0)
+		return c.ok(nil)
+	}
+	q := strings.ToLower(c.query.Get("q"))
+	names := filter(c.repo.git.names("refs/heads/"), func(n string) bool { return strings.Contains(strings.ToLower(n), q) })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return c.repo.git.branch(b).seq - c.repo.git.branch(a).seq
+	})
+	return c.ok(mapped(linked(c, names), c.branchView))
+}
+
+// getBranch answers one branch.
+func getBranch(c *call) error {
+	if c.repo.git.branch(c.params["branch"]) == nil {
+		return errNotFound
+	}
+	return c.ok(c.branchView(c.params["branch"]))
+}
+
+// goodRef says whether git accepts the name of a branch or tag.
+func goodRef(name string) bool {
+	if name == "" || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
+		return false
+	}
+	for seg := range strings.SplitSeq(name, "/") {
+		if seg == "" || strings.HasPrefix(seg, ".") || strings.HasSuffix(seg, ".lock") || strings.HasSuffix(seg, ".") {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool { return r < 32 }) && !strings.HasPrefix(name, "-")
+}
+
+// createBranch makes a branch from another, or from any reference.
+func createBranch(c *call) error {
+	var in struct {
+		BranchName    string `json:"new_branch_name" binding:"Required;GitRefName;MaxSize(100)"`
+		OldBranchName string `json:"old_branch_name" binding:"GitRefName;MaxSize(100)"`
+		OldRefName    string `json:"old_ref_name" binding:"GitRefName;MaxSize(100)"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if c.repo.empty() {
+		return fail(http.StatusNotFound, "Git Repository is empty.")
+	}
+	from := c.repo.git.branch(c.repo.DefaultBranch)
+	switch {
+	case in.OldRefName != "":
+		from = c.repo.git.resolve(in.OldRefName)
+	case in.OldBranchName != "":
+		from = c.repo.git.branch(in.OldBranchName)
+	}
+	switch {
+	case from == nil && in.OldRefName != "":
+		return fail(http.StatusInternalServerError, "object does not exist [id: %s, rel_path: ]", in.OldRefName)
+	case from == nil:
+		return fail(http.StatusNotFound, "The old branch does not exist")
+	case c.repo.git.branch(in.BranchName) != nil:
+		return fail(http.StatusConflict, "The branch already exists.")
+	case c.repo.git.tag(in.BranchName) != nil:
+		return fail(http.StatusConflict, "The branch with the same tag already exists.")
+	case c.clashes(in.BranchName):
+		return fail(http.StatusConflict, "The branch with the same name already exists.")
+	}
+	if rule := c.repo.ruleFor(in.BranchName); rule != nil && !rule.mayPush(c.doer) {
+		return fail(http.StatusInternalServerError, "the push was declined by a protection of the branch")
+	}
+	c.moveBranch(in.BranchName, from)
+	return c.created(c.branchView(in.BranchName))
+}
+
+// clashes says whether a name and a branch cannot both be files in git's
+// folder of references.
+func (c *call) clashes(name string) bool {
+	return slices.ContainsFunc(c.repo.git.names("refs/heads/"), func(b string) bool {
+		return strings.HasPrefix(b, name+"/") || strings.HasPrefix(name, b+"/")
+	})
+}
+
+// updateBranch moves a branch to another commit.
+func updateBranch(c *call) error {
+	var in struct {
+		NewCommitID string `json:"new_commit_id" binding:"Required"`
+		OldCommitID string `json:"old_commit_id"`
+		Force       bool   `json:"force"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	name := c.params["branch"]
+	head, to := c.repo.git.branch(name), c.repo.git.resolve(in.NewCommitID)
+	switch {
+	case head == nil:
+		return fail(http.StatusNotFound, "branch does not exist [repo_id: %d name: %s]", c.repo.ID, name)
+	case to == nil:
+		return errNotFound
+	case in.OldCommitID != "" && in.OldCommitID != head.id:
+		return fail(http.StatusUnprocessableEntity, "branch commit does not match [expected: %s, given: %s]", in.OldCommitID, head.id)
+	case !in.Force && c.repo.git.ancestors(to)[head.id] == nil:
+		return fail(http.StatusUnprocessableEntity, "Force push %s need a confirm force parameter", name)
+	}
+	if rule := c.repo.ruleFor(name); rule != nil && !rule.mayPush(c.doer) {
+		return fail(http.StatusForbidden, "Not allowed to push to protected branch %s", name)
+	}
+	c.moveBranch(name, to)
+	return c.done()
+}
+
+// renameBranch renames a branch; protections and pull requests follow.
+func renameBranch(c *call) error {
+	var in struct {
+		Name string `json:"name" binding:"Required;GitRefName;MaxSize(100)"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	old := c.params["branch"]
+	g := c.repo.git
+	switch {
+	case g.branch(old) == nil:
+		return fail(http.StatusNotFound, "Branch doesn't exist.")
+	case g.branch(in.Name) != nil:
+		return fail(http.StatusUnprocessableEntity, "Cannot rename a branch using the same name or rename to a branch that already exists.")
+	case old == c.repo.DefaultBranch && c.perm < accessAdmin:
+		return fail(http.StatusForbidden, "User must be a repo or site admin to rename default or protected branches.")
+	}
+	g.refs["refs/heads/"+in.Name] = g.refs["refs/heads/"+old]
+	delete(g.refs, "refs/heads/"+old)
+	if c.repo.DefaultBranch == old {
+		c.repo.DefaultBranch = in.Name
+	}
+	for _, rule := range c.repo.protected {
+		if rule.RuleName == old {
+			rule.RuleName, rule.BranchName = in.Name, in.Name
+		}
+	}
+	for _, r := range c.w.repos {
+		for _, is := range r.issues {
+			if p := is.pull; p != nil && p.HeadRepo == c.repo && p.Head == old {
+				p.Head = in.Name
+			} else if p != nil && r == c.repo && p.Base == old {
+				p.Base = in.Name
+			}
+		}
+	}
+	return c.done()
+}
+
+// deleteBranch deletes a branch, but not the default one or a protected one.
+func deleteBranch(c *call) error {
+	name := c.params["branch"]
+	switch {
+	case c.repo.ruleFor(name) != nil && name != c.repo.DefaultBranch:
+		return fail(http.StatusForbidden, "branch protected")
+	case c.repo.git.branch(name) == nil:
+		return fail(http.StatusNotFound, "branch does not exist [name: %s]", name)
+	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool { return !is.Closed && is.pull.Base == name }):
+		return fail(http.StatusForbidden, "can not delete default or pull request target branch")
+	}
+	c.dropBranch(name)
+	return c.done()
+}
+
+// dropBranch deletes a branch. An open pull request from it keeps its commits
+// and is closed.
+func (c *call) dropBranch(name string) {
+	id := c.repo.git.refs["refs/heads/"+name]
+	delete(c.repo.git.refs, "refs/heads/"+name)
+	c.record("delete_branch", "", "refs/heads/"+name)
+	for _, r := range c.w.repos {
+		for _, is := range r.issues {
+			p := is.pull
+			if p == nil || is.Closed || p.HeadRepo != c.repo || p.Head != name {
+				continue
+			}
+			p.HeadID = id
+			c.setState(is, true)
+		}
+	}
+}
+
+// protection is a rule for branches; it is stored as the API shows it.
+type protection struct {
+	BranchName      string    `json:"branch_name"`
+	RuleName        string    `json:"rule_name"`
+	Priority        int       `json:"priority"`
+	Push            bool      `json:"enable_push"`
+	PushList        bool      `json:"enable_push_whitelist"`
+	PushUsers       []string  `json:"push_whitelist_usernames"`
+	PushTeams       []string  `json:"push_whitelist_teams"`
+	PushKeys        bool      `json:"push_whitelist_deploy_keys"`
+	Force           bool      `json:"enable_force_push"`
+	ForceList       bool      `json:"enable_force_push_allowlist"`
+	ForceUsers      []string  `json:"force_push_allowlist_usernames"`
+	ForceTeams      []string  `json:"force_push_allowlist_teams"`
+	ForceKeys       bool      `json:"force_push_allowlist_deploy_keys"`
+	MergeList       bool      `json:"enable_merge_whitelist"`
+	MergeUsers      []string  `json:"merge_whitelist_usernames"`
+	MergeTeams      []string  `json:"merge_whitelist_teams"`
+	BypassList      bool      `json:"enable_bypass_allowlist"`
+	BypassUsers     []string  `json:"bypass_allowlist_usernames"`
+	BypassTeams     []string  `json:"bypass_allowlist_teams"`
+	StatusCheck     bool      `json:"enable_status_check"`
+	StatusContexts  []string  `json:"status_check_contexts"`
+	Approvals       int64     `json:"required_approvals"`
+	ApprovalList    bool      `json:"enable_approvals_whitelist"`
+	ApprovalUsers   []string  `json:"approvals_whitelist_username"`
+	ApprovalTeams   []string  `json:"approvals_whitelist_teams"`
+	BlockRejected   bool      `json:"block_on_rejected_reviews"`
+	BlockRequested  bool      `json:"block_on_official_review_requests"`
+	BlockOutdated   bool      `json:"block_on_outdated_branch"`
+	DismissStale    bool      `json:"dismiss_stale_approvals"`
+	IgnoreStale     bool      `json:"ignore_stale_approvals"`
+	Signed          bool      `json:"require_signed_commits"`
+	ProtectedFiles  string    `json:"protected_file_patterns"`
+	UnprotectedFile string    `json:"unprotected_file_patterns"`
+	BlockAdmin      bool      `json:"block_admin_merge_override"`
+	CreatedAt       time.Time `json:"created_at"`
+	UpdatedAt       time.Time `json:"updated_at"`
+}
+
+// fixLists makes the lists that are never null empty.
+func (p *protection) fixLists() {
+	for _, l := range []*[]string{
+		&p.PushUsers, &p.PushTeams, &p.ForceUsers, &p.ForceTeams, &p.MergeUsers, &p.MergeTeams,
+		&p.BypassUsers, &p.BypassTeams, &p.ApprovalUsers, &p.ApprovalTeams,
+	} {
+		if *l == nil {
+			*l = []string{}
+		}
+	}
+}
+
+// mayPush says whether the rule lets u push; site administrators are bound too.
+func (p *protection) mayPush(u *user) bool {
+	return u != nil && p.Push && (!p.PushList || slices.Contains(p.PushUsers, u.Login))
+}
+
+// protectedList is the rules by priority.
+func (r *repo) protectedList() []*protection {
+	out := append([]*protection{}, r.protected...)
+	slices.SortStableFunc(out, func(a, b *protection) int { return a.Priority - b.Priority })
+	return out
+}
+
+// ruleFor is the rule in force for a branch, or nil.
+func (r *repo) ruleFor(branch string) *protection {
+	p, _ := find(r.protectedList(), func(p *protection) bool { return matchRef(p.RuleName, branch) })
+	return p
+}
+
+// matchRef matches a rule's pattern; * stays within a segment.
+func matchRef(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return pattern == name || err == nil && ok
+}
+
+// onProtection finds the rule of the path.
+func onProtection(f func(*call, *protection) error) handler {
+	return func(c *call) error {
+		p, ok := find(c.repo.protected, func(p *protection) bool { return p.RuleName == c.params["name"] })
+		if !ok {
+			return errNotFound
+		}
+		return f(c, p)
+	}
+}
+
+// createProtection adds a rule.
+func createProtection(c *call) error {
+	p := &protection{Priority: len(c.repo.protected) + 1, CreatedAt: c.now, UpdatedAt: c.now}
+	if err := c.bind(p); err != nil {
+		return err
+	}
+	if p.RuleName == "" {
+		p.RuleName = p.BranchName
+	}
+	if p.RuleName == "" {
+		return fail(http.StatusBadRequest, "both rule_name and branch_name are empty")
+	}
+	if _, ok := find(c.repo.protected, func(o *protection) bool { return o.RuleName == p.RuleName }); ok {
+		return fail(http.StatusForbidden, "Branch protection already exist")
+	}
+	for _, list := range [][]string{p.PushUsers, p.ForceUsers, p.MergeUsers, p.BypassUsers, p.ApprovalUsers} {
+		for _, name := range list {
+			if c.w.userByLogin(name) == nil {
+				return errNoUser(http.StatusUnprocessableEntity, name)
+			}
+		}
+	}
+	if p.BranchName != "" && c.repo.git.branch(p.BranchName) == nil {
+		p.BranchName = ""
+	}
+	p.fixLists()
+	c.repo.protected = append(c.repo.protected, p)
+	return c.created(p)
+}
+
+// editProtection changes what the body names; the rule's name stays.
+func editProtection(c *call, p *protection) error {
+	next := *p
+	if err := c.bind(&next); err != nil {
+		return err
+	}
+	next.RuleName, next.BranchName, next.CreatedAt, next.UpdatedAt = p.RuleName, p.BranchName, p.CreatedAt, c.now
+	next.fixLists()
+	*p = next
+	return c.ok(p)
+}
+
+// deleteProtection removes a rule.
+func deleteProtection(c *call, p *protection) error {
+	c.repo.protected = without(c.repo.protected, p)
+	return c.done()
+}
+
+// orderProtections takes the ids in their new order; here a rule's id is its
+// place in the order of creation.
+func orderProtections(c *call) error {
+	var in struct {
+		IDs []int `json:"ids"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	for place, id := range in.IDs {
+		if id >= 1 && id <= len(c.repo.protected) {
+			c.repo.protected[id-1].Priority = place + 1
+		}
+	}
+	return c.done()
+}

@@ -1,0 +1,292 @@
+package fakegitea
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// handler answers one operation. It runs with the world locked.
+type handler func(*call) error
+
+// entry is a handler with what the route asks for before it runs.
+type entry struct {
+	handle handler
+	need   need
+}
+
+// table maps "METHOD template" to its entry.
+type table map[string]entry
+
+// on registers a handler; the key is "METHOD template".
+func (t table) on(key string, h handler, needs ...need) {
+	e := entry{handle: h}
+	for _, n := range needs {
+		e.need |= n
+	}
+	t[key] = e
+}
+
+// apiError is a refusal in Gitea's words.
+type apiError struct {
+	status  int
+	message string
+}
+
+// Error implements error.
+func (e *apiError) Error() string { return e.message }
+
+// fail is an error with a status and a message.
+func fail(status int, format string, args ...any) error {
+	return &apiError{status, fmt.Sprintf(format, args...)}
+}
+
+// errForbidden is a refusal without a body.
+var errForbidden = &apiError{http.StatusForbidden, ""}
+
+// errNotFound is the body of everything unknown or invisible.
+var errNotFound error = &apiError{http.StatusNotFound, "not found"}
+
+// call is one request on its way through the double.
+type call struct {
+	s      *Server
+	w      *world
+	r      *http.Request
+	body   []byte
+	query  url.Values
+	root   string // base of absolute URLs
+	now    time.Time
+	params map[string]string
+	path   string // the route's template
+
+	cred  credential
+	doer  *user // nil when anonymous
+	owner *user // the user or organisation that the path names, when it does
+	repo  *repo
+	perm  access
+	out   *response
+
+	form url.Values // of the web pages
+	sess *session   // of a browser that logged in
+}
+
+// response collects an answer, so that it is written after the lock is gone.
+type response struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (o *response) Header() http.Header { return o.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (o *response) WriteHeader(status int) { o.status = status }
+
+// Write implements http.ResponseWriter.
+func (o *response) Write(p []byte) (int, error) { return o.body.Write(p) }
+
+// send writes the collected answer.
+func (o *response) send(w http.ResponseWriter) {
+	for k, v := range o.header {
+		w.Header()[k] = v
+	}
+	w.WriteHeader(o.status)
+	w.Write(o.body.Bytes()) // a client that went away is not our concern
+}
+
+// answer routes the request and runs its handler on the world.
+func (s *Server) answer(r *http.Request, body []byte) *response {
+	out := &response{status: http.StatusOK, header: http.Header{}}
+	out.header.Set("X-Content-Type-Options", "nosniff")
+	out.header.Set("X-Frame-Options", "SAMEORIGIN")
+	segs := segments(r.URL.EscapedPath())
+	if len(segs) < 2 || segs[0] != "api" || segs[1] != "v1" {
+		if !s.answerPage(r, body, segs, out) {
+			s.answerWeb(r, segs, out)
+		}
+		return out
+	}
+	e, values, leaf, allow := s.router.lookup(r.Method, segs[2:])
+	if leaf == nil {
+		noRoute(out, allow)
+		return out
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.newCall(r, body, out)
+	c.params, c.path = values, leaf.path
+	out.header.Set("Cache-Control", "max-age=0, private, must-revalidate")
+	if err := c.run(e); err != nil {
+		c.refuse(err)
+	}
+	return out
+}
+
+// newCall prepares a call without a route.
+func (s *Server) newCall(r *http.Request, body []byte, out *response) *call {
+	root := strings.TrimSuffix(s.opts.RootURL, "/")
+	switch {
+	case root != "":
+	case r.TLS != nil:
+		root = "https://" + r.Host + strings.TrimSuffix(s.opts.SubPath, "/")
+	default:
+		root = "http://" + r.Host + strings.TrimSuffix(s.opts.SubPath, "/")
+	}
+	return &call{
+		s: s, w: s.world, r: r, body: body, out: out, root: root,
+		query: r.URL.Query(), now: s.world.now(),
+	}
+}
+
+// noRoute answers for an unknown path, or a known one with another method.
+func noRoute(out *response, allow []string) {
+	if len(allow) == 0 {
+		out.header.Set("Content-Type", "text/plain; charset=utf-8")
+		out.status = http.StatusNotFound
+		out.body.WriteString("404 page not found\n")
+		return
+	}
+	out.status = http.StatusMethodNotAllowed
+	out.header["Allow"] = allow
+}
+
+// run authenticates, checks what the route needs, and calls the handler.
+func (c *call) run(e entry) error {
+	if err := c.authenticate(); err != nil {
+		return err
+	}
+	if err := c.prepare(e.need); err != nil {
+		return err
+	}
+	if c.out.status == http.StatusMovedPermanently { // a renamed repository
+		return nil
+	}
+	return e.handle(c)
+}
+
+// refuse writes an error the way the API does. A message that is not UTF-8
+// cannot be encoded there either, and leaves the body empty.
+func (c *call) refuse(err error) {
+	e, ok := err.(*apiError)
+	if !ok {
+		e = &apiError{http.StatusInternalServerError, err.Error()}
+	}
+	if e.status == http.StatusInternalServerError && (c.doer == nil || !c.doer.Admin) {
+		e = &apiError{e.status, ""}
+	}
+	if e == errForbidden || !utf8.ValidString(e.message) {
+		c.out.status = e.status
+		return
+	}
+	if e == errSudo || e == errBarred {
+		c.json(e.status, map[string]string{"message": e.message})
+		return
+	}
+	c.json(e.status, errorBody{e.message, c.root + "/api/swagger"})
+}
+
+// errorBody is the usual body of a refusal.
+type errorBody struct {
+	Message string `json:"message"`
+	URL     string `json:"url"`
+}
+
+// notImplemented answers for the operations that the double keeps no state for.
+func notImplemented(c *call) error {
+	return c.json(http.StatusNotImplemented, map[string]string{
+		"message": "the embedded demo Gitea does not implement this route",
+	})
+}
+
+// json writes v. HTML characters stay as they are.
+func (c *call) json(status int, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fail(http.StatusInternalServerError, "%v", err)
+	}
+	c.out.header.Set("Content-Type", "application/json;charset=utf-8")
+	c.out.status = status
+	c.out.body.Write(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+	return nil
+}
+
+// ok writes v with status 200.
+func (c *call) ok(v any) error { return c.json(http.StatusOK, v) }
+
+// created writes v with status 201.
+func (c *call) created(v any) error { return c.json(http.StatusCreated, v) }
+
+// empty answers with a status and no body.
+func (c *call) empty(status int) error {
+	c.out.status = status
+	return nil
+}
+
+// done answers 204.
+func (c *call) done() error { return c.empty(http.StatusNoContent) }
+
+// text answers 200 with a plain text body.
+func (c *call) text(s string) error {
+	c.out.header.Set("Content-Type", "text/plain; charset=utf-8")
+	c.out.body.WriteString(s)
+	return nil
+}
+
+// id is a numeric path parameter; anything else than a number is 0, which no
+// object has.
+func (c *call) id(name string) int64 {
+	n, err := strconv.ParseInt(c.params[name], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// queryInt is a number in the query; nonsense is 0, as on the real server.
+func (c *call) queryInt(name string) int {
+	n, err := strconv.Atoi(c.query.Get(name))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// queryBool is a flag in the query.
+func (c *call) queryBool(name string) bool {
+	b, err := strconv.ParseBool(c.query.Get(name))
+	return err == nil && b
+}
+
+// queryTime is a time in the query; a malformed one is refused.
+func (c *call) queryTime(name string) (time.Time, error) {
+	v := c.query.Get(name)
+	if v == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, v)
+	if err != nil {
+		return t, fail(http.StatusUnprocessableEntity, "%v", err)
+	}
+	return t, nil
+}
+
+// escape encodes a name for a path, every special character at once.
+func escape(s string) string { return url.PathEscape(s) }
+
+// escapePath encodes each segment of a path and leaves its slashes.
+func escapePath(p string) string {
+	segs := strings.Split(p, "/")
+	for i, s := range segs {
+		segs[i] = url.PathEscape(s)
+	}
+	return strings.Join(segs, "/")
+}

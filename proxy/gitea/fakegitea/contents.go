@@ -1,0 +1,320 @@
+package fakegitea
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// handleContents registers reading files.
+func handleContents(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/contents", getContents)
+	t.on("GET "+p+"/contents/{filepath}", getContents)
+	t.on("GET "+p+"/contents-ext", getContentsExt)
+	t.on("GET "+p+"/contents-ext/{filepath}", getContentsExt)
+	t.on("GET "+p+"/file-contents", getFileContents)
+	t.on("POST "+p+"/file-contents", getFileContents, needToken)
+	t.on("GET "+p+"/raw/{filepath}", func(c *call) error { return c.rawFile(true) })
+	t.on("GET "+p+"/media/{filepath}", func(c *call) error { return c.rawFile(false) })
+	t.on("GET "+p+"/editorconfig/{filepath}", getEditorConfig)
+	t.on("GET "+p+"/languages", func(c *call) error { return c.ok(languages(c.repo)) })
+	t.on("GET "+p+"/licenses", func(c *call) error { return c.ok(licensesOf(c.repo)) })
+}
+
+// refOf finds the commit of a name, with the kind that web addresses show.
+func (r *repo) refOf(name string) (treeAt, bool) {
+	g := r.git
+	switch {
+	case g.branch(name) != nil:
+		return treeAt{name, "branch", g.branch(name)}, true
+	case g.tag(name) != nil:
+		return treeAt{name, "tag", g.tag(name)}, true
+	}
+	if short, ok := strings.CutPrefix(name, "refs/heads/"); ok && g.branch(short) != nil {
+		return treeAt{short, "branch", g.branch(short)}, true
+	}
+	if short, ok := strings.CutPrefix(name, "refs/tags/"); ok && g.tag(short) != nil {
+		return treeAt{short, "tag", g.tag(short)}, true
+	}
+	cm := g.resolve(name)
+	return treeAt{name, "commit", cm}, cm != nil
+}
+
+// queryRef is the commit of ?ref=, the default branch without one.
+func (c *call) queryRef() (treeAt, error) {
+	name := c.query.Get("ref")
+	if name == "" {
+		name = c.repo.DefaultBranch
+	}
+	at, ok := c.repo.refOf(name)
+	if !ok {
+		return at, errNoObject(name, "")
+	}
+	return at, nil
+}
+
+// errNoObject is git's complaint about a missing reference or path.
+func errNoObject(id, rel string) error {
+	return fail(http.StatusNotFound, "object does not exist [id: %s, rel_path: %s]", id, rel)
+}
+
+// cleanPath normalises a path the way the server reads it: dots are resolved
+// inside the repository and never lead out of it.
+func cleanPath(p string) string { return strings.TrimPrefix(path.Clean("/"+p), "/") }
+
+// gitPath says whether a path has a component that git reserves.
+func gitPath(p string) bool {
+	for seg := range strings.SplitSeq(p, "/") {
+		if strings.EqualFold(seg, ".git") {
+			return true
+		}
+	}
+	return false
+}
+
+// lookup finds an object of a tree. The error names the first folder that is
+// missing, or the whole path when only the last step is.
+func (c *call) lookup(at treeAt, p string) (treeEntry, error) {
+	if e, ok := c.repo.git.at(at.head.tree, p); ok {
+		return e, nil
+	}
+	segs := strings.Split(p, "/")
+	for i := 1; i < len(segs); i++ {
+		if e, ok := c.repo.git.at(at.head.tree, strings.Join(segs[:i], "/")); !ok {
+			return treeEntry{}, errNoObject("", segs[i-1])
+		} else if !e.dir {
+			break
+		}
+	}
+	return treeEntry{}, errNoObject("", p)
+}
+
+// getContents answers a file with its content or the entries of a folder; the
+// list is not paged.
+func getContents(c *call) error {
+	at, err := c.queryRef()
+	if err != nil {
+		return err
+	}
+	p := cleanPath(c.params["filepath"])
+	if gitPath(p) {
+		return fail(http.StatusBadRequest, "path contains a malformed path component [path: %s]", p)
+	}
+	e, err := c.lookup(at, p)
+	if err != nil {
+		return err
+	}
+	if e.dir {
+		return c.ok(c.folder(at, p, e))
+	}
+	return c.ok(c.contentView(at, p, e, true))
+}
+
+// folder renders the entries of a folder.
+func (c *call) folder(at treeAt, p string, dir treeEntry) []*contentJSON {
+	return mapped(c.repo.git.trees[dir.id], func(e treeEntry) *contentJSON {
+		return c.contentView(at, path.Join(p, e.name), e, false)
+	})
+}
+
+// contentsExt has either the one or the other.
+type contentsExt struct {
+	File *contentJSON   `json:"file_contents,omitempty"`
+	Dir  []*contentJSON `json:"dir_contents,omitempty"`
+}
+
+// getContentsExt is the newer form, in which a file's content is asked for by
+// name.
+func getContentsExt(c *call) error {
+	at, err := c.queryRef()
+	if err != nil {
+		return err
+	}
+	p := cleanPath(c.params["filepath"])
+	e, err := c.lookup(at, p)
+	if err != nil {
+		return err
+	}
+	includes := c.query.Get("includes")
+	var out contentsExt
+	if e.dir {
+		out.Dir = c.folder(at, p, e)
+	} else {
+		out.File = c.contentView(at, p, e, strings.Contains(includes, "file_content"))
+	}
+	if !strings.Contains(includes, "commit_metadata") {
+		for _, v := range append(out.Dir, out.File) {
+			if v != nil {
+				v.LastSHA, v.LastCommit, v.LastAuthor = nil, nil, nil
+			}
+		}
+	}
+	return c.ok(out)
+}
+
+// getFileContents answers several files at once; one that does not exist is
+// null in the list.
+func getFileContents(c *call) error {
+	var in struct {
+		Files []string `json:"files" binding:"Required"`
+	}
+	if c.r.Method == http.MethodPost {
+		if err := c.bind(&in); err != nil {
+			return err
+		}
+	} else if err := decodeJSON([]byte(c.query.Get("body")), &in); err != nil {
+		return fail(http.StatusUnprocessableEntity, "%v", err)
+	}
+	at, err := c.queryRef()
+	if err != nil {
+		return err
+	}
+	return c.ok(mapped(in.Files, func(p string) *contentJSON {
+		p = cleanPath(p)
+		e, ok := c.repo.git.at(at.head.tree, p)
+		if !ok || e.dir {
+			return nil
+		}
+		return c.contentView(at, p, e, true)
+	}))
+}
+
+// rawFile answers the bytes of a file. The path is not cleaned, and may begin
+// with a reference.
+func (c *call) rawFile(cached bool) error {
+	if c.repo.empty() {
+		return fail(http.StatusNotFound, "repository is empty")
+	}
+	at, p, ok := c.rawTarget()
+	if !ok {
+		return errNotFound
+	}
+	e, ok := c.repo.git.at(at.head.tree, p)
+	if !ok || e.dir {
+		return errNotFound
+	}
+	data := c.repo.git.blobs[e.id]
+	h := c.out.header
+	visibility := "public"
+	if c.repo.Private {
+		visibility = "private"
+	}
+	h.Set("Cache-Control", visibility+", max-age=21600")
+	h.Set("Content-Type", contentType(data))
+	if !cached {
+		c.out.body.Write(data)
+		return nil
+	}
+	h.Set("Etag", `"`+e.id+`"`)
+	h.Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": path.Base(p)}))
+	modified := c.repo.git.lastChange(at.head, p).committer.When
+	http.ServeContent(c.out, c.r, p, modified, bytes.NewReader(data))
+	return nil
+}
+
+// contentType tells text from bytes.
+func contentType(data []byte) string {
+	head := data[:min(len(data), 8000)]
+	if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) && len(head) == len(data) {
+		return "application/octet-stream"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+// rawTarget splits {ref}/{path}; without a reference in front it is the whole
+// path at ?ref=.
+func (c *call) rawTarget() (treeAt, string, bool) {
+	p := c.params["filepath"]
+	if c.query.Get("ref") == "" {
+		segs := strings.Split(p, "/")
+		for i := 1; i < len(segs); i++ {
+			name := strings.Join(segs[:i], "/")
+			g := c.repo.git
+			if g.branch(name) != nil || g.tag(name) != nil || len(name) == 40 && g.commits[name] != nil {
+				at, _ := c.repo.refOf(name)
+				return at, strings.Join(segs[i:], "/"), true
+			}
+		}
+	}
+	at, err := c.queryRef()
+	if err != nil { // an unknown reference is passed over
+		head := c.repo.git.branch(c.repo.DefaultBranch)
+		return treeAt{c.repo.DefaultBranch, "branch", head}, p, head != nil
+	}
+	return at, p, true
+}
+
+// getEditorConfig answers the rules of .editorconfig that apply to a file name.
+func getEditorConfig(c *call) error {
+	if c.repo.empty() {
+		return fail(http.StatusNotFound, "repository is empty")
+	}
+	at, err := c.queryRef()
+	if err != nil {
+		return err
+	}
+	e, ok := c.repo.git.at(at.head.tree, ".editorconfig")
+	if !ok {
+		return errNotFound
+	}
+	return c.ok(editorRules(string(c.repo.git.blobs[e.id]), c.params["filepath"]))
+}
+
+// editorRule is what an .editorconfig says about a file.
+type editorRule struct {
+	Charset     string `json:"charset,omitempty"`
+	IndentStyle string `json:"indent_style,omitempty"`
+	IndentSize  string `json:"indent_size,omitempty"`
+	EndOfLine   string `json:"end_of_line,omitempty"`
+}
+
+// editorRules reads the sections whose pattern matches the file.
+func editorRules(text, file string) editorRule {
+	var out editorRule
+	applies := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if pattern, ok := strings.CutPrefix(line, "["); ok {
+			applies = editorMatch(strings.TrimSuffix(pattern, "]"), file)
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || !applies {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(key) {
+		case "charset":
+			out.Charset = value
+		case "indent_style":
+			out.IndentStyle = value
+		case "indent_size":
+			out.IndentSize = value
+		case "end_of_line":
+			out.EndOfLine = value
+		}
+	}
+	return out
+}
+
+// editorMatch matches a section: a pattern without a slash is for the base name.
+func editorMatch(pattern, file string) bool {
+	if !strings.Contains(pattern, "/") {
+		file = path.Base(file)
+	}
+	ok, err := path.Match(strings.TrimPrefix(pattern, "/"), file)
+	return err == nil && ok
+}
+
+// commitTime picks the date of a commit: the body's, or now.
+func (c *call) commitTime(t *time.Time) time.Time {
+	if t != nil && !t.IsZero() {
+		return t.UTC().Truncate(time.Second)
+	}
+	return c.now
+}

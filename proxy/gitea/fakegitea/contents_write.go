@@ -1,0 +1,331 @@
+package fakegitea
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// handleWrites registers writing files.
+func handleWrites(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("POST "+p+"/contents", changeFiles, needToken, needBranch, needActive)
+	t.on("POST "+p+"/contents/{filepath}", createFile, needToken, needBranch, needActive)
+	t.on("PUT "+p+"/contents/{filepath}", updateFile, needToken, needBranch, needActive)
+	t.on("POST "+p+"/diffpatch", applyDiffPatch, needToken, needBranch, needActive)
+	t.on("DELETE "+p+"/contents/{filepath}", deleteFile, needToken, needBranch, needActive)
+}
+
+// identityInput is an author or committer of a body.
+type identityInput struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// datesInput are the dates of a commit.
+type datesInput struct {
+	Author    *time.Time `json:"author"`
+	Committer *time.Time `json:"committer"`
+}
+
+// commitInput is what every write of files takes.
+type commitInput struct {
+	Message       string        `json:"message"`
+	BranchName    string        `json:"branch" binding:"GitRefName;MaxSize(100)"`
+	NewBranchName string        `json:"new_branch" binding:"GitRefName;MaxSize(100)"`
+	ForcePush     bool          `json:"force_push"`
+	Author        identityInput `json:"author"`
+	Committer     identityInput `json:"committer"`
+	Dates         datesInput    `json:"dates"`
+	Signoff       bool          `json:"signoff"`
+}
+
+// fileOp is one change of a file.
+type fileOp struct {
+	Operation string  `json:"operation" binding:"Required"`
+	Path      string  `json:"path" binding:"Required;MaxSize(500)"`
+	From      string  `json:"from_path"`
+	Content   *string `json:"content"`
+	SHA       string  `json:"sha"`
+}
+
+// createFile creates a file that must not exist.
+func createFile(c *call) error {
+	var in struct {
+		commitInput
+		Content string `json:"content"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	return c.writeOne(in.commitInput, fileOp{Operation: "create", Path: c.params["filepath"], Content: &in.Content}, http.StatusCreated)
+}
+
+// updateFile replaces a file, or creates it when no sha is given.
+func updateFile(c *call) error {
+	var in struct {
+		commitInput
+		Content string `json:"content"`
+		SHA     string `json:"sha"`
+		From    string `json:"from_path"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	op := fileOp{Operation: "update", Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
+	status := http.StatusOK
+	if in.SHA == "" {
+		op.Operation, status = "create", http.StatusCreated
+	}
+	return c.writeOne(in.commitInput, op, status)
+}
+
+// deleteFile deletes a file; the sha is required.
+func deleteFile(c *call) error {
+	var in struct {
+		commitInput
+		SHA string `json:"sha" binding:"Required"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	return c.writeOne(in.commitInput, fileOp{Operation: "delete", Path: c.params["filepath"], SHA: in.SHA}, http.StatusOK)
+}
+
+// changeFiles applies several changes in one commit.
+func changeFiles(c *call) error {
+	var in struct {
+		commitInput
+		Files []fileOp `json:"files" binding:"Required"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	cm, views, err := c.commitFiles(in.commitInput, in.Files)
+	if err != nil {
+		return err
+	}
+	return c.created(struct {
+		Files        []*contentJSON  `json:"files"`
+		Commit       *fileCommitJSON `json:"commit"`
+		Verification verification    `json:"verification"`
+	}{views, c.fileCommit(cm), unsigned})
+}
+
+// fileCommitJSON is the commit that a write made.
+type fileCommitJSON struct {
+	URL       string       `json:"url"`
+	SHA       string       `json:"sha"`
+	Created   time.Time    `json:"created"`
+	HTMLURL   string       `json:"html_url"`
+	Author    identityJSON `json:"author"`
+	Committer identityJSON `json:"committer"`
+	Parents   []metaJSON   `json:"parents"`
+	Message   string       `json:"message"`
+	Tree      metaJSON     `json:"tree"`
+}
+
+// fileCommit renders the commit of a write.
+func (c *call) fileCommit(cm *commit) *fileCommitJSON {
+	return &fileCommitJSON{
+		URL: c.api(c.repo, "git", "commits", cm.id), SHA: cm.id, HTMLURL: c.repoURL(c.repo, "commit", cm.id),
+		Author: identityJSON(cm.author), Committer: identityJSON(cm.committer), Parents: c.parents(c.repo, cm),
+		Message: cm.message, Tree: metaJSON{URL: c.api(c.repo, "git", "trees", cm.tree), SHA: cm.tree},
+	}
+}
+
+// writeOne changes one file and answers it.
+func (c *call) writeOne(in commitInput, op fileOp, status int) error {
+	cm, views, err := c.commitFiles(in, []fileOp{op})
+	if err != nil {
+		return err
+	}
+	return c.json(status, struct {
+		Content      *contentJSON    `json:"content"`
+		Commit       *fileCommitJSON `json:"commit"`
+		Verification verification    `json:"verification"`
+	}{views[0], c.fileCommit(cm), unsigned})
+}
+
+// commitFiles applies the changes on the branch and returns the commit and the
+// files as they are then; a deleted file is null.
+func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []*contentJSON, error) {
+	branch, target, err := c.branches(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := c.repo.git
+	head := g.branch(branch)
+	files := map[string]string{}
+	var parents []string
+	if head != nil {
+		files, parents = maps.Clone(head.files), []string{head.id}
+	}
+	for i := range ops {
+		if err := c.applyOp(files, &ops[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	author, committer := c.signatures(in)
+	cm := g.addCommit(files, parents, author, committer, c.messageOf(in, ops))
+	c.moveBranch(target, cm)
+	at := treeAt{target, "branch", cm}
+	views := mapped(ops, func(op fileOp) *contentJSON {
+		e, ok := g.at(cm.tree, op.Path)
+		if !ok {
+			return nil
+		}
+		return c.contentView(at, op.Path, e, true)
+	})
+	return cm, views, nil
+}
+
+// branches picks the branch that a write starts from and the one it goes to,
+// and refuses what a protection forbids.
+func (c *call) branches(in commitInput) (from, to string, err error) {
+	from = in.BranchName
+	if from == "" {
+		from = c.repo.DefaultBranch
+	}
+	to = from
+	g := c.repo.git
+	if in.NewBranchName != "" && in.NewBranchName != from {
+		to = in.NewBranchName
+		if g.branch(to) != nil && !in.ForcePush {
+			return "", "", fail(http.StatusUnprocessableEntity, "branch already exists [name: %s]", to)
+		}
+	}
+	if g.branch(from) == nil && !c.repo.empty() {
+		return "", "", fail(http.StatusNotFound, "branch does not exist [repo_id: %d name: %s]", c.repo.ID, from)
+	}
+	if rule := c.repo.ruleFor(to); rule != nil && !rule.mayPush(c.doer) {
+		return "", "", fail(http.StatusForbidden, "user cannot commit to repo [user: %s]", c.doer.Login)
+	}
+	return from, to, nil
+}
+
+// moveBranch points a branch at a commit and tells its pull requests.
+func (c *call) moveBranch(name string, cm *commit) {
+	c.repo.git.refs["refs/heads/"+name] = cm.id
+	c.repo.Updated = c.now
+	c.record("commit_repo", cm.message, "refs/heads/"+name)
+}
+
+// applyOp applies one change to a snapshot.
+func (c *call) applyOp(files map[string]string, op *fileOp) error {
+	clean := path.Clean(op.Path)
+	switch {
+	case strings.HasPrefix(clean, "../") || clean == "..":
+		return fail(http.StatusInternalServerError, "path leads out of the repository: %s", op.Path)
+	case gitPath(clean) || clean == "." || clean == "/":
+		return fail(http.StatusUnprocessableEntity, "path contains a malformed path component [path: %s]", op.Path)
+	}
+	op.Path = strings.TrimPrefix(clean, "/")
+	switch op.Operation {
+	case "delete":
+		if err := checkSHA(files, op.Path, op.SHA); err != nil {
+			return err
+		}
+		delete(files, op.Path)
+		return nil
+	case "update", "rename":
+		from := op.Path
+		if op.From != "" {
+			from = cleanPath(op.From)
+		}
+		if err := checkSHA(files, from, op.SHA); err != nil {
+			return err
+		}
+		old := files[from]
+		delete(files, from)
+		if op.Content == nil {
+			files[op.Path] = old
+			return nil
+		}
+	case "create":
+		if files[op.Path] != "" {
+			return fail(http.StatusUnprocessableEntity, "repository file already exists [path: %s]", op.Path)
+		}
+	case "upload":
+	default:
+		return fail(http.StatusInternalServerError, "invalid file operation: %s", op.Operation)
+	}
+	return c.putFile(files, op)
+}
+
+// checkSHA refuses a file that is not there or not as the caller knows it.
+func checkSHA(files map[string]string, p, sha string) error {
+	have := files[p]
+	switch {
+	case have == "":
+		return errNoObject("", p)
+	case sha != "" && sha != have: // none means the file as it is
+		return fail(http.StatusUnprocessableEntity, "sha does not match [given: %s, expected: %s]", sha, have)
+	}
+	return nil
+}
+
+// putFile decodes and stores the content. A file and a folder cannot share a
+// name.
+func (c *call) putFile(files map[string]string, op *fileOp) error {
+	content := ""
+	if op.Content != nil {
+		content = *op.Content
+	}
+	data, err := base64.StdEncoding.DecodeString(content)
+	if err != nil {
+		return fail(http.StatusUnprocessableEntity, "%v", err)
+	}
+	for p := range files {
+		if strings.HasPrefix(p, op.Path+"/") {
+			return fail(http.StatusUnprocessableEntity, "a directory exists where you’re trying to create a file [path: %s]", op.Path)
+		}
+		if strings.HasPrefix(op.Path, p+"/") {
+			return fail(http.StatusUnprocessableEntity, "a file exists where you’re trying to create a subdirectory [path: %s]", p)
+		}
+	}
+	files[op.Path] = c.repo.git.addBlob(data)
+	return nil
+}
+
+// signatures are the author and committer of a write: the caller, unless the
+// body names others.
+func (c *call) signatures(in commitInput) (author, committer signature) {
+	me := c.signature()
+	author, committer = me, me
+	if in.Author.Name != "" || in.Author.Email != "" {
+		author.Name, author.Email = in.Author.Name, in.Author.Email
+		committer = author
+	}
+	if in.Committer.Name != "" || in.Committer.Email != "" {
+		committer.Name, committer.Email = in.Committer.Name, in.Committer.Email
+	}
+	author.When, committer.When = c.commitTime(in.Dates.Author), c.commitTime(in.Dates.Committer)
+	return author, committer
+}
+
+// signature is the caller as git sees her.
+func (c *call) signature() signature {
+	name := c.doer.FullName
+	if name == "" {
+		name = c.doer.Login
+	}
+	return signature{name, c.doer.Email, c.now}
+}
+
+// messageOf is the commit message; without one it tells the changes.
+func (c *call) messageOf(in commitInput, ops []fileOp) string {
+	msg := in.Message
+	if msg == "" {
+		verbs := map[string]string{"create": "Add", "update": "Update", "upload": "Upload", "rename": "Rename", "delete": "Delete"}
+		msg = strings.Join(mapped(ops, func(op fileOp) string { return verbs[op.Operation] + " " + op.Path }), "\n")
+	}
+	if in.Signoff {
+		me := c.signature()
+		msg = strings.TrimRight(msg, "\n") + "\n\nSigned-off-by: " + me.Name + " <" + me.Email + ">"
+	}
+	return msg
+}

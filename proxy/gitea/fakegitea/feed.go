@@ -1,0 +1,282 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// activity is an event of the feeds.
+type activity struct {
+	ID           int64
+	actor        *user
+	repo         *repo
+	Op           string
+	Ref, Content string
+	Created      time.Time
+}
+
+// thread is a notification of one user about one issue.
+type thread struct {
+	ID             int64
+	user           *user
+	issue          *issue
+	latest         *comment
+	Unread, Pinned bool
+	Updated        time.Time
+}
+
+// record adds an event to the feeds.
+func (w *world) record(actor *user, r *repo, op, content, ref string) {
+	w.feed = append(w.feed, &activity{
+		ID: w.next("activity"), actor: actor, repo: r, Op: op, Content: content, Ref: ref, Created: w.now(),
+	})
+}
+
+// record adds an event of the caller in the repository at hand.
+func (c *call) record(op, content, ref string) {
+	if c.doer != nil && c.repo != nil {
+		c.w.record(c.doer, c.repo, op, content, ref)
+	}
+}
+
+// notify tells the watchers of the repository, the assignees and the poster of
+// an issue, but not the caller.
+func (c *call) notify(is *issue, m *comment) {
+	for _, u := range append(append(slices.Clone(is.Repo.Watchers), is.Assignees...), is.Poster) {
+		if u != c.doer && c.w.access(u, is.Repo) >= accessRead {
+			c.w.notifyUser(u, is, m)
+		}
+	}
+}
+
+// notifyUser makes or refreshes the thread of an issue.
+func (w *world) notifyUser(u *user, is *issue, m *comment) {
+	t, ok := find(w.threads, func(t *thread) bool { return t.user == u && t.issue == is })
+	if !ok {
+		t = &thread{ID: w.next("thread"), user: u, issue: is}
+		w.threads = append(w.threads, t)
+	}
+	t.Unread, t.Updated = true, w.now()
+	if m != nil {
+		t.latest = m
+	}
+}
+
+// handleFeed registers activities and notifications.
+func handleFeed(t table) {
+	t.on("GET /repos/{owner}/{repo}/activities/feeds", func(c *call) error {
+		return c.listFeed(func(a *activity) bool { return a.repo == c.repo })
+	})
+	t.on("GET /users/{username}/activities/feeds", onUser(func(c *call, u *user) error {
+		return c.listFeed(func(a *activity) bool { return a.actor == u })
+	}))
+	t.on("GET /orgs/{org}/activities/feeds", func(c *call) error {
+		return c.listFeed(func(a *activity) bool { return a.repo.Owner == c.owner })
+	}, needMember)
+	t.on("GET /teams/{id}/activities/feeds", onTeam(func(c *call, tm *team) error {
+		return c.listFeed(func(a *activity) bool { return tm.has(a.repo) })
+	}), needToken)
+	t.on("GET /notifications", func(c *call) error { return c.listThreads(nil) }, needToken)
+	t.on("PUT /notifications", func(c *call) error { return c.readThreads(nil) }, needToken)
+	t.on("GET /notifications/new", newThreads, needToken)
+	t.on("GET /notifications/threads/{id}", getThread, needToken)
+	t.on("PATCH /notifications/threads/{id}", markThread, needToken)
+	t.on("GET /repos/{owner}/{repo}/notifications", func(c *call) error { return c.listThreads(c.repo) }, needToken)
+	t.on("PUT /repos/{owner}/{repo}/notifications", func(c *call) error { return c.readThreads(c.repo) }, needToken)
+}
+
+// activityJSON is an event.
+type activityJSON struct {
+	ID        int64     `json:"id"`
+	UserID    int64     `json:"user_id"`
+	OpType    string    `json:"op_type"`
+	ActUserID int64     `json:"act_user_id"`
+	ActUser   *userJSON `json:"act_user"`
+	RepoID    int64     `json:"repo_id"`
+	Repo      *repoJSON `json:"repo"`
+	CommentID int64     `json:"comment_id"`
+	Comment   any       `json:"comment"`
+	RefName   string    `json:"ref_name"`
+	IsPrivate bool      `json:"is_private"`
+	Content   string    `json:"content"`
+	Created   time.Time `json:"created"`
+}
+
+// listFeed lists events of repositories that the caller may see, newest first.
+func (c *call) listFeed(keep func(*activity) bool) error {
+	day := c.query.Get("date")
+	items := filter(c.w.feed, func(a *activity) bool {
+		return keep(a) && c.w.access(c.doer, a.repo) >= accessRead && (day == "" || a.Created.Format(time.DateOnly) == day)
+	})
+	slices.Reverse(items)
+	return c.ok(mapped(counted(c, items), func(a *activity) *activityJSON {
+		return &activityJSON{
+			ID: a.ID, UserID: a.actor.ID, OpType: a.Op, ActUserID: a.actor.ID, ActUser: c.user(a.actor), RepoID: a.repo.ID,
+			Repo: c.repoView(a.repo), RefName: a.Ref, IsPrivate: a.repo.Private, Content: a.Content, Created: a.Created,
+		}
+	}))
+}
+
+// threadJSON is a notification.
+type threadJSON struct {
+	ID         int64       `json:"id"`
+	Repository *repoJSON   `json:"repository"`
+	Subject    subjectJSON `json:"subject"`
+	Unread     bool        `json:"unread"`
+	Pinned     bool        `json:"pinned"`
+	UpdatedAt  time.Time   `json:"updated_at"`
+	URL        string      `json:"url"`
+}
+
+// subjectJSON is what a notification is about.
+type subjectJSON struct {
+	Title         string `json:"title"`
+	URL           string `json:"url"`
+	LatestURL     string `json:"latest_comment_url"`
+	HTMLURL       string `json:"html_url"`
+	LatestHTMLURL string `json:"latest_comment_html_url"`
+	Type          string `json:"type"`
+	State         string `json:"state"`
+}
+
+// threadView renders a notification.
+func (c *call) threadView(t *thread) *threadJSON {
+	is := t.issue
+	sub := subjectJSON{
+		Title: is.Title, URL: c.api(is.Repo, "issues", fmt.Sprint(is.Index)), HTMLURL: c.issueURL(is), Type: "Issue", State: state(is.Closed),
+	}
+	if is.pull != nil {
+		sub.Type = "Pull"
+		if is.pull.Merged {
+			sub.State = "merged"
+		}
+	}
+	if t.latest != nil {
+		sub.LatestURL = c.api(is.Repo, "issues", "comments", fmt.Sprint(t.latest.ID))
+		sub.LatestHTMLURL = fmt.Sprintf("%s#issuecomment-%d", sub.HTMLURL, t.latest.ID)
+	}
+	return &threadJSON{
+		t.ID, c.repoBare(is.Repo), sub, t.Unread, t.Pinned, t.Updated, fmt.Sprintf("%s/api/v1/notifications/threads/%d", c.root, t.ID),
+	}
+}
+
+// state is the word for where a notification stands.
+func (t *thread) state() string {
+	switch {
+	case t.Pinned:
+		return "pinned"
+	case t.Unread:
+		return "unread"
+	}
+	return "read"
+}
+
+// myThreads lists the caller's notifications, in one repository or all.
+func (c *call) myThreads(r *repo) []*thread {
+	return filter(c.w.threads, func(t *thread) bool { return t.user == c.doer && (r == nil || t.issue.Repo == r) })
+}
+
+// wantedThreads applies status-types, or all.
+func (c *call) wantedThreads(r *repo) []*thread {
+	types := c.query["status-types"]
+	if len(types) == 0 {
+		types = []string{"unread", "pinned"}
+	}
+	return filter(c.myThreads(r), func(t *thread) bool {
+		kind := "Issue"
+		if t.issue.pull != nil {
+			kind = "Pull"
+		}
+		kinds := c.query["subject-type"]
+		return (c.queryBool("all") || slices.Contains(types, t.state())) &&
+			(len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }))
+	})
+}
+
+// listThreads lists notifications, the latest first.
+func (c *call) listThreads(r *repo) error {
+	items := c.wantedThreads(r)
+	since, err := c.queryTime("since")
+	if err != nil {
+		return err
+	}
+	before, err := c.queryTime("before")
+	if err != nil {
+		return err
+	}
+	items = filter(items, func(t *thread) bool {
+		return (since.IsZero() || !t.Updated.Before(since)) && (before.IsZero() || !t.Updated.After(before))
+	})
+	slices.SortStableFunc(items, func(a, b *thread) int {
+		if d := b.Updated.Compare(a.Updated); d != 0 {
+			return d
+		}
+		return int(b.ID - a.ID)
+	})
+	return c.ok(mapped(linked(c, items), c.threadView))
+}
+
+// readThreads marks notifications and answers 205 with them.
+func (c *call) readThreads(r *repo) error {
+	to := c.query.Get("to-status")
+	if to == "" {
+		to = "read"
+	}
+	last, err := c.queryTime("last_read_at")
+	if err != nil {
+		return fail(http.StatusBadRequest, "%v", err)
+	}
+	items := filter(c.wantedThreads(r), func(t *thread) bool { return last.IsZero() || !t.Updated.After(last) })
+	for _, t := range items {
+		t.mark(to)
+	}
+	return c.json(http.StatusResetContent, mapped(items, c.threadView))
+}
+
+// mark puts a notification into a state.
+func (t *thread) mark(to string) {
+	t.Pinned, t.Unread = to == "pinned", to == "unread"
+}
+
+// newThreads counts the unread notifications.
+func newThreads(c *call) error {
+	return c.ok(map[string]int{"new": len(filter(c.myThreads(nil), func(t *thread) bool { return t.Unread }))})
+}
+
+// threadOf finds the notification of the path.
+func (c *call) threadOf() (*thread, error) {
+	t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })
+	switch {
+	case !ok:
+		return nil, fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
+	case t.user != c.doer:
+		return nil, fail(http.StatusForbidden, "only user itself and admin are allowed to read/change this thread %d", t.ID)
+	}
+	return t, nil
+}
+
+// getThread answers one notification.
+func getThread(c *call) error {
+	t, err := c.threadOf()
+	if err != nil {
+		return err
+	}
+	return c.ok(c.threadView(t))
+}
+
+// markThread marks one notification, as read by default.
+func markThread(c *call) error {
+	t, err := c.threadOf()
+	if err != nil {
+		return err
+	}
+	to := c.query.Get("to-status")
+	if to == "" {
+		to = "read"
+	}
+	t.mark(to)
+	return c.json(http.StatusResetContent, c.threadView(t))
+}

@@ -1,0 +1,367 @@
+package fakegitea
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// handleGit registers commits, references and raw git objects.
+func handleGit(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/commits", listCommits)
+	t.on("GET "+p+"/compare/{basehead}", compareRefs)
+	t.on("GET "+p+"/git/commits/{sha}", getCommit)
+	t.on("GET "+p+"/git/commits/{sha}.{diffType}", getCommitDiff)
+	t.on("GET "+p+"/git/trees/{sha}", getTree)
+	t.on("GET "+p+"/git/blobs/{sha}", getBlob)
+	t.on("GET "+p+"/git/tags/{sha}", getTagObject)
+	t.on("GET "+p+"/git/refs", listRefs)
+	t.on("GET "+p+"/git/refs/{ref}", listRefs)
+	t.on("GET "+p+"/git/notes/{sha}", getNote)
+}
+
+// listCommits pages the log, with every paging header there is.
+func listCommits(c *call) error {
+	if c.repo.empty() {
+		return fail(http.StatusConflict, "Git Repository is empty.")
+	}
+	name := c.query.Get("sha")
+	if name == "" {
+		name = c.repo.DefaultBranch
+	}
+	g := c.repo.git
+	head := g.resolve(name)
+	if head == nil {
+		return errNoObject(name, "")
+	}
+	not := c.query.Get("not")
+	list := g.history(head, g.resolve(not))
+	if file := c.query.Get("path"); file != "" {
+		list = filter(list, func(cm *commit) bool { return g.touched(cm, file) })
+		if len(list) == 0 {
+			return fail(http.StatusNotFound, "FileCommitsCount") // so the real server words it
+		}
+	}
+	list, err := c.between(list)
+	if err != nil {
+		return err
+	}
+	w := c.window()
+	c.pageHeaders(w, len(list))
+	c.out.header.Set("X-Total", strconv.Itoa(len(list)))
+	page := linked(c, list)
+	if c.query.Get("path") != "" {
+		page = cut(window{w.page, commitsOfPath}, list)
+	}
+	return c.ok(mapped(page, func(cm *commit) *commitJSON { return c.trim(c.commitView(c.repo, g, cm)) }))
+}
+
+// commitsOfPath is the page of a file's history: the real server passes over
+// the limit there and takes its own number.
+const commitsOfPath = 50
+
+// trim leaves out what the query switched off.
+func (c *call) trim(cm *commitJSON) *commitJSON {
+	off := func(param string) bool { return c.query.Get(param) != "" && !c.queryBool(param) }
+	if off("stat") {
+		cm.Stats = nil
+	}
+	if off("files") {
+		cm.Files = nil
+	}
+	if off("verification") {
+		cm.Commit.Verification = nil
+	}
+	return cm
+}
+
+// between applies since and until.
+func (c *call) between(list []*commit) ([]*commit, error) {
+	since, err := c.queryTime("since")
+	if err != nil {
+		return nil, err
+	}
+	until, err := c.queryTime("until")
+	if err != nil {
+		return nil, err
+	}
+	return filter(list, func(cm *commit) bool {
+		at := cm.committer.When
+		return (since.IsZero() || !at.Before(since)) && (until.IsZero() || !at.After(until))
+	}), nil
+}
+
+// getCommit answers one commit; relative names are refused before the look-up.
+func getCommit(c *call) error {
+	name := c.params["sha"]
+	if strings.ContainsAny(name, "~^ ") {
+		return fail(http.StatusUnprocessableEntity, "no valid ref or sha: %s", name)
+	}
+	cm := c.repo.git.resolve(name)
+	if cm == nil {
+		return fail(http.StatusNotFound, "commit doesn't exist: %s", name)
+	}
+	return c.ok(c.trim(c.commitView(c.repo, c.repo.git, cm)))
+}
+
+// getCommitDiff answers a commit as text.
+func getCommitDiff(c *call) error {
+	cm := c.repo.git.resolve(c.params["sha"])
+	if cm == nil {
+		return fail(http.StatusNotFound, "commit doesn't exist: %s", c.params["sha"])
+	}
+	if c.params["diffType"] == "patch" {
+		return c.text(c.repo.git.patchText(cm))
+	}
+	return c.text(diffText(c.repo.git.changesOf(cm)))
+}
+
+// compareJSON is a comparison.
+type compareJSON struct {
+	Total   int           `json:"total_commits"`
+	Commits []*commitJSON `json:"commits"`
+}
+
+// compareRefs compares base...head or base..head; the list is not paged.
+func compareRefs(c *call) error {
+	spec := c.params["basehead"]
+	baseName, headName, ok := strings.Cut(spec, "...")
+	if !ok {
+		baseName, headName, ok = strings.Cut(spec, "..")
+	}
+	if !ok {
+		baseName, headName = c.repo.DefaultBranch, spec
+	}
+	base := c.repo.git.resolve(baseName)
+	if base == nil {
+		return errNoRef(baseName)
+	}
+	headRepo, headName, err := c.headOf(headName)
+	if err != nil {
+		return err
+	}
+	head := headRepo.git.resolve(headName)
+	if head == nil {
+		return errNoRef(headName)
+	}
+	g := c.repo.git
+	if headRepo != c.repo {
+		g.fetch(headRepo.git)
+	}
+	switch fork := g.mergeBase(base, head); {
+	case c.query.Get("output") == "diff" && fork != nil:
+		return c.text(diffText(g.changes(fork.files, head.files)))
+	case c.query.Get("output") == "patch":
+		list := g.history(head, base)
+		slices.Reverse(list)
+		return c.text(strings.Join(mapped(list, g.patchText), ""))
+	}
+	list := mapped(g.history(head, base), func(cm *commit) *commitJSON { return c.trim(c.commitView(c.repo, g, cm)) })
+	return c.ok(compareJSON{len(list), list})
+}
+
+// errNoRef is the complaint of a comparison.
+func errNoRef(name string) error {
+	return fail(http.StatusNotFound, "ref %q does not exist", name)
+}
+
+// treeJSON is a tree.
+type treeJSON struct {
+	SHA       string          `json:"sha"`
+	URL       string          `json:"url"`
+	Tree      []treeEntryJSON `json:"tree"`
+	Truncated bool            `json:"truncated"`
+	Page      int             `json:"page"`
+	Total     int             `json:"total_count"`
+}
+
+// treeEntryJSON is a line of a tree.
+type treeEntryJSON struct {
+	Path string `json:"path"`
+	Mode string `json:"mode"`
+	Type string `json:"type"`
+	Size int    `json:"size"`
+	SHA  string `json:"sha"`
+	URL  string `json:"url"`
+}
+
+// treePage is the page size of trees, and its cap.
+const treePage = 1000
+
+// getTree answers a tree, paged by per_page; truncated says that there is more.
+func getTree(c *call) error {
+	name := c.params["sha"]
+	id, ok := c.treeID(name)
+	if !ok {
+		return fail(http.StatusBadRequest, "sha not found [%s]", name)
+	}
+	all := c.walkTree(id, "", c.queryBool("recursive"))
+	w := c.windowBy("per_page", treePage, treePage)
+	c.setTotal(len(all))
+	return c.ok(treeJSON{
+		SHA: id, URL: c.api(c.repo, "git", "trees", id), Tree: cut(w, all),
+		Truncated: w.page < w.pages(len(all)), Page: w.page, Total: len(all),
+	})
+}
+
+// treeID finds the tree of a reference, a commit, a tree id, or name~n.
+func (c *call) treeID(name string) (string, bool) {
+	g := c.repo.git
+	if _, ok := g.trees[name]; ok && name != "" {
+		return name, true
+	}
+	stem, steps, relative := strings.Cut(name, "~")
+	cm := g.resolve(stem)
+	if relative {
+		n, err := strconv.Atoi(steps)
+		if err != nil {
+			n = 1
+		}
+		for ; n > 0 && cm != nil; n-- {
+			cm = g.commits[firstParent(cm)]
+		}
+	}
+	if cm == nil {
+		return "", false
+	}
+	return cm.tree, true
+}
+
+// walkTree lists a tree, folders before what is in them.
+func (c *call) walkTree(id, prefix string, deep bool) []treeEntryJSON {
+	out := []treeEntryJSON{}
+	for _, e := range c.repo.git.trees[id] {
+		row := treeEntryJSON{Path: prefix + e.name, Mode: e.mode(), Type: e.kind(), SHA: e.id, URL: c.api(c.repo, "git", e.kind()+"s", e.id)}
+		if !e.dir {
+			row.Size = len(c.repo.git.blobs[e.id])
+		}
+		out = append(out, row)
+		if e.dir && deep {
+			out = append(out, c.walkTree(e.id, row.Path+"/", true)...)
+		}
+	}
+	return out
+}
+
+// blobJSON is a blob.
+type blobJSON struct {
+	Content  *string `json:"content"`
+	Encoding *string `json:"encoding"`
+	URL      string  `json:"url"`
+	SHA      string  `json:"sha"`
+	Size     int     `json:"size"`
+}
+
+// getBlob answers a blob; one over 10 MiB comes without content.
+func getBlob(c *call) error {
+	id := c.params["sha"]
+	data, ok := c.repo.git.blobs[id]
+	if !ok && len(id) != 40 {
+		return fail(http.StatusBadRequest, "length %d has no matched object format: %s", len(id), id)
+	}
+	if !ok {
+		return fail(http.StatusBadRequest, "object does not exist [id: %s, rel_path: ]", id)
+	}
+	out := blobJSON{URL: c.api(c.repo, "git", "blobs", id), SHA: id, Size: len(data)}
+	if len(data) <= maxBlob {
+		content, encoding := base64.StdEncoding.EncodeToString(data), "base64"
+		out.Content, out.Encoding = &content, &encoding
+	}
+	return c.ok(out)
+}
+
+// getTagObject answers an annotated tag by the id of its object.
+func getTagObject(c *call) error {
+	id := c.params["sha"]
+	t := c.repo.git.tags[id]
+	if t == nil {
+		return fail(http.StatusBadRequest, "object does not exist [id: %s, rel_path: ]", id)
+	}
+	return c.ok(struct {
+		Tag          string            `json:"tag"`
+		SHA          string            `json:"sha"`
+		URL          string            `json:"url"`
+		Message      string            `json:"message"`
+		Tagger       identityJSON      `json:"tagger"`
+		Object       map[string]string `json:"object"`
+		Verification verification      `json:"verification"`
+	}{t.name, t.id, c.api(c.repo, "git", "tags", t.id), t.message, identityJSON(t.tagger), map[string]string{
+		"type": "commit", "url": c.api(c.repo, "git", "commits", t.target), "sha": t.target,
+	}, unsigned})
+}
+
+// refJSON is a reference.
+type refJSON struct {
+	Ref    string        `json:"ref"`
+	URL    string        `json:"url"`
+	Object refTargetJSON `json:"object"`
+}
+
+// refTargetJSON is what a reference points to.
+type refTargetJSON struct {
+	Type string `json:"type"`
+	SHA  string `json:"sha"`
+	URL  string `json:"url"`
+}
+
+// listRefs lists references, all of them or those below a prefix; there is no
+// paging, and none at all is 404.
+func listRefs(c *call) error {
+	prefix := "refs/" + c.params["ref"]
+	var out []refJSON
+	for _, name := range c.repo.git.names("refs/") {
+		ref := "refs/" + name
+		if c.params["ref"] != "" && ref != prefix && !strings.HasPrefix(ref, strings.TrimSuffix(prefix, "/")+"/") {
+			continue
+		}
+		id := c.repo.git.refs[ref]
+		kind := "commit"
+		if c.repo.git.tags[id] != nil {
+			kind = "tag"
+		}
+		out = append(out, refJSON{ref, c.api(c.repo, "git", escapePath(ref)), refTargetJSON{kind, id, c.api(c.repo, "git", kind+"s", id)}})
+	}
+	if out == nil {
+		return errNotFound
+	}
+	return c.ok(out)
+}
+
+// getNote answers the note of a commit.
+func getNote(c *call) error {
+	name := c.params["sha"]
+	g := c.repo.git
+	cm := g.resolve(name)
+	if cm == nil {
+		return errNoObject(name, "")
+	}
+	note, ok := g.notes[cm.id]
+	holder := g.commits[g.refs["refs/notes/commits"]]
+	if !ok || holder == nil {
+		return fail(http.StatusNotFound, "commit doesn't exist: %s", name)
+	}
+	return c.ok(struct {
+		Message string      `json:"message"`
+		Commit  *commitJSON `json:"commit"`
+	}{note, c.commitView(c.repo, g, holder)})
+}
+
+// addNote attaches a note to a commit, as "git notes add" does.
+func (g *gitStore) addNote(cm *commit, text string, by signature, at time.Time) {
+	by.When = at
+	g.notes[cm.id] = text
+	files := map[string]string{}
+	var parents []string
+	if old := g.commits[g.refs["refs/notes/commits"]]; old != nil {
+		for p, id := range old.files {
+			files[p] = id
+		}
+		parents = []string{old.id}
+	}
+	files[cm.id] = g.addBlob([]byte(text))
+	g.refs["refs/notes/commits"] = g.addCommit(files, parents, by, by, "Notes added by 'git notes add'").id
+}

@@ -1,0 +1,197 @@
+package fakegitea
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// issueEdit is the body of an edit; nil leaves a field alone.
+type issueEdit struct {
+	Title     string     `json:"title"`
+	Body      *string    `json:"body"`
+	Ref       *string    `json:"ref"`
+	Assignee  *string    `json:"assignee"`
+	Assignees []string   `json:"assignees"`
+	Milestone *int64     `json:"milestone"`
+	State     *string    `json:"state"`
+	Due       *time.Time `json:"due_date"`
+	Unset     *bool      `json:"unset_due_date"`
+}
+
+// editIssue edits an issue; its poster and writers may.
+func editIssue(c *call, is *issue) error {
+	var in issueEdit
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if err := c.applyEdit(is, in); err != nil {
+		return err
+	}
+	return c.created(c.issueView(is))
+}
+
+// applyEdit applies what issues and pull requests share.
+func (c *call) applyEdit(is *issue, in issueEdit) error {
+	if c.doer != is.Poster && c.perm < accessWrite {
+		return errForbidden
+	}
+	if in.State != nil && *in.State != "open" && *in.State != "closed" {
+		return fail(http.StatusPreconditionFailed, "unknown state: %s", *in.State)
+	}
+	if in.State != nil && is.pull != nil && is.pull.Merged {
+		return fail(http.StatusPreconditionFailed, "cannot change state of this pull request, it was already merged")
+	}
+	if in.Title != "" && in.Title != is.Title {
+		c.w.addEvent(is, c.doer, comment{Kind: "change_title", oldTitle: is.Title, newTitle: in.Title})
+		is.Title = in.Title
+	}
+	if in.Body != nil && *in.Body != is.Body {
+		is.Body = *in.Body
+		is.Version++
+	}
+	if in.Ref != nil {
+		is.Ref = *in.Ref
+	}
+	is.Updated = c.now
+	if c.perm >= accessWrite {
+		if err := c.applyTriage(is, in); err != nil {
+			return err
+		}
+	}
+	if in.State == nil {
+		return nil
+	}
+	if *in.State == "closed" && slices.ContainsFunc(is.DependsOn, func(o *issue) bool { return !o.Closed }) {
+		return fail(http.StatusPreconditionFailed, "cannot close this issue or pull request because it still has open dependencies")
+	}
+	c.setState(is, *in.State == "closed")
+	return nil
+}
+
+// applyTriage applies what only writers may change.
+func (c *call) applyTriage(is *issue, in issueEdit) error {
+	if in.Assignee != nil || in.Assignees != nil {
+		one := ""
+		if in.Assignee != nil {
+			one = *in.Assignee
+		}
+		people, err := c.assigneesOf(one, in.Assignees)
+		if err != nil && is.pull != nil {
+			return err
+		}
+		if err != nil { // unlike creating, editing an issue does not say why
+			return fail(http.StatusInternalServerError, "%v", err)
+		}
+		c.assign(is, people)
+	}
+	if in.Milestone != nil {
+		m := c.repo.milestoneByID(*in.Milestone)
+		if m == nil && *in.Milestone != 0 {
+			return fail(http.StatusInternalServerError, "milestone does not exist [id: %d, repo_id: %d]", *in.Milestone, c.repo.ID)
+		}
+		if m != is.Milestone {
+			c.w.addEvent(is, c.doer, comment{Kind: "milestone", milestone: m, oldMilestone: is.Milestone})
+		}
+		is.Milestone = m
+	}
+	if in.Due != nil {
+		is.Due = in.Due
+	}
+	if in.Unset != nil && *in.Unset {
+		is.Due = nil
+	}
+	return nil
+}
+
+// deleteIssue removes an issue for good.
+func deleteIssue(c *call, is *issue) error {
+	c.repo.issues = without(c.repo.issues, is)
+	c.w.threads = slices.DeleteFunc(c.w.threads, func(t *thread) bool { return t.issue == is })
+	return c.done()
+}
+
+// maxPins is how many issues, and how many pull requests, can be pinned.
+const maxPins = 3
+
+// pinned lists the pinned issues or pull requests in their order.
+func (c *call) pinned(pulls bool) []*issue {
+	out := filter(c.repo.issues, func(is *issue) bool { return is.PinOrder > 0 && (is.pull != nil) == pulls })
+	slices.SortFunc(out, func(a, b *issue) int { return a.PinOrder - b.PinOrder })
+	return out
+}
+
+// listPinned lists the pinned issues.
+func listPinned(c *call) error { return c.ok(mapped(c.pinned(false), c.issueView)) }
+
+// listPinnedPulls lists the pinned pull requests.
+func listPinnedPulls(c *call) error { return c.ok(mapped(c.pinned(true), c.pullView)) }
+
+// pinIssue pins at the end.
+func pinIssue(c *call, is *issue) error {
+	pins := c.pinned(is.pull != nil)
+	if is.PinOrder == 0 && len(pins) >= maxPins {
+		return fail(http.StatusBadRequest, "You have reached the max number of pinned issues")
+	}
+	if is.PinOrder > 0 {
+		return fail(http.StatusInternalServerError, "UNIQUE constraint failed: issue_pin.repo_id, issue_pin.issue_id")
+	}
+	is.PinOrder = len(pins) + 1
+	c.w.addEvent(is, c.doer, comment{Kind: "pin"})
+	return c.done()
+}
+
+// unpinIssue unpins and closes the gap.
+func unpinIssue(c *call, is *issue) error {
+	if is.PinOrder > 0 {
+		is.PinOrder = 0
+		c.renumber(c.pinned(is.pull != nil))
+		c.w.addEvent(is, c.doer, comment{Kind: "unpin"})
+	}
+	return c.done()
+}
+
+// renumber gives pins their places.
+func (c *call) renumber(pins []*issue) {
+	for i, is := range pins {
+		is.PinOrder = i + 1
+	}
+}
+
+// movePin moves a pin to another place; one beyond the last is the last.
+func movePin(c *call, is *issue) error {
+	pins := without(c.pinned(is.pull != nil), is)
+	at := int(c.id("position"))
+	if is.PinOrder == 0 {
+		return fail(http.StatusInternalServerError, "IssuePin does not exist [id: %d]", is.ID)
+	}
+	c.renumber(slices.Insert(pins, min(max(at, 1), len(pins)+1)-1, is))
+	return c.done()
+}
+
+// lockIssue locks or unlocks the conversation.
+func lockIssue(locked bool) func(*call, *issue) error {
+	return func(c *call, is *issue) error {
+		if is.Locked != locked {
+			is.Locked = locked
+			kind := "unlock"
+			if locked {
+				kind = "lock"
+			}
+			c.w.addEvent(is, c.doer, comment{Kind: kind})
+		}
+		return c.done()
+	}
+}
+
+// setDeadline sets or, with null, removes the due date.
+func setDeadline(c *call, is *issue) error {
+	var in struct {
+		Due *time.Time `json:"due_date"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	is.Due, is.Updated = in.Due, c.now
+	return c.created(map[string]*time.Time{"due_date": is.Due})
+}

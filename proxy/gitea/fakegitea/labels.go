@@ -1,0 +1,384 @@
+package fakegitea
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// handleLabels registers labels and milestones.
+func handleLabels(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.repo.labels)))) })
+	t.on("POST "+p+"/labels", createLabel, needToken, needWrite)
+	t.on("GET "+p+"/labels/{id}", getLabel)
+	t.on("PATCH "+p+"/labels/{id}", editLabel, needToken, needWrite)
+	t.on("DELETE "+p+"/labels/{id}", deleteLabel, needToken, needWrite)
+
+	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error { return c.ok(c.labels(sortedLabels(is.Labels))) }))
+	t.on("POST "+p+"/issues/{index}/labels", onIssue(addIssueLabels), needToken)
+	t.on("PUT "+p+"/issues/{index}/labels", onIssue(setIssueLabels), needToken)
+	t.on("DELETE "+p+"/issues/{index}/labels", onIssue(clearIssueLabels), needToken)
+	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
+
+	t.on("GET "+p+"/milestones", listMilestones)
+	t.on("POST "+p+"/milestones", createMilestone, needToken, needWrite)
+	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error { return c.ok(c.milestone(c.repo, m)) }))
+	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
+	t.on("DELETE "+p+"/milestones/{id}", onMilestone(deleteMilestone), needToken, needWrite)
+
+	t.on("GET /orgs/{org}/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels)))) })
+	t.on("POST /orgs/{org}/labels", createLabel, needOrgOwner)
+	t.on("GET /orgs/{org}/labels/{id}", getLabel)
+	t.on("PATCH /orgs/{org}/labels/{id}", editLabel, needOrgOwner)
+	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
+}
+
+// allLabels is what an issue of the repository can carry: its own labels and
+// those of its organisation.
+func (r *repo) allLabels() []*label {
+	return append(append([]*label{}, r.labels...), r.Owner.Labels...)
+}
+
+// sortedLabels orders labels by name.
+func sortedLabels(ls []*label) []*label {
+	out := slices.Clone(ls)
+	slices.SortStableFunc(out, func(a, b *label) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
+	return out
+}
+
+// ownLabels is the list that the path is about.
+func (c *call) ownLabels() *[]*label {
+	if c.repo != nil {
+		return &c.repo.labels
+	}
+	return &c.owner.Labels
+}
+
+// labelInput is the body of a label.
+type labelInput struct {
+	Name        string `json:"name" binding:"Required"`
+	Color       string `json:"color" binding:"Required"`
+	Description string `json:"description"`
+	Exclusive   bool   `json:"exclusive"`
+	Archived    bool   `json:"is_archived"`
+}
+
+var colorPattern = regexp.MustCompile(`^#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
+
+// color checks a colour and spells it as stored: six digits without "#".
+func color(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if len(s) == 3 || len(s) == 6 {
+		s = "#" + s
+	}
+	if !colorPattern.MatchString(s) {
+		return "", fail(http.StatusUnprocessableEntity, "invalid color: %s", s)
+	}
+	s = strings.ToLower(strings.TrimPrefix(s, "#"))
+	if len(s) == 3 {
+		s = strings.Repeat(s[:1], 2) + strings.Repeat(s[1:2], 2) + strings.Repeat(s[2:], 2)
+	}
+	return s, nil
+}
+
+// createLabel creates a label of the repository or organisation.
+func createLabel(c *call) error {
+	var in labelInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	col, err := color(in.Color)
+	if err != nil {
+		return err
+	}
+	l := &label{
+		ID: c.w.next("label"), Name: in.Name, Color: col, Description: in.Description,
+		Exclusive: in.Exclusive, Archived: in.Archived,
+	}
+	if c.repo == nil {
+		l.Org = c.owner
+	}
+	list := c.ownLabels()
+	*list = append(*list, l)
+	return c.created(c.label(l))
+}
+
+// labelOf finds a label by id or name, as GET does.
+func (c *call) labelOf(key string) *label {
+	id, err := strconv.ParseInt(key, 10, 64)
+	l, _ := find(*c.ownLabels(), func(l *label) bool { return err == nil && l.ID == id || err != nil && l.Name == key })
+	return l
+}
+
+// getLabel takes an id or a name.
+func getLabel(c *call) error {
+	l := c.labelOf(c.params["id"])
+	if l == nil {
+		if c.repo == nil {
+			return errNotFound
+		}
+		return fail(http.StatusNotFound, "label does not exist [label_id: %d, repo_id: %d]", c.id("id"), c.repo.ID)
+	}
+	return c.ok(c.label(l))
+}
+
+// editLabel edits a label by id.
+func editLabel(c *call) error {
+	var in struct {
+		Name        *string `json:"name"`
+		Color       *string `json:"color"`
+		Description *string `json:"description"`
+		Exclusive   *bool   `json:"exclusive"`
+		Archived    *bool   `json:"is_archived"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	l, ok := find(*c.ownLabels(), func(l *label) bool { return l.ID == c.id("id") })
+	if !ok {
+		return errNotFound
+	}
+	if in.Color != nil {
+		col, err := color(*in.Color)
+		if err != nil {
+			return err
+		}
+		l.Color = col
+	}
+	set(&l.Name, in.Name)
+	set(&l.Description, in.Description)
+	set(&l.Exclusive, in.Exclusive)
+	set(&l.Archived, in.Archived)
+	return c.ok(c.label(l))
+}
+
+// set assigns when the input names a value.
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// deleteLabel deletes by id and answers 204 whether or not there was one; a
+// name counts as id 0.
+func deleteLabel(c *call) error {
+	gone, ok := find(*c.ownLabels(), func(l *label) bool { return l.ID == c.id("id") })
+	if !ok {
+		return c.done()
+	}
+	list := c.ownLabels()
+	*list = without(*list, gone)
+	for _, r := range c.w.repos {
+		for _, is := range r.issues {
+			is.Labels = without(is.Labels, gone)
+		}
+	}
+	return c.done()
+}
+
+// issueLabelInput names labels by id or by name.
+type issueLabelInput struct {
+	Labels []any `json:"labels"`
+}
+
+// readLabels decodes the labels of a body; unknown ones are skipped.
+func (c *call) readLabels() ([]*label, error) {
+	var in issueLabelInput
+	if err := c.bind(&in); err != nil {
+		return nil, err
+	}
+	if c.perm < accessWrite {
+		return nil, fail(http.StatusForbidden, "write permission is required")
+	}
+	for _, v := range in.Labels {
+		switch v.(type) {
+		case string, float64:
+		default:
+			return nil, fail(http.StatusBadRequest, "a label must be an integer or a string")
+		}
+	}
+	return filter(c.repo.allLabels(), func(l *label) bool {
+		return slices.ContainsFunc(in.Labels, func(v any) bool { return v == l.Name || v == float64(l.ID) })
+	}), nil
+}
+
+// addIssueLabels adds labels to an issue.
+func addIssueLabels(c *call, is *issue) error {
+	ls, err := c.readLabels()
+	if err != nil {
+		return err
+	}
+	for _, l := range ls {
+		c.setLabel(is, l, true)
+	}
+	return c.ok(c.labels(sortedLabels(is.Labels)))
+}
+
+// setLabel adds or removes one label and says so in the timeline. A label of an
+// exclusive scope replaces the others of that scope.
+func (c *call) setLabel(is *issue, l *label, on bool) {
+	if slices.Contains(is.Labels, l) == on {
+		return
+	}
+	body := ""
+	if on {
+		body = "1"
+		if i := strings.LastIndexByte(l.Name, '/'); l.Exclusive && i > 0 {
+			is.Labels = slices.DeleteFunc(is.Labels, func(o *label) bool {
+				return o.Exclusive && strings.HasPrefix(o.Name, l.Name[:i+1]) && !strings.Contains(o.Name[i+1:], "/")
+			})
+		}
+		is.Labels = append(is.Labels, l)
+	} else {
+		is.Labels = without(is.Labels, l)
+	}
+	c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
+}
+
+// setIssueLabels replaces the labels of an issue.
+func setIssueLabels(c *call, is *issue) error {
+	ls, err := c.readLabels()
+	if err != nil {
+		return err
+	}
+	for _, l := range slices.Clone(is.Labels) {
+		if !slices.Contains(ls, l) {
+			c.setLabel(is, l, false)
+		}
+	}
+	for _, l := range ls {
+		c.setLabel(is, l, true)
+	}
+	return c.ok(c.labels(sortedLabels(is.Labels)))
+}
+
+// clearIssueLabels removes all labels of an issue.
+func clearIssueLabels(c *call, is *issue) error {
+	if c.perm < accessWrite {
+		return errForbidden
+	}
+	for _, l := range slices.Clone(is.Labels) {
+		c.setLabel(is, l, false)
+	}
+	return c.done()
+}
+
+// removeIssueLabel removes one label of an issue by id or name.
+func removeIssueLabel(c *call, is *issue) error {
+	if c.perm < accessWrite {
+		return errForbidden
+	}
+	key := c.params["id"]
+	l, ok := find(c.repo.allLabels(), func(l *label) bool { return l.ID == c.id("id") || l.Name == key })
+	if !ok {
+		return fail(http.StatusUnprocessableEntity, "label does not exist [label_id: 0]")
+	}
+	c.setLabel(is, l, false)
+	return c.done()
+}
+
+// milestoneByID finds a milestone; 0 and unknown ids give nil.
+func (r *repo) milestoneByID(id int64) *milestone {
+	m, _ := find(r.milestones, func(m *milestone) bool { return m.ID == id })
+	return m
+}
+
+// onMilestone finds a milestone by id, then by title.
+func onMilestone(f func(*call, *milestone) error) handler {
+	return func(c *call) error {
+		m := c.repo.milestoneByID(c.id("id"))
+		if m == nil {
+			m, _ = find(c.repo.milestones, func(m *milestone) bool { return m.Title == c.params["id"] })
+		}
+		if m == nil {
+			return errNotFound
+		}
+		return f(c, m)
+	}
+}
+
+// listMilestones lists milestones by due date; the default is the open ones.
+func listMilestones(c *call) error {
+	st, name := c.query.Get("state"), c.query.Get("name")
+	items := filter(c.repo.milestones, func(m *milestone) bool {
+		return (st == "all" || m.Closed == (st == "closed")) && strings.Contains(m.Title, name)
+	})
+	slices.SortStableFunc(items, func(a, b *milestone) int { return dueOf(a).Compare(dueOf(b)) })
+	return c.ok(mapped(counted(c, items), func(m *milestone) *milestoneJSON { return c.milestone(c.repo, m) }))
+}
+
+// dueOf is the due date for sorting; none comes last.
+func dueOf(m *milestone) time.Time {
+	if m.Due == nil {
+		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return *m.Due
+}
+
+// createMilestone creates a milestone.
+func createMilestone(c *call) error {
+	var in struct {
+		Title       string     `json:"title"`
+		Description string     `json:"description"`
+		Due         *time.Time `json:"due_on"`
+		State       string     `json:"state"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	m := &milestone{
+		ID: c.w.next("milestone"), Title: in.Title, Description: in.Description, Due: in.Due, Created: c.now, Updated: c.now,
+	}
+	c.closeMilestone(m, in.State)
+	c.repo.milestones = append(c.repo.milestones, m)
+	return c.created(c.milestone(c.repo, m))
+}
+
+// closeMilestone applies a state; others than open and closed change nothing.
+func (c *call) closeMilestone(m *milestone, to string) {
+	switch to {
+	case "closed":
+		at := c.now
+		m.Closed, m.ClosedAt = true, &at
+	case "open":
+		m.Closed, m.ClosedAt = false, nil
+	}
+}
+
+// editMilestone edits a milestone.
+func editMilestone(c *call, m *milestone) error {
+	var in struct {
+		Title       string     `json:"title"`
+		Description *string    `json:"description"`
+		Due         *time.Time `json:"due_on"`
+		State       *string    `json:"state"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if in.Title != "" {
+		m.Title = in.Title
+	}
+	set(&m.Description, in.Description)
+	m.Due = in.Due // an edit that does not name a date takes it away
+	if in.State != nil {
+		c.closeMilestone(m, *in.State)
+	}
+	m.Updated = c.now
+	return c.ok(c.milestone(c.repo, m))
+}
+
+// deleteMilestone deletes a milestone and takes it off its issues.
+func deleteMilestone(c *call, gone *milestone) error {
+	c.repo.milestones = without(c.repo.milestones, gone)
+	for _, is := range c.repo.issues {
+		if is.Milestone == gone {
+			is.Milestone = nil
+		}
+	}
+	return c.done()
+}

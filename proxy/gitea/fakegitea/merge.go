@@ -1,0 +1,263 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// handleMerge registers merging and updating.
+func handleMerge(t table) {
+	const p = "/repos/{owner}/{repo}/pulls/{index}"
+	t.on("GET "+p+"/merge", onPull(isMerged))
+	t.on("POST "+p+"/merge", onNamedPull(mergePull), needToken, needActive)
+	t.on("DELETE "+p+"/merge", onPull(cancelAutoMerge), needToken, needActive)
+	t.on("POST "+p+"/update", onPull(updatePull), needToken)
+}
+
+// isMerged is 204 for yes and 404 for no.
+func isMerged(c *call, is *issue) error {
+	if !is.pull.Merged {
+		return errNotFound
+	}
+	return c.done()
+}
+
+// mergeInput is the body of a merge.
+type mergeInput struct {
+	Do            string `json:"Do" binding:"Required;In(merge,rebase,rebase-merge,squash,fast-forward-only,manually-merged)"`
+	Title         string `json:"MergeTitleField"`
+	Message       string `json:"MergeMessageField"`
+	MergeCommit   string `json:"MergeCommitID"`
+	HeadCommit    string `json:"head_commit_id"`
+	DeleteBranch  *bool  `json:"delete_branch_after_merge"`
+	Force         bool   `json:"force_merge"`
+	WhenSucceeded bool   `json:"merge_when_checks_succeed"`
+	OtherTitle    string `json:"merge_title_field"`
+	OtherMessage  string `json:"merge_message_field"`
+	OtherCommit   string `json:"merge_commit_id"`
+}
+
+// mergePull merges, under the rules and in the words of the real server: 405
+// for what cannot be merged, 409 for a head that moved.
+func mergePull(c *call, is *issue) error {
+	var in mergeInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if err := c.mayMerge(is, in); err != nil {
+		return err
+	}
+	if in.WhenSucceeded && c.waits(is) {
+		is.pull.AutoMerge = true
+		return c.empty(http.StatusCreated)
+	}
+	if err := c.merge(is, in); err != nil {
+		return err
+	}
+	if in.DeleteBranch != nil && *in.DeleteBranch || in.DeleteBranch == nil && c.repo.Settings.DeleteBranch {
+		c.deleteHead(is)
+	}
+	return c.empty(http.StatusOK)
+}
+
+// mayMerge refuses what must not be merged now.
+func (c *call) mayMerge(is *issue, in mergeInput) error {
+	p := is.pull
+	switch {
+	case p.Merged:
+		return fail(http.StatusMethodNotAllowed, "The PR is already merged")
+	case is.Closed:
+		return errNotFound
+	case c.perm < accessWrite:
+		return fail(http.StatusMethodNotAllowed, "User not allowed to merge PR")
+	case is.draft():
+		return fail(http.StatusMethodNotAllowed, "Work in progress PRs cannot be merged")
+	case !is.clean():
+		return fail(http.StatusMethodNotAllowed, "Please try again later")
+	case !c.allowsStyle(in.Do):
+		return fail(http.StatusMethodNotAllowed, "%s is not allowed an allowed merge style for this repository", in.Do)
+	}
+	_, head, _ := is.sides()
+	if in.HeadCommit != "" && in.HeadCommit != head.id {
+		return fail(http.StatusConflict, "head out of date")
+	}
+	return c.checkApprovals(is, in.Force)
+}
+
+// allowsStyle says whether the repository allows a way of merging.
+func (c *call) allowsStyle(do string) bool {
+	s := c.repo.Settings
+	return map[string]bool{
+		"merge": s.AllowMerge, "rebase": s.AllowRebase, "rebase-merge": s.AllowRebaseMerge, "squash": s.AllowSquash,
+		"fast-forward-only": s.AllowFastForward, "manually-merged": s.AllowManual,
+	}[do]
+}
+
+// checkApprovals applies the protection of the base branch.
+func (c *call) checkApprovals(is *issue, force bool) error {
+	rule := c.repo.ruleFor(is.pull.Base)
+	if rule == nil || force && c.perm >= accessAdmin && !rule.BlockAdmin {
+		return nil
+	}
+	var approvals int64
+	for _, v := range is.pull.Reviews {
+		switch {
+		case v.Dismissed:
+		case v.State == "APPROVED":
+			approvals++
+		case v.State == "REQUEST_CHANGES" && rule.BlockRejected:
+			return fail(http.StatusMethodNotAllowed, "There are requested changes")
+		}
+	}
+	if approvals < rule.Approvals {
+		return fail(http.StatusMethodNotAllowed, "Does not have enough approvals")
+	}
+	return nil
+}
+
+// waits says whether a check of the head is still pending.
+func (c *call) waits(is *issue) bool {
+	_, head, _ := is.sides()
+	for _, s := range c.repo.latestStatuses(head.id) {
+		if s.State == "pending" {
+			return true
+		}
+	}
+	return false
+}
+
+// merge moves the base branch.
+func (c *call) merge(is *issue, in mergeInput) error {
+	base, head, fork := is.sides()
+	g, me := c.repo.git, c.signature()
+	files, ok := mergeFiles(fork.files, base.files, head.files)
+	if !ok {
+		return fail(http.StatusMethodNotAllowed, "Please try again later")
+	}
+	message := c.mergeMessage(is, in)
+	var made *commit
+	switch in.Do {
+	case "merge":
+		made = g.addCommit(files, []string{base.id, head.id}, me, me, message)
+	case "squash":
+		made = g.addCommit(files, []string{base.id}, me, me, message)
+	case "fast-forward-only":
+		if fork != base {
+			return fail(http.StatusMethodNotAllowed, "fast-forward-only merge is not possible")
+		}
+		made = head
+	case "manually-merged":
+		made = g.resolve(in.MergeCommit + in.OtherCommit)
+		if made == nil {
+			return fail(http.StatusMethodNotAllowed, "Wrong commit ID")
+		}
+	default:
+		made = c.replay(is, base, files)
+		if in.Do == "rebase-merge" {
+			made = g.addCommit(files, []string{base.id, made.id}, me, me, message)
+		}
+	}
+	c.finish(is, base, head, fork, made)
+	return nil
+}
+
+// mergeMessage is the message of a merge or squash commit.
+func (c *call) mergeMessage(is *issue, in mergeInput) string {
+	title, body := in.Title+in.OtherTitle, in.Message+in.OtherMessage
+	if title == "" && in.Do == "squash" {
+		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
+	}
+	if title == "" {
+		title = fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head, is.pull.Base)
+	}
+	return strings.TrimRight(title+"\n\n"+body, "\n")
+}
+
+// replay puts the commits of a pull request on top of the base, in order; the
+// last one has the merged files.
+func (c *call) replay(is *issue, base *commit, final map[string]string) *commit {
+	g := c.repo.git
+	list := is.commitsOf()
+	at := base
+	for i := len(list) - 1; i >= 0; i-- {
+		files := final
+		if before := g.commits[firstParent(list[i])]; i > 0 && before != nil {
+			if merged, ok := mergeFiles(before.files, at.files, list[i].files); ok {
+				files = merged
+			}
+		}
+		committer := c.signature()
+		at = g.addCommit(files, []string{at.id}, list[i].author, committer, list[i].message)
+	}
+	return at
+}
+
+// firstParent is the id of the first parent, or "".
+func firstParent(cm *commit) string {
+	if len(cm.parents) == 0 {
+		return ""
+	}
+	return cm.parents[0]
+}
+
+// finish records a merge.
+func (c *call) finish(is *issue, base, head, fork, made *commit) {
+	p, at := is.pull, c.now
+	p.BaseID, p.HeadID, p.MergeBase = base.id, head.id, fork.id
+	p.Merged, p.MergedAt, p.MergedBy, p.MergeCommit = true, &at, c.doer, made.id
+	c.moveBranch(p.Base, made)
+	is.Closed, is.ClosedAt, is.Updated = true, &at, at
+	c.w.addEvent(is, c.doer, comment{Kind: "merge_pull"})
+	c.record("merge_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
+}
+
+// deleteHead deletes the head branch after a merge.
+func (c *call) deleteHead(is *issue) {
+	p := is.pull
+	if p.HeadRepo == nil || p.Head == p.HeadRepo.DefaultBranch || p.HeadRepo.git.branch(p.Head) == nil {
+		return
+	}
+	if c.w.access(c.doer, p.HeadRepo) >= accessWrite {
+		delete(p.HeadRepo.git.refs, "refs/heads/"+p.Head)
+	}
+}
+
+// cancelAutoMerge takes a planned merge back.
+func cancelAutoMerge(c *call, is *issue) error {
+	if !is.pull.AutoMerge {
+		return errNotFound
+	}
+	is.pull.AutoMerge = false
+	return c.done()
+}
+
+// updatePull brings the head up to date with the base.
+func updatePull(c *call, is *issue) error {
+	base, head, fork := is.sides()
+	switch {
+	case is.pull.Merged:
+		return fail(http.StatusUnprocessableEntity, "pull request is already merged")
+	case is.Closed || head == nil || fork == nil:
+		return fail(http.StatusUnprocessableEntity, "pull request is closed")
+	case c.w.access(c.doer, is.pull.HeadRepo) < accessWrite:
+		return errForbidden
+	case fork == base:
+		return fail(http.StatusInternalServerError, "the head of pull request %d is up to date", is.Index)
+	}
+	files, ok := mergeFiles(fork.files, head.files, base.files)
+	if !ok {
+		return fail(http.StatusConflict, "merge failed because of conflict")
+	}
+	me := c.signature()
+	g := is.pull.HeadRepo.git
+	g.fetch(c.repo.git)
+	parents, message := []string{head.id, base.id}, fmt.Sprintf("Merge branch '%s' into %s", is.pull.Base, is.pull.Head)
+	if c.query.Get("style") == "rebase" {
+		parents, message = []string{base.id}, head.message
+	}
+	made := g.addCommit(files, parents, me, me, message)
+	g.refs["refs/heads/"+is.pull.Head] = made.id
+	is.Updated = c.now
+	return c.empty(http.StatusOK)
+}

@@ -1,0 +1,193 @@
+package fakegitea
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// version is the server that the double stands for.
+const version = "1.28.0+dev-204-g298d73cde6"
+
+// handlers is the table of everything that the double answers.
+func handlers() table {
+	t := table{}
+	for _, family := range []func(table){
+		handleMisc, handleTemplates, handleUsers, handleSelf, handleOrgs, handleTeams, handleRepos, handleRepoPeople,
+		handleContents, handleWrites, handleBranches, handleReleases, handleTagProtections, handleGit, handleStatuses,
+		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge, handleReviews,
+		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin, handleTimes,
+		handleRuns, handleActionsConfig, handleProjects,
+	} {
+		family(t)
+	}
+	return t
+}
+
+// handleMisc registers the version, the settings and rendering.
+func handleMisc(t table) {
+	t.on("GET /version", func(c *call) error { return c.ok(map[string]string{"version": version}) })
+	t.on("GET /settings/api", func(c *call) error {
+		return c.ok(struct {
+			MaxItems    int `json:"max_response_items"`
+			Default     int `json:"default_paging_num"`
+			Trees       int `json:"default_git_trees_per_page"`
+			MaxBlob     int `json:"default_max_blob_size"`
+			MaxResponse int `json:"default_max_response_size"`
+		}{c.s.opts.MaxItems, min(defaultPage, c.s.opts.MaxItems), treePage, maxBlob, 104857600})
+	})
+	t.on("GET /settings/repository", func(c *call) error {
+		return c.ok(struct {
+			Mirrors    bool `json:"mirrors_disabled"`
+			HTTPGit    bool `json:"http_git_disabled"`
+			Migrations bool `json:"migrations_disabled"`
+			Stars      bool `json:"stars_disabled"`
+			Times      bool `json:"time_tracking_disabled"`
+			LFS        bool `json:"lfs_disabled"`
+		}{})
+	})
+	t.on("GET /settings/ui", func(c *call) error {
+		return c.ok(struct {
+			Theme     string   `json:"default_theme"`
+			Reactions []string `json:"allowed_reactions"`
+			Emojis    []string `json:"custom_emojis"`
+		}{"gitea-auto", allowedReactions, []string{"git", "gitea", "codeberg", "gitlab", "github", "gogs"}})
+	})
+	t.on("GET /settings/attachment", func(c *call) error {
+		return c.ok(struct {
+			Enabled  bool   `json:"enabled"`
+			Types    string `json:"allowed_types"`
+			MaxSize  int    `json:"max_size"`
+			MaxFiles int    `json:"max_files"`
+		}{true, ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip", 100, 5})
+	})
+	for _, p := range []string{"/signing-key.gpg", "/signing-key.pub", "/repos/{owner}/{repo}/signing-key.gpg", "/repos/{owner}/{repo}/signing-key.pub"} {
+		t.on("GET "+p, func(c *call) error { return fail(http.StatusNotFound, "no signing key") })
+	}
+	t.on("POST /markdown", (*call).render, needToken)
+	t.on("POST /markdown/raw", func(c *call) error { return c.html(renderMarkdown(string(c.body))) }, needToken)
+	t.on("POST /markup", (*call).render, needToken)
+}
+
+// html answers a rendered text.
+func (c *call) html(s string) error {
+	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
+	c.out.body.WriteString(s)
+	return nil
+}
+
+// render answers the rendered text of the body.
+func (c *call) render() error {
+	var in struct {
+		Text     string `json:"Text"`
+		Mode     string `json:"Mode"`
+		Context  string `json:"Context"`
+		Wiki     bool   `json:"Wiki"`
+		FilePath string `json:"FilePath"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", "comment", "gfm", "markdown", "wiki", "file"}, in.Mode) {
+		c.out.status = http.StatusUnprocessableEntity
+		return c.text("unsupported render mode: " + in.Mode + "\n") // the one refusal that is not JSON
+	}
+	return c.html(renderMarkdown(in.Text))
+}
+
+// gitignoreTemplates are the .gitignore files that new repositories can have.
+var gitignoreTemplates = map[string]string{
+	"Go":     "# binaries and test output\n*.exe\n*.test\n*.out\n/vendor/\n",
+	"Node":   "node_modules/\nnpm-debug.log\ndist/\n",
+	"Python": "__pycache__/\n*.pyc\n.venv/\n",
+}
+
+// licenseTemplate is a license that new repositories can have.
+type licenseTemplate struct {
+	Key  string `json:"key"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Hint string `json:"implementation"`
+	Body string `json:"body"`
+}
+
+// licenseTemplates are short notes in our own words, not the legal texts.
+var licenseTemplates = []licenseTemplate{
+	{Key: "Apache-2.0", Name: "Apache-2.0", Body: "Apache License, Version 2.0\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
+	{Key: "MIT", Name: "MIT", Body: "MIT License (placeholder)\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
+	{Key: "Unlicense", Name: "Unlicense", Body: "The Unlicense (placeholder)\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
+}
+
+// templateLabel is a label of a label template.
+type templateLabel struct {
+	Name        string `json:"name"`
+	Color       string `json:"color"`
+	Description string `json:"description"`
+	Exclusive   bool   `json:"exclusive"`
+}
+
+// labelTemplates are the label sets that new repositories can have.
+var labelTemplates = map[string][]templateLabel{
+	"Default": {
+		{"bug", "ee0701", "Something does not work", false},
+		{"duplicate", "cccccc", "Told before", false},
+		{"enhancement", "84b6eb", "Something new", false},
+		{"help wanted", "128a0c", "Who can help?", false},
+		{"invalid", "e6e6e6", "Not as it seems", false},
+		{"question", "cc317c", "Somebody has to say more", false},
+		{"wontfix", "ffffff", "It stays as it is", false},
+	},
+	"Advanced": {
+		{"Kind/Bug", "ee0701", "Something is not working", true},
+		{"Kind/Feature", "0288d1", "New functionality", true},
+		{"Priority/High", "d93f0b", "The priority is high", true},
+	},
+}
+
+// handleTemplates registers the templates for new repositories.
+func handleTemplates(t table) {
+	t.on("GET /gitignore/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(gitignoreTemplates))) })
+	t.on("GET /gitignore/templates/{name}", func(c *call) error {
+		text, ok := gitignoreTemplates[c.params["name"]]
+		if !ok {
+			return errNotFound
+		}
+		return c.ok(struct {
+			Name   string `json:"name"`
+			Source string `json:"source"`
+		}{c.params["name"], text})
+	})
+	t.on("GET /licenses", func(c *call) error {
+		return c.ok(mapped(licenseTemplates, func(l licenseTemplate) any {
+			return struct {
+				Key  string `json:"key"`
+				Name string `json:"name"`
+				URL  string `json:"url"`
+			}{l.Key, l.Name, c.root + "/api/v1/licenses/" + l.Key}
+		}))
+	})
+	t.on("GET /licenses/{name}", func(c *call) error {
+		l, ok := find(licenseTemplates, func(l licenseTemplate) bool { return strings.EqualFold(l.Key, c.params["name"]) })
+		if !ok {
+			return errNotFound
+		}
+		l.URL = c.root + "/api/v1/licenses/" + l.Key
+		return c.ok(l)
+	})
+	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })
+	t.on("GET /label/templates/{name}", func(c *call) error {
+		list, ok := labelTemplates[c.params["name"]]
+		if !ok {
+			return errNotFound
+		}
+		return c.ok(list)
+	})
+}
+
+// labelsOfTemplate makes the labels of a template.
+func (w *world) labelsOfTemplate(name string) []*label {
+	return mapped(labelTemplates[name], func(t templateLabel) *label {
+		return &label{ID: w.next("label"), Name: t.Name, Color: t.Color, Description: t.Description, Exclusive: t.Exclusive}
+	})
+}

@@ -1,0 +1,165 @@
+package fakegitea
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// webPage is what answers one path of the web pages and how a request for it logs in.
+type webPage struct {
+	handle func(*call)
+	bearer bool // for programs: by an API token, if at all; any origin
+	signIn bool // for a browser that logged in; others are sent to the login page
+	login  bool // the login itself: any origin, and open to users who are barred
+}
+
+// webPages are the pages of the OAuth provider by method and path.
+var webPages = map[string]webPage{
+	"GET /":                                 {handle: showHome},
+	"GET /user/login":                       {handle: showLogin, login: true},
+	"POST /user/login":                      {handle: doLogin, login: true},
+	"GET /user/logout":                      {handle: logout, login: true},
+	"GET /user/settings/applications":       {handle: showApplications, signIn: true},
+	"POST " + revokePath:                    {handle: revoke, signIn: true},
+	"GET /login/oauth/authorize":            {handle: authorize, signIn: true},
+	"POST /login/oauth/authorize":           {handle: authorize, signIn: true},
+	"POST /login/oauth/grant":               {handle: decide, signIn: true},
+	"POST /login/oauth/access_token":        {handle: accessToken, bearer: true},
+	"POST /login/oauth/introspect":          {handle: introspect, bearer: true},
+	"GET /login/oauth/userinfo":             {handle: userInfo, bearer: true},
+	"POST /login/oauth/userinfo":            {handle: userInfo, bearer: true},
+	"GET /login/oauth/keys":                 {handle: signingKeys, bearer: true},
+	"GET /.well-known/openid-configuration": {handle: discovery, bearer: true},
+}
+
+// revokePath is the path of the button that takes a grant back.
+const revokePath = "/user/settings/applications/oauth2/{id}/revoke/{grant}"
+
+// mount cuts the sub-path that the double lives under. A request elsewhere is
+// nobody's.
+func (s *Server) mount(r *http.Request) (*http.Request, bool) {
+	sub := strings.TrimSuffix(s.opts.SubPath, "/")
+	if sub == "" {
+		return r, true
+	}
+	cut := func(p string) (string, bool) {
+		rest, ok := strings.CutPrefix(p, sub)
+		if rest == "" {
+			rest = "/"
+		}
+		return rest, ok && rest[0] == '/'
+	}
+	path, ok := cut(r.URL.Path)
+	if !ok {
+		return nil, false
+	}
+	inner, u := *r, *r.URL
+	u.Path = path
+	if u.RawPath, ok = cut(u.RawPath); !ok {
+		u.RawPath = ""
+	}
+	inner.URL = &u
+	return &inner, true
+}
+
+// answerPage answers the provider's pages; false leaves the request to others.
+func (s *Server) answerPage(r *http.Request, body []byte, segs []string, out *response) bool {
+	path, params := pagePath(segs)
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	p, ok := webPages[method+" "+path]
+	if !ok {
+		allow := pageMethods(path)
+		if len(allow) > 0 {
+			noRoute(out, allow)
+		}
+		return len(allow) > 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.newCall(r, body, out)
+	c.form, c.params = formOf(r, body), params
+	out.header.Set("Cache-Control", "max-age=0, private, must-revalidate, no-transform")
+	if c.admit(p) {
+		p.handle(c)
+	}
+	return true
+}
+
+// pagePath joins the segments; the two numbers of a revocation become parameters.
+func pagePath(segs []string) (string, map[string]string) {
+	if len(segs) == 7 && strings.Join(segs[:4], "/") == "user/settings/applications/oauth2" && segs[5] == "revoke" {
+		return revokePath, map[string]string{"id": segs[4], "grant": segs[6]}
+	}
+	return "/" + strings.Join(segs, "/"), nil
+}
+
+// pageMethods lists the methods of a path.
+func pageMethods(path string) []string {
+	var out []string
+	for key := range webPages {
+		if method, p, _ := strings.Cut(key, " "); p == path {
+			out = append(out, method)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// admit logs the request in and checks what the page asks for; false means that
+// it was answered.
+func (c *call) admit(p webPage) bool {
+	if p.bearer {
+		return c.admitBearer()
+	}
+	c.openSession()
+	if p.login {
+		return true
+	}
+	if c.doer != nil && c.doer.barred() {
+		c.prohibited()
+		return false
+	}
+	if err := http.NewCrossOriginProtection().Check(c.r); err != nil {
+		c.plain(http.StatusForbidden, err.Error()+"\n")
+		return false
+	}
+	if p.signIn && c.doer == nil {
+		c.seeOther(c.link() + "/user/login?redirect_to=" + url.QueryEscape(c.link()+c.r.URL.RequestURI()))
+		return false
+	}
+	return true
+}
+
+// admitBearer logs a program in when it sends an API token. Basic is left to the
+// page, where it is the client's.
+func (c *call) admitBearer() bool {
+	err := c.loginByToken()
+	switch {
+	case err != nil:
+		c.plain(http.StatusUnauthorized, "Failed to authenticate user\n")
+	case c.doer != nil && c.doer.barred():
+		c.prohibited()
+	default:
+		return true
+	}
+	return false
+}
+
+// loginByToken takes a token of the query or the header. Old servers also take the
+// form field "token" for one, which is the one that introspection is about.
+func (c *call) loginByToken() error {
+	if token := c.form.Get("token"); token != "" && c.w.oauth.options.OldIntrospection && !c.s.opts.DisableQueryToken {
+		return c.useToken(token)
+	}
+	inQuery := !c.s.opts.DisableQueryToken && (c.query.Get("token") != "" || c.query.Get("access_token") != "")
+	scheme, _, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "basic") && !inQuery {
+		return nil
+	}
+	return c.login()
+}

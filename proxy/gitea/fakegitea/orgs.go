@@ -1,0 +1,272 @@
+package fakegitea
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// handleOrgs registers organisations and teams.
+func handleOrgs(t table) {
+	t.on("GET /orgs", func(c *call) error {
+		visible := filter(c.w.orgs(), func(o *user) bool {
+			return o.Visibility == "public" || c.doer != nil && (o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
+		})
+		return c.ok(mapped(linked(c, visible), c.org))
+	})
+	t.on("POST /orgs", func(c *call) error { return c.createOrg(c.doer) }, needToken)
+	t.on("POST /admin/users/{username}/orgs", onUser(func(c *call, u *user) error { return c.createOrg(u) }), needSiteAdmin)
+	const p = "/orgs/{org}"
+	t.on("GET "+p, func(c *call) error { return c.ok(c.org(c.owner)) })
+	t.on("PATCH "+p, editOrg, needOrgOwner)
+	t.on("DELETE "+p, deleteOrg, needOrgOwner)
+	t.on("POST "+p+"/rename", renameOrg, needOrgOwner)
+	t.on("GET "+p+"/repos", func(c *call) error { return c.ok(c.repos(linked(c, c.reposOf(c.owner)))) })
+	t.on("DELETE "+p+"/repos", func(c *call) error {
+		for _, r := range filter(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
+			c.w.dropRepo(r)
+		}
+		return c.done()
+	}, needOrgOwner)
+	t.on("GET "+p+"/members", func(c *call) error { return c.ok(c.users(linked(c, c.visibleMembers()))) })
+	t.on("GET "+p+"/members/{username}", checkMember)
+	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
+	t.on("GET "+p+"/public_members", func(c *call) error {
+		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), func(u *user) bool { return c.owner.Public[u.ID] }))))
+	})
+	t.on("GET "+p+"/public_members/{username}", publicMember(func(o, u *user) bool { return o.Public[u.ID] }))
+	t.on("PUT "+p+"/public_members/{username}", publicMember(func(o, u *user) bool { o.Public[u.ID] = true; return true }), needMember)
+	t.on("DELETE "+p+"/public_members/{username}", publicMember(func(o, u *user) bool { delete(o.Public, u.ID); return true }), needMember)
+	t.on("GET "+p+"/teams", func(c *call) error { return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare)) }, needMember)
+	t.on("POST "+p+"/teams", createTeam, needOrgOwner)
+	t.on("GET "+p+"/teams/search", searchTeams, needMember)
+}
+
+// orgInput is the body of an organisation.
+type orgInput struct {
+	UserName    string `json:"username" binding:"Required;Username;MaxSize(40)"`
+	FullName    string `json:"full_name" binding:"MaxSize(100)"`
+	Email       string `json:"email" binding:"MaxSize(255)"`
+	Description string `json:"description" binding:"MaxSize(255)"`
+	Website     string `json:"website" binding:"MaxSize(255)"`
+	Location    string `json:"location" binding:"MaxSize(50)"`
+	Visibility  string `json:"visibility" binding:"In(public,limited,private)"`
+	TeamAccess  *bool  `json:"repo_admin_change_team_access"`
+}
+
+// createOrg creates an organisation owned by a user.
+func (c *call) createOrg(owner *user) error {
+	var in orgInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if reservedUser(in.UserName) {
+		return fail(http.StatusUnprocessableEntity, "name is reserved [name: %s]", in.UserName)
+	}
+	if c.w.userByLogin(in.UserName) != nil {
+		return fail(http.StatusUnprocessableEntity, "user already exists [name: %s]", in.UserName)
+	}
+	o := c.w.addOrg(in.UserName, owner)
+	o.FullName, o.Email, o.Description, o.Website, o.Location = in.FullName, in.Email, in.Description, in.Website, in.Location
+	if in.Visibility != "" {
+		o.Visibility = in.Visibility
+	}
+	set(&o.TeamAccess, in.TeamAccess)
+	return c.created(c.org(o))
+}
+
+// reservedUser says whether a name of a user or organisation would hide pages of
+// the server.
+func reservedUser(name string) bool {
+	return slices.Contains([]string{
+		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico", "ghost", "gitea-actions", "issues",
+		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo", "repo-avatars", "robots.txt",
+		"sitemap.xml", "ssh_info", "swagger.v1.json", "user", "v2",
+	}, strings.ToLower(name))
+}
+
+// editOrg changes what the body names.
+func editOrg(c *call) error {
+	var in struct {
+		FullName    *string `json:"full_name"`
+		Email       *string `json:"email"`
+		Description *string `json:"description"`
+		Website     *string `json:"website"`
+		Location    *string `json:"location"`
+		Visibility  string  `json:"visibility" binding:"In(public,limited,private)"`
+		TeamAccess  *bool   `json:"repo_admin_change_team_access"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	o := c.owner
+	set(&o.FullName, in.FullName)
+	set(&o.Email, in.Email)
+	set(&o.Description, in.Description)
+	set(&o.Website, in.Website)
+	set(&o.Location, in.Location)
+	set(&o.TeamAccess, in.TeamAccess)
+	if in.Visibility != "" {
+		o.Visibility = in.Visibility
+	}
+	return c.ok(c.org(o))
+}
+
+// deleteOrg deletes an organisation without repositories and packages.
+func deleteOrg(c *call) error {
+	if slices.ContainsFunc(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
+		return fail(http.StatusInternalServerError, "user still has ownership of repositories [uid: %d]", c.owner.ID)
+	}
+	if slices.ContainsFunc(c.w.packages, func(p *pkg) bool { return p.Owner == c.owner }) {
+		return fail(http.StatusInternalServerError, "user still has ownership of packages [uid: %d]", c.owner.ID)
+	}
+	c.w.users = without(c.w.users, c.owner)
+	return c.done()
+}
+
+// renameOrg gives an organisation another name.
+func renameOrg(c *call) error {
+	var in struct {
+		NewName string `json:"new_name" binding:"Required"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	return c.renameUser(c.owner, in.NewName)
+}
+
+// renameUser gives a user or organisation another name.
+func (c *call) renameUser(u *user, name string) error {
+	if alphaDashDot.MatchString(name) {
+		return fail(http.StatusUnprocessableEntity, "name is not valid [name: %s]", name)
+	}
+	if other := c.w.userByLogin(name); other != nil && other != u {
+		return fail(http.StatusUnprocessableEntity, "user already exists [name: %s]", name)
+	}
+	u.Login = name
+	return c.done()
+}
+
+// visibleMembers lists all members to members, and the public ones to others.
+func (c *call) visibleMembers() []*user {
+	all := c.w.members(c.owner)
+	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
+		return all
+	}
+	return filter(all, func(u *user) bool { return c.owner.Public[u.ID] })
+}
+
+// checkMember is 204 for a member; a stranger is sent to the public list.
+func checkMember(c *call) error {
+	u, err := c.named("username")
+	if err != nil {
+		return err
+	}
+	if c.doer == nil || c.doer != u && !c.doer.Admin && !c.w.isMember(c.owner, c.doer) {
+		c.out.header.Set("Location", c.root+"/api/v1/orgs/"+escape(c.owner.Login)+"/public_members/"+escape(u.Login))
+		return c.empty(http.StatusSeeOther)
+	}
+	if !c.w.isMember(c.owner, u) {
+		return errNotFound
+	}
+	return c.done()
+}
+
+// dropMember takes a member out of all teams; the last owner stays.
+func dropMember(c *call) error {
+	u, err := c.named("username")
+	if err != nil {
+		return err
+	}
+	for _, t := range c.owner.Teams {
+		if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
+			return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
+		}
+	}
+	for _, t := range c.owner.Teams {
+		t.Members = without(t.Members, u)
+	}
+	return c.done()
+}
+
+// publicMember finds a member and lets f look at or change what the public sees.
+func publicMember(f func(org, u *user) bool) handler {
+	return func(c *call) error {
+		u, err := c.named("username")
+		if err != nil {
+			return err
+		}
+		if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && u != c.doer && !c.w.isOrgOwner(c.owner, c.doer) {
+			return fail(http.StatusForbidden, "Cannot publicize another member")
+		}
+		if !c.w.isMember(c.owner, u) || !f(c.owner, u) {
+			return errNotFound
+		}
+		return c.done()
+	}
+}
+
+// teamInput is the body of a team.
+type teamInput struct {
+	Name          string            `json:"name" binding:"AlphaDashDot"`
+	Description   *string           `json:"description"`
+	AllRepos      *bool             `json:"includes_all_repositories"`
+	Permission    string            `json:"permission" binding:"In(read,write,admin)"`
+	Units         []string          `json:"units"`
+	UnitsMap      map[string]string `json:"units_map"`
+	CanCreateRepo *bool             `json:"can_create_org_repo"`
+	Visibility    string            `json:"visibility"`
+}
+
+// apply changes a team by what the body names.
+func (in *teamInput) apply(t *team) {
+	if in.Name != "" {
+		t.Name = in.Name
+	}
+	set(&t.Description, in.Description)
+	set(&t.AllRepos, in.AllRepos)
+	set(&t.CanCreateRepo, in.CanCreateRepo)
+	if in.Visibility != "" {
+		t.Visibility = in.Visibility
+	}
+	switch {
+	case in.Permission == "admin":
+		t.Permission, t.Units = "admin", unitsAt("admin", allUnits)
+	case len(in.UnitsMap) > 0:
+		t.Permission, t.Units = "none", in.UnitsMap
+	case len(in.Units) > 0 && in.Permission != "":
+		t.Permission, t.Units = "none", unitsAt(in.Permission, in.Units)
+	case in.Permission != "":
+		t.Permission = in.Permission
+	}
+}
+
+// createTeam creates a team; it has to have units.
+func createTeam(c *call) error {
+	var in teamInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if in.Name == "" {
+		return fail(http.StatusUnprocessableEntity, "[Name]: Required")
+	}
+	if slices.ContainsFunc(c.owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, in.Name) }) {
+		return fail(http.StatusUnprocessableEntity, "team already exists [org_id: %d, name: %s]", c.owner.ID, strings.ToLower(in.Name))
+	}
+	if in.Permission != "admin" && len(in.Units) == 0 && len(in.UnitsMap) == 0 {
+		return fail(http.StatusInternalServerError, "units permission should not be empty")
+	}
+	t := &team{Permission: "none", Visibility: "private", Units: map[string]string{}}
+	in.apply(t)
+	return c.created(c.team(c.w.addTeam(c.owner, t)))
+}
+
+// searchTeams searches the caller's teams in an organisation.
+func searchTeams(c *call) error {
+	q := strings.ToLower(c.query.Get("q"))
+	deep := c.query.Get("include_desc") == "" || c.queryBool("include_desc")
+	items := filter(c.owner.Teams, func(t *team) bool {
+		return (c.doer.Admin || slices.Contains(t.Members, c.doer)) && (strings.Contains(strings.ToLower(t.Name), q) || deep && strings.Contains(strings.ToLower(t.Description), q))
+	})
+	return c.ok(searchResult[*teamJSON]{true, mapped(linked(c, items), c.teamBare)})
+}

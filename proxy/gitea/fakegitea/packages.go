@@ -1,0 +1,171 @@
+package fakegitea
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pkg is one version of a package with one file.
+type pkg struct {
+	ID                  int64
+	Owner, Creator      *user
+	Repo                *repo
+	Type, Name, Version string
+	File                string
+	Data                []byte
+	Created             time.Time
+}
+
+// handlePackages registers packages. They come from the seed: uploading is the
+// registries' business, not the API's.
+func handlePackages(t table) {
+	const p = "/packages/{owner}"
+	const one = p + "/{type}/{name}"
+	t.on("GET "+p, func(c *call) error {
+		owner := c.w.userByLogin(c.params["owner"])
+		if owner == nil {
+			return errNotFound
+		}
+		return c.listPackages(owner)
+	}, needToken)
+	t.on("GET "+one, onPackages(func(c *call, all []*pkg) error { return c.ok(mapped(linked(c, all), c.pkgView)) }), needToken)
+	t.on("GET "+one+"/-/latest", onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) }), needToken)
+	t.on("DELETE "+one, onPackages(dropPackages), needToken)
+	t.on("POST "+one+"/-/link/{repo_name}", onPackages(linkPackage), needToken)
+	t.on("POST "+one+"/-/unlink", onPackages(unlinkPackage), needToken)
+	t.on("GET "+one+"/{version}", onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) }), needToken)
+	t.on("DELETE "+one+"/{version}", onPackages(dropPackages), needToken)
+	t.on("GET "+one+"/{version}/files", onPackages(listPackageFiles), needToken)
+}
+
+// pkgJSON is a version of a package.
+type pkgJSON struct {
+	ID         int64     `json:"id"`
+	Owner      *userJSON `json:"owner"`
+	Repository *repoJSON `json:"repository"`
+	Creator    *userJSON `json:"creator"`
+	Type       string    `json:"type"`
+	Name       string    `json:"name"`
+	Version    string    `json:"version"`
+	HTMLURL    string    `json:"html_url"`
+	CreatedAt  time.Time `json:"created_at"`
+}
+
+// pkgView renders a version of a package.
+func (c *call) pkgView(p *pkg) *pkgJSON {
+	out := &pkgJSON{
+		ID: p.ID, Owner: c.user(p.Owner), Creator: c.user(p.Creator), Type: p.Type, Name: p.Name, Version: p.Version,
+		HTMLURL:   fmt.Sprintf("%s/%s/-/packages/%s/%s/%s", c.root, escape(p.Owner.Login), p.Type, escape(p.Name), escape(p.Version)),
+		CreatedAt: p.Created,
+	}
+	if p.Repo != nil && c.w.access(c.doer, p.Repo) >= accessRead {
+		out.Repository = c.repoView(p.Repo)
+	}
+	return out
+}
+
+// listPackages lists packages, newest first; nil is every owner.
+func (c *call) listPackages(owner *user) error {
+	kind, q := c.query.Get("type"), strings.ToLower(c.query.Get("q"))
+	items := filter(c.w.packages, func(p *pkg) bool {
+		return (owner == nil || p.Owner == owner) && (kind == "" || p.Type == kind) && strings.Contains(strings.ToLower(p.Name), q)
+	})
+	slices.SortFunc(items, func(a, b *pkg) int { return int(b.ID - a.ID) })
+	return c.ok(mapped(linked(c, items), c.pkgView))
+}
+
+// onPackages finds the versions that the path names, newest first; there is at
+// least one.
+func onPackages(f func(*call, []*pkg) error) handler {
+	return func(c *call) error {
+		version, exact := c.params["version"]
+		items := filter(c.w.packages, func(p *pkg) bool {
+			return strings.EqualFold(p.Owner.Login, c.params["owner"]) && p.Type == c.params["type"] &&
+				strings.EqualFold(p.Name, c.params["name"]) && (!exact || p.Version == version)
+		})
+		if len(items) == 0 {
+			return fail(http.StatusNotFound, "GetVersionByNameAndVersion: package does not exist")
+		}
+		slices.SortFunc(items, func(a, b *pkg) int { return int(b.ID - a.ID) })
+		return f(c, items)
+	}
+}
+
+// ownsPackages refuses who may not change the owner's packages.
+func (c *call) ownsPackages(p *pkg) error {
+	if p.Owner == c.doer || c.doer.Admin || p.Owner.Org && c.w.isOrgOwner(p.Owner, c.doer) {
+		return nil
+	}
+	return fail(http.StatusForbidden, "user should have specific permission or be a site admin")
+}
+
+// dropPackages deletes the versions.
+func dropPackages(c *call, all []*pkg) error {
+	if err := c.ownsPackages(all[0]); err != nil {
+		return err
+	}
+	c.w.packages = slices.DeleteFunc(c.w.packages, func(p *pkg) bool { return slices.Contains(all, p) })
+	return c.done()
+}
+
+// linkPackage links a package to a repository of its owner.
+func linkPackage(c *call, all []*pkg) error {
+	if err := c.ownsPackages(all[0]); err != nil {
+		return err
+	}
+	r := c.w.repoByName(all[0].Owner.Login, c.params["repo_name"])
+	if r == nil {
+		return errNotFound
+	}
+	for _, p := range all {
+		p.Repo = r
+	}
+	return c.empty(http.StatusCreated)
+}
+
+// unlinkPackage takes the link away.
+func unlinkPackage(c *call, all []*pkg) error {
+	if err := c.ownsPackages(all[0]); err != nil {
+		return err
+	}
+	if all[0].Repo == nil {
+		return fail(http.StatusNotFound, "package is not linked to a repository")
+	}
+	for _, p := range all {
+		p.Repo = nil
+	}
+	return c.empty(http.StatusCreated)
+}
+
+// listPackageFiles lists the files of a version with their digests.
+func listPackageFiles(c *call, all []*pkg) error {
+	p := all[0]
+	m, s1, s2, s5 := md5.Sum(p.Data), sha1.Sum(p.Data), sha256.Sum256(p.Data), sha512.Sum512(p.Data)
+	return c.ok([]any{struct {
+		ID     int64  `json:"id"`
+		Size   int    `json:"size"`
+		Name   string `json:"name"`
+		MD5    string `json:"md5"`
+		SHA1   string `json:"sha1"`
+		SHA256 string `json:"sha256"`
+		SHA512 string `json:"sha512"`
+	}{p.ID, len(p.Data), p.File, hex.EncodeToString(m[:]), hex.EncodeToString(s1[:]), hex.EncodeToString(s2[:]), hex.EncodeToString(s5[:])}})
+}
+
+// addPackage stores a version of a package.
+func (w *world) addPackage(owner, creator *user, kind, name, version, file string) *pkg {
+	p := &pkg{
+		ID: w.next("package"), Owner: owner, Creator: creator, Type: kind, Name: name, Version: version,
+		File: file, Data: []byte(name + " " + version + "\n"), Created: w.now(),
+	}
+	w.packages = append(w.packages, p)
+	return p
+}

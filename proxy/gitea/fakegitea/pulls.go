@@ -1,0 +1,390 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pull is what a pull request adds to an issue.
+type pull struct {
+	ID             int64
+	Base, Head     string
+	HeadRepo       *repo
+	BaseID, HeadID string // fixed once merged or closed by a deleted branch
+	MergeBase      string
+	Merged         bool
+	MergedAt       *time.Time
+	MergedBy       *user
+	MergeCommit    string
+	Maintainer     bool
+	AutoMerge      bool
+	Reviewers      []*user
+	ReviewTeams    []*team
+	Reviews        []*review
+}
+
+// handlePulls registers pull requests without reviews and merging.
+func handlePulls(t table) {
+	const p = "/repos/{owner}/{repo}/pulls"
+	t.on("GET "+p, listPulls)
+	t.on("POST "+p, createPull, needToken, needActive)
+	t.on("GET "+p+"/{index}", onPull(func(c *call, is *issue) error { return c.ok(c.pullView(is)) }))
+	t.on("PATCH "+p+"/{index}", onPull(editPull), needToken)
+	t.on("GET "+p+"/{base}/{head}", getPullByBranches)
+	t.on("GET "+p+"/{index}.{diffType}", onPull(getPullDiff))
+	t.on("GET "+p+"/{index}/commits", onPull(listPullCommits))
+	t.on("GET "+p+"/{index}/files", onPull(listPullFiles))
+	t.on("GET /repos/{owner}/{repo}/commits/{sha}/pull", getPullOfCommit)
+}
+
+// onPull finds the pull request of the path.
+func onPull(f func(*call, *issue) error) handler {
+	return func(c *call) error {
+		is := c.repo.issueByIndex(c.id("index"))
+		if is == nil || is.pull == nil {
+			return errNotFound
+		}
+		return f(c, is)
+	}
+}
+
+// prBranchJSON is one side of a pull request.
+type prBranchJSON struct {
+	Label  string    `json:"label"`
+	Ref    string    `json:"ref"`
+	SHA    string    `json:"sha"`
+	RepoID int64     `json:"repo_id"`
+	Repo   *repoJSON `json:"repo"`
+}
+
+// pullJSON is a pull request. Lists leave the counts of changes out.
+type pullJSON struct {
+	ID             int64         `json:"id"`
+	URL            string        `json:"url"`
+	Number         int64         `json:"number"`
+	User           *userJSON     `json:"user"`
+	Title          string        `json:"title"`
+	Body           string        `json:"body"`
+	Labels         []*labelJSON  `json:"labels"`
+	Milestone      any           `json:"milestone"`
+	Assignee       *userJSON     `json:"assignee"`
+	Assignees      []*userJSON   `json:"assignees"`
+	Reviewers      []*userJSON   `json:"requested_reviewers"`
+	ReviewTeams    []*teamJSON   `json:"requested_reviewers_teams"`
+	State          string        `json:"state"`
+	Draft          bool          `json:"draft"`
+	IsLocked       bool          `json:"is_locked"`
+	Comments       int           `json:"comments"`
+	ReviewComments int           `json:"review_comments"`
+	Additions      *int          `json:"additions,omitempty"`
+	Deletions      *int          `json:"deletions,omitempty"`
+	ChangedFiles   *int          `json:"changed_files,omitempty"`
+	HTMLURL        string        `json:"html_url"`
+	DiffURL        string        `json:"diff_url"`
+	PatchURL       string        `json:"patch_url"`
+	Mergeable      bool          `json:"mergeable"`
+	Merged         bool          `json:"merged"`
+	MergedAt       *time.Time    `json:"merged_at"`
+	MergeCommit    *string       `json:"merge_commit_sha"`
+	MergedBy       *userJSON     `json:"merged_by"`
+	Maintainer     bool          `json:"allow_maintainer_edit"`
+	Base           *prBranchJSON `json:"base"`
+	Head           *prBranchJSON `json:"head"`
+	MergeBase      string        `json:"merge_base"`
+	DueDate        *time.Time    `json:"due_date"`
+	CreatedAt      time.Time     `json:"created_at"`
+	UpdatedAt      time.Time     `json:"updated_at"`
+	ClosedAt       *time.Time    `json:"closed_at"`
+	PinOrder       int           `json:"pin_order"`
+	ContentVersion int           `json:"content_version"`
+}
+
+// sides are the commits of a pull request as they are now.
+func (is *issue) sides() (base, head, fork *commit) {
+	p, g := is.pull, is.Repo.git
+	base = g.branch(p.Base)
+	if p.BaseID != "" {
+		base = g.commits[p.BaseID]
+	}
+	if p.HeadID != "" {
+		head = g.commits[p.HeadID]
+	} else if p.HeadRepo != nil {
+		head = p.HeadRepo.git.branch(p.Head)
+	}
+	if head == nil || base == nil {
+		return base, head, nil
+	}
+	if p.HeadRepo != nil && p.HeadRepo != is.Repo {
+		g.fetch(p.HeadRepo.git)
+	}
+	fork = g.commits[p.MergeBase]
+	if fork == nil {
+		fork = g.mergeBase(base, head)
+	}
+	return base, head, fork
+}
+
+// delta is what a pull request changes.
+func (is *issue) delta() []change {
+	_, head, fork := is.sides()
+	if head == nil || fork == nil {
+		return nil
+	}
+	return is.Repo.git.changes(fork.files, head.files)
+}
+
+// pullView renders a pull request with the counts of its changes.
+func (c *call) pullView(is *issue) *pullJSON {
+	out := c.pullRow(is)
+	out.MergedBy = c.anon(is.pull.MergedBy)
+	var plus, minus int
+	changes := is.delta()
+	for _, ch := range changes {
+		plus, minus = plus+ch.plus, minus+ch.minus
+	}
+	files := len(changes)
+	out.Additions, out.Deletions, out.ChangedFiles = &plus, &minus, &files
+	if out.Assignees == nil {
+		out.Assignees = []*userJSON{}
+	}
+	if out.Reviewers == nil {
+		out.Reviewers = []*userJSON{}
+	}
+	if out.ReviewTeams == nil {
+		out.ReviewTeams = []*teamJSON{}
+	}
+	return out
+}
+
+// reviewers lists who was asked for a review, and who gave a verdict: the API
+// calls both requested.
+func (p *pull) reviewers() []*user {
+	out := slices.Clone(p.Reviewers)
+	for _, v := range p.Reviews {
+		if v.State == "APPROVED" || v.State == "REQUEST_CHANGES" {
+			out = with(out, v.User)
+		}
+	}
+	return out
+}
+
+// pullRow renders a pull request as lists show it: without counts, and without
+// who merged it.
+func (c *call) pullRow(is *issue) *pullJSON {
+	p := is.pull
+	page := c.issueURL(is)
+	base, head, fork := is.sides()
+	out := &pullJSON{
+		ID: p.ID, URL: page, Number: is.Index, User: c.user(is.Poster), Title: is.Title, Body: is.Body,
+		Labels: c.labels(is.Labels), Assignees: c.anons(is.Assignees), Reviewers: c.anons(p.reviewers()),
+		State: state(is.Closed), Draft: is.draft(), IsLocked: is.Locked, Comments: len(is.talk()), ReviewComments: p.remarks(),
+		HTMLURL: page, DiffURL: page + ".diff", PatchURL: page + ".patch",
+		Mergeable: !p.Merged && !is.Closed && !is.draft() && is.clean(), Merged: p.Merged, MergedAt: p.MergedAt,
+		Maintainer: p.Maintainer, DueDate: is.Due, CreatedAt: is.Created, UpdatedAt: is.Updated, ClosedAt: is.ClosedAt,
+		PinOrder: is.PinOrder, ContentVersion: is.Version,
+		Base: c.side(is.Repo, is.Repo, p.Base, base), Head: c.side(is.Repo, p.HeadRepo, p.Head, head),
+	}
+	if is.Milestone != nil {
+		out.Milestone = c.milestone(is.Repo, is.Milestone)
+	}
+	if len(p.ReviewTeams) > 0 {
+		out.ReviewTeams = mapped(p.ReviewTeams, c.teamBare)
+	}
+	if len(is.Assignees) > 0 {
+		out.Assignee = c.anon(is.Assignees[0])
+	}
+	if p.Merged {
+		out.MergeCommit = &p.MergeCommit
+	}
+	if fork != nil {
+		out.MergeBase = fork.id
+	}
+	return out
+}
+
+// side renders one side; a fork's label names its owner.
+func (c *call) side(base, r *repo, branch string, cm *commit) *prBranchJSON {
+	out := &prBranchJSON{Label: branch, Ref: branch}
+	if cm != nil {
+		out.SHA = cm.id
+	}
+	if r != nil {
+		out.RepoID, out.Repo = r.ID, c.repoView(r)
+		if r != base {
+			out.Label = r.Owner.Login + ":" + branch
+		}
+	}
+	return out
+}
+
+// clean says whether the pull request merges without a conflict.
+func (is *issue) clean() bool {
+	base, head, fork := is.sides()
+	if fork == nil {
+		return false
+	}
+	_, ok := mergeFiles(fork.files, base.files, head.files)
+	return ok
+}
+
+// pulls lists the pull requests of a repository.
+func (r *repo) pulls() []*issue {
+	return filter(r.issues, func(is *issue) bool { return is.pull != nil })
+}
+
+// listPulls lists pull requests. An empty repository has no such page.
+func listPulls(c *call) error {
+	if c.repo.empty() || !c.repo.Settings.HasPulls {
+		return errNotFound
+	}
+	base, poster, ms := c.query.Get("base_branch"), c.query.Get("poster"), c.queryInt("milestone")
+	if poster != "" && c.w.userByLogin(poster) == nil {
+		return fail(http.StatusBadRequest, "user does not exist [uid: 0, name: %s]", poster)
+	}
+	inState := c.byState()
+	items := filter(c.repo.pulls(), func(is *issue) bool {
+		return inState(is) && (base == "" || is.pull.Base == base) &&
+			(poster == "" || strings.EqualFold(is.Poster.Login, poster)) &&
+			(ms == 0 || is.Milestone != nil && is.Milestone.ID == int64(ms)) && c.hasLabelIDs(is)
+	})
+	sortIssues(items, c.query.Get("sort"))
+	return c.ok(mapped(linked(c, items), c.pullRow))
+}
+
+// hasLabelIDs applies labels, which are ids here.
+func (c *call) hasLabelIDs(is *issue) bool {
+	for _, id := range c.query["labels"] {
+		if !slices.ContainsFunc(is.Labels, func(l *label) bool { return fmt.Sprint(l.ID) == id }) {
+			return false
+		}
+	}
+	return true
+}
+
+// headOf finds the repository and branch of a head: a branch, owner:branch or
+// owner/repo:branch.
+func (c *call) headOf(head string) (*repo, string, error) {
+	who, branch, ok := strings.Cut(head, ":")
+	if !ok {
+		return c.repo, head, nil
+	}
+	if owner, name, ok := strings.Cut(who, "/"); ok {
+		r := c.w.repoByName(owner, name)
+		if r == nil || c.w.access(c.doer, r) < accessRead {
+			return nil, "", errNotFound
+		}
+		return r, branch, nil
+	}
+	u := c.w.userByLogin(who)
+	if u == nil {
+		return nil, "", errNotFound
+	}
+	if u == c.repo.Owner {
+		return c.repo, branch, nil
+	}
+	fork, ok := find(c.w.repos, func(r *repo) bool { return r.Owner == u && (r.Fork == c.repo || c.repo.Fork == r) })
+	if !ok {
+		return nil, "", fail(http.StatusBadRequest, "the user %s does not have a fork of the base repository", u.Login)
+	}
+	return fork, branch, nil
+}
+
+// createPull opens a pull request.
+func createPull(c *call) error {
+	var in struct {
+		Head          string     `json:"head" binding:"Required"`
+		Base          string     `json:"base" binding:"Required"`
+		Title         string     `json:"title" binding:"Required"`
+		Body          string     `json:"body"`
+		Assignee      string     `json:"assignee"`
+		Assignees     []string   `json:"assignees"`
+		Milestone     int64      `json:"milestone"`
+		Labels        []int64    `json:"labels"`
+		Due           *time.Time `json:"due_date"`
+		Reviewers     []string   `json:"reviewers"`
+		TeamReviewers []string   `json:"team_reviewers"`
+		Maintainer    *bool      `json:"allow_maintainer_edit"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	headRepo, head, err := c.headOf(in.Head)
+	if err != nil {
+		return err
+	}
+	if err := c.checkPull(headRepo, head, in.Base); err != nil {
+		return err
+	}
+	people, err := c.assigneesOf(in.Assignee, in.Assignees)
+	if err != nil {
+		return err
+	}
+	reviewers, err := c.usersNamed(in.Reviewers)
+	if err != nil {
+		return err
+	}
+	is := c.newPull(headRepo, head, in.Base, in.Title, in.Body)
+	is.Due, is.Milestone, is.pull.Maintainer = in.Due, c.repo.milestoneByID(in.Milestone), true
+	set(&is.pull.Maintainer, in.Maintainer)
+	is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(in.Labels, l.ID) })
+	c.assign(is, people)
+	is.pull.Reviewers = reviewers
+	c.record("create_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
+	c.notify(is, nil)
+	return c.created(c.pullView(is))
+}
+
+// newPull appends a pull request.
+func (c *call) newPull(headRepo *repo, head, base, title, body string) *issue {
+	is := c.w.newIssue(c.repo, c.doer, title, body)
+	is.pull = &pull{ID: c.w.next("pull"), Base: base, Head: head, HeadRepo: headRepo}
+	return is
+}
+
+// checkPull refuses a pull request that cannot be.
+func (c *call) checkPull(headRepo *repo, head, base string) error {
+	if c.repo.git.branch(base) == nil || headRepo.git.branch(head) == nil {
+		return errNotFound
+	}
+	if headRepo == c.repo && head == base {
+		return fail(http.StatusUnprocessableEntity, "Invalid PullRequest: There are no changes between the head and the base")
+	}
+	for _, is := range c.repo.pulls() {
+		if p := is.pull; !is.Closed && p.HeadRepo == headRepo && p.Head == head && p.Base == base {
+			return fail(http.StatusConflict,
+				"pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: %d, base_repo_id: %d, head_branch: %s, base_branch: %s]",
+				p.ID, is.ID, headRepo.ID, c.repo.ID, head, base)
+		}
+	}
+	return nil
+}
+
+// editPull edits a pull request; the base can move.
+func editPull(c *call, is *issue) error {
+	var in struct {
+		issueEdit
+		Base       string   `json:"base"`
+		Labels     *[]int64 `json:"labels"`
+		Maintainer *bool    `json:"allow_maintainer_edit"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if err := c.applyEdit(is, in.issueEdit); err != nil {
+		return err
+	}
+	if in.Labels != nil && c.perm >= accessWrite {
+		is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(*in.Labels, l.ID) })
+	}
+	if in.Base != "" && in.Base != is.pull.Base && !is.pull.Merged {
+		if c.repo.git.branch(in.Base) == nil {
+			return fail(http.StatusNotFound, "new base '%s' not exist", in.Base)
+		}
+		is.pull.Base = in.Base
+	}
+	set(&is.pull.Maintainer, in.Maintainer)
+	return c.created(c.pullView(is))
+}

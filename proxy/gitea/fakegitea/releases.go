@@ -1,0 +1,356 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// release is a release, or a draft of one.
+type release struct {
+	ID                      int64
+	Tag, Target, Name, Body string
+	Draft, Pre              bool
+	Created, Published      time.Time
+	Author                  *user
+	Assets                  []*attachment
+}
+
+// handleReleases registers releases and tags.
+func handleReleases(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/releases", listReleases)
+	t.on("POST "+p+"/releases", createRelease, needToken, needWrite)
+	t.on("GET "+p+"/releases/latest", latestRelease)
+	t.on("GET "+p+"/releases/tags/{tag}", onRelease(func(c *call, r *release) error { return c.ok(c.releaseView(r)) }))
+	t.on("DELETE "+p+"/releases/tags/{tag}", onRelease(deleteRelease), needToken, needWrite)
+	t.on("GET "+p+"/releases/{id}", onRelease(func(c *call, r *release) error { return c.ok(c.releaseView(r)) }))
+	t.on("PATCH "+p+"/releases/{id}", onRelease(editRelease), needToken, needWrite)
+	t.on("DELETE "+p+"/releases/{id}", onRelease(deleteRelease), needToken, needWrite)
+	handleAssets(t, p+"/releases/{id}/assets", func(c *call) (*[]*attachment, string, error) {
+		r := c.releaseOf()
+		if r == nil {
+			return nil, "", errNotFound
+		}
+		return &r.Assets, r.Tag, nil
+	}, needWrite)
+
+	t.on("GET "+p+"/tags", func(c *call) error { return c.ok(mapped(counted(c, c.repo.git.names("refs/tags/")), c.tagView)) })
+	t.on("POST "+p+"/tags", createTag, needToken, needWrite, needActive)
+	t.on("GET "+p+"/tags/{tag}", getTag)
+	t.on("DELETE "+p+"/tags/{tag}", deleteTag, needToken, needWrite, needActive)
+}
+
+// releaseJSON is a release.
+type releaseJSON struct {
+	ID          int64             `json:"id"`
+	TagName     string            `json:"tag_name"`
+	Target      string            `json:"target_commitish"`
+	Name        string            `json:"name"`
+	Body        string            `json:"body"`
+	URL         string            `json:"url"`
+	HTMLURL     string            `json:"html_url"`
+	TarballURL  string            `json:"tarball_url"`
+	ZipballURL  string            `json:"zipball_url"`
+	UploadURL   string            `json:"upload_url"`
+	Draft       bool              `json:"draft"`
+	Prerelease  bool              `json:"prerelease"`
+	CreatedAt   time.Time         `json:"created_at"`
+	PublishedAt time.Time         `json:"published_at"`
+	Author      *userJSON         `json:"author"`
+	Assets      []*attachmentJSON `json:"assets"`
+}
+
+// releaseView renders a release.
+func (c *call) releaseView(r *release) *releaseJSON {
+	self := c.api(c.repo, "releases", fmt.Sprint(r.ID))
+	archive := c.repoURL(c.repo) + "/archive/" + escapePath(r.Tag)
+	return &releaseJSON{
+		ID: r.ID, TagName: r.Tag, Target: r.Target, Name: r.Name, Body: r.Body, URL: self,
+		HTMLURL:    c.repoURL(c.repo) + "/releases/tag/" + escapePath(r.Tag),
+		TarballURL: archive + ".tar.gz", ZipballURL: archive + ".zip", UploadURL: self + "/assets",
+		Draft: r.Draft, Prerelease: r.Pre, CreatedAt: r.Created, PublishedAt: r.Published,
+		Author: c.anon(r.Author), Assets: c.attachments(r.Assets),
+	}
+}
+
+// releaseOf finds the release of the path, by id or tag; drafts show to writers.
+func (c *call) releaseOf() *release {
+	tag, byTag := c.params["tag"]
+	r, _ := find(c.repo.releases, func(r *release) bool {
+		return byTag && r.Tag == tag || !byTag && r.ID == c.id("id")
+	})
+	if r == nil || r.Draft && c.perm < accessWrite {
+		return nil
+	}
+	return r
+}
+
+// onRelease finds the release of the path.
+func onRelease(f func(*call, *release) error) handler {
+	return func(c *call) error {
+		r := c.releaseOf()
+		if r == nil {
+			return errNotFound
+		}
+		return f(c, r)
+	}
+}
+
+// listReleases lists releases, newest first.
+func listReleases(c *call) error {
+	draft, pre := c.query.Get("draft"), c.query.Get("pre-release")
+	items := filter(c.repo.releases, func(r *release) bool {
+		return (!r.Draft || c.perm >= accessWrite) &&
+			(draft == "" || r.Draft == c.queryBool("draft")) && (pre == "" || r.Pre == c.queryBool("pre-release"))
+	})
+	slices.SortFunc(items, func(a, b *release) int { return int(b.ID - a.ID) })
+	return c.ok(mapped(linked(c, items), c.releaseView))
+}
+
+// latestRelease is the newest that is neither draft nor pre-release.
+func latestRelease(c *call) error {
+	var best *release
+	for _, r := range c.repo.releases {
+		if !r.Draft && !r.Pre {
+			best = r
+		}
+	}
+	if best == nil {
+		return errNotFound
+	}
+	return c.ok(c.releaseView(best))
+}
+
+// createRelease creates a release, and its tag when there is none. The words
+// for a release that exists are the real server's.
+func createRelease(c *call) error {
+	var in struct {
+		TagName    string `json:"tag_name" binding:"Required"`
+		TagMessage string `json:"tag_message"`
+		Target     string `json:"target_commitish"`
+		Name       string `json:"name"`
+		Body       string `json:"body"`
+		Draft      bool   `json:"draft"`
+		Pre        bool   `json:"prerelease"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if c.repo.empty() {
+		return fail(http.StatusUnprocessableEntity, "repo is empty")
+	}
+	if _, ok := find(c.repo.releases, func(r *release) bool { return r.Tag == in.TagName }); ok {
+		return fail(http.StatusConflict, "Release is has no Tag")
+	}
+	r := &release{
+		ID: c.w.next("release"), Tag: in.TagName, Target: in.Target, Name: in.Name, Body: in.Body, Draft: in.Draft, Pre: in.Pre,
+		Created: c.now, Published: c.now, Author: c.doer,
+	}
+	if r.Target == "" {
+		r.Target = c.repo.DefaultBranch
+	}
+	if err := c.tagRelease(r, in.TagMessage); err != nil {
+		return err
+	}
+	c.repo.releases = append(c.repo.releases, r)
+	c.record("publish_release", r.Name, r.Tag)
+	return c.created(c.releaseView(r))
+}
+
+// tagRelease makes the tag of a release that is no draft.
+func (c *call) tagRelease(r *release, message string) error {
+	if r.Draft || c.repo.git.tag(r.Tag) != nil {
+		return nil
+	}
+	cm := c.repo.git.resolve(r.Target)
+	switch {
+	case cm == nil:
+		return fail(http.StatusNotFound, "target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
+	case !goodRef(r.Tag):
+		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", r.Tag)
+	case !c.mayTag(r.Tag):
+		return fail(http.StatusUnprocessableEntity, "release tag name is protected [tag_name: %s]", r.Tag)
+	}
+	c.newTag(r.Tag, cm, message)
+	return nil
+}
+
+// newTag makes a tag, annotated when there is a message.
+func (c *call) newTag(name string, cm *commit, message string) {
+	if message == "" {
+		c.repo.git.refs["refs/tags/"+name] = cm.id
+	} else {
+		c.repo.git.addTag(name, cm.id, message, c.signature())
+	}
+	c.record("push_tag", "", "refs/tags/"+name)
+}
+
+// editRelease edits a release; publishing a draft makes its tag.
+func editRelease(c *call, r *release) error {
+	var in struct {
+		TagName string  `json:"tag_name"`
+		Target  string  `json:"target_commitish"`
+		Name    *string `json:"name"`
+		Body    *string `json:"body"`
+		Draft   *bool   `json:"draft"`
+		Pre     *bool   `json:"prerelease"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if in.TagName != "" {
+		r.Tag = in.TagName
+	}
+	if in.Target != "" {
+		r.Target = in.Target
+	}
+	set(&r.Name, in.Name)
+	set(&r.Body, in.Body)
+	set(&r.Draft, in.Draft)
+	set(&r.Pre, in.Pre)
+	if err := c.tagRelease(r, ""); err != nil {
+		return err
+	}
+	return c.ok(c.releaseView(r))
+}
+
+// deleteRelease deletes a release; its tag stays.
+func deleteRelease(c *call, r *release) error {
+	c.repo.releases = without(c.repo.releases, r)
+	return c.done()
+}
+
+// createTag makes a tag.
+func createTag(c *call) error {
+	var in struct {
+		TagName string `json:"tag_name" binding:"Required"`
+		Message string `json:"message"`
+		Target  string `json:"target"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	target := in.Target
+	if target == "" {
+		target = c.repo.DefaultBranch
+	}
+	cm := c.repo.git.resolve(target)
+	switch {
+	case cm == nil:
+		return fail(http.StatusNotFound, "target not found: object does not exist [id: %s, rel_path: ]", target)
+	case c.repo.git.tag(in.TagName) != nil:
+		return fail(http.StatusConflict, "tag already exists [name: %s]", in.TagName)
+	case !goodRef(in.TagName):
+		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", in.TagName)
+	case !c.mayTag(in.TagName):
+		return fail(http.StatusUnprocessableEntity, "user not allowed to create protected tag")
+	}
+	c.newTag(in.TagName, cm, in.Message)
+	return c.created(c.tagView(in.TagName))
+}
+
+// getTag answers one tag.
+func getTag(c *call) error {
+	if c.repo.git.tag(c.params["tag"]) == nil {
+		return fail(http.StatusNotFound, "tag doesn't exist: %s", c.params["tag"])
+	}
+	return c.ok(c.tagView(c.params["tag"]))
+}
+
+// deleteTag deletes a tag that has no release.
+func deleteTag(c *call) error {
+	name := c.params["tag"]
+	if c.repo.git.tag(name) == nil {
+		return errNotFound
+	}
+	if _, ok := find(c.repo.releases, func(r *release) bool { return r.Tag == name }); ok {
+		return fail(http.StatusConflict, "a tag attached to a release cannot be deleted directly")
+	}
+	if !c.mayTag(name) {
+		return fail(http.StatusUnprocessableEntity, "user not allowed to delete protected tag")
+	}
+	delete(c.repo.git.refs, "refs/tags/"+name)
+	c.record("delete_tag", "", "refs/tags/"+name)
+	return c.done()
+}
+
+// tagProtection is a rule for tags.
+type tagProtection struct {
+	ID        int64     `json:"id"`
+	Pattern   string    `json:"name_pattern" binding:"Required"`
+	Users     []string  `json:"whitelist_usernames"`
+	Teams     []string  `json:"whitelist_teams"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// mayTag says whether the tag protections let the caller make or delete a tag.
+func (c *call) mayTag(name string) bool {
+	for _, rule := range c.repo.tagRules {
+		if matchRef(rule.Pattern, name) {
+			return slices.ContainsFunc(rule.Users, func(u string) bool { return strings.EqualFold(u, c.doer.Login) }) ||
+				c.perm >= accessAdmin && len(rule.Users) == 0 && len(rule.Teams) == 0
+		}
+	}
+	return true
+}
+
+// handleTagProtections registers the rules for tags, which go by id.
+func handleTagProtections(t table) {
+	const p = "/repos/{owner}/{repo}/tag_protections"
+	t.on("GET "+p, func(c *call) error { return c.ok(append([]*tagProtection{}, c.repo.tagRules...)) }, needToken, needAdmin)
+	t.on("POST "+p, func(c *call) error {
+		r := &tagProtection{ID: c.w.next("tag_protection"), CreatedAt: c.now, UpdatedAt: c.now}
+		if err := c.bind(r); err != nil {
+			return err
+		}
+		if len(r.Users) == 0 && len(r.Teams) == 0 {
+			return fail(http.StatusBadRequest, "both whitelist_usernames and whitelist_teams are empty")
+		}
+		r.fixLists()
+		c.repo.tagRules = append(c.repo.tagRules, r)
+		return c.created(r)
+	}, needToken, needAdmin, needActive)
+	t.on("GET "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error { return c.ok(r) }), needToken, needAdmin)
+	t.on("PATCH "+p+"/{id}", onTagRule(editTagRule), needToken, needAdmin, needActive)
+	t.on("DELETE "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error {
+		c.repo.tagRules = without(c.repo.tagRules, r)
+		return c.done()
+	}), needToken, needAdmin, needActive)
+}
+
+// fixLists makes null lists empty.
+func (r *tagProtection) fixLists() {
+	if r.Users == nil {
+		r.Users = []string{}
+	}
+	if r.Teams == nil {
+		r.Teams = []string{}
+	}
+}
+
+// onTagRule finds the rule of the path.
+func onTagRule(f func(*call, *tagProtection) error) handler {
+	return func(c *call) error {
+		r, ok := find(c.repo.tagRules, func(r *tagProtection) bool { return r.ID == c.id("id") })
+		if !ok {
+			return errNotFound
+		}
+		return f(c, r)
+	}
+}
+
+// editTagRule changes what the body names.
+func editTagRule(c *call, r *tagProtection) error {
+	next := *r
+	if err := c.bind(&next); err != nil {
+		return err
+	}
+	next.ID, next.CreatedAt, next.UpdatedAt = r.ID, r.CreatedAt, c.now
+	next.fixLists()
+	*r = next
+	return c.ok(r)
+}

@@ -1,0 +1,89 @@
+package fakegitea
+
+import (
+	"net/http"
+)
+
+// transferRepo moves a repository, at once when the caller may create
+// repositories there; otherwise the new owner has to accept.
+func transferRepo(c *call) error {
+	var in struct {
+		NewOwner string  `json:"new_owner" binding:"Required"`
+		TeamIDs  []int64 `json:"team_ids"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	to := c.w.userByLogin(in.NewOwner)
+	switch {
+	case to == nil:
+		return fail(http.StatusNotFound, "The new owner does not exist or cannot be found")
+	case c.repo.PendingOwner != nil:
+		return fail(http.StatusConflict, "repository is already in a transfer")
+	case c.w.repoByName(to.Login, c.repo.Name) != nil:
+		return fail(http.StatusUnprocessableEntity, "repository already exists [uname: %s, name: %s]", to.Login, c.repo.Name)
+	}
+	if to == c.doer || c.doer.Admin || to.Org && c.w.mayCreateRepo(to, c.doer) {
+		c.w.rename(c.repo, to, c.repo.Name)
+		return c.json(http.StatusAccepted, c.repoView(c.repo))
+	}
+	c.repo.PendingOwner, c.repo.Transferrer = to, c.doer
+	return c.created(c.repoView(c.repo))
+}
+
+// answerTransfer accepts or rejects a pending transfer.
+func answerTransfer(accept bool) handler {
+	return func(c *call) error {
+		to := c.repo.PendingOwner
+		switch {
+		case to == nil:
+			return fail(http.StatusNotFound, "repository doesn't have a pending transfer [repo_id: %d]", c.repo.ID)
+		case to != c.doer && !c.doer.Admin && !(to.Org && c.w.isOrgOwner(to, c.doer)):
+			return fail(http.StatusForbidden, "user does not have permission to answer the transfer")
+		}
+		c.repo.PendingOwner = nil
+		if !accept {
+			return c.ok(c.repoView(c.repo))
+		}
+		c.w.rename(c.repo, to, c.repo.Name)
+		return c.json(http.StatusAccepted, c.repoView(c.repo))
+	}
+}
+
+// mergeUpstream brings a fork's branch up to date.
+func mergeUpstream(c *call) error {
+	var in struct {
+		Branch string `json:"branch"`
+		FFOnly bool   `json:"ff_only"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if c.repo.Fork == nil {
+		return fail(http.StatusBadRequest, "The repository is not a fork")
+	}
+	if in.Branch == "" {
+		in.Branch = c.repo.DefaultBranch
+	}
+	g := c.repo.git
+	up, head := c.repo.Fork.git.branch(in.Branch), g.branch(in.Branch)
+	if up == nil || head == nil {
+		return errNotFound
+	}
+	g.fetch(c.repo.Fork.git)
+	if g.ancestors(up)[head.id] != nil {
+		c.moveBranch(in.Branch, up)
+		return c.ok(map[string]string{"merge_type": "fast-forward"})
+	}
+	base := g.mergeBase(head, up)
+	if base == nil || in.FFOnly {
+		return fail(http.StatusBadRequest, "fast-forward is not possible")
+	}
+	files, ok := mergeFiles(base.files, head.files, up.files)
+	if !ok {
+		return fail(http.StatusConflict, "merge failed because of conflict")
+	}
+	me := c.signature()
+	c.moveBranch(in.Branch, g.addCommit(files, []string{head.id, up.id}, me, me, "Merge upstream "+in.Branch))
+	return c.ok(map[string]string{"merge_type": "merge"})
+}

@@ -1,0 +1,227 @@
+package fakegitea
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handleRepoPeople registers collaborators, watchers, stars and topics.
+func handleRepoPeople(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/collaborators", func(c *call) error { return c.ok(c.users(counted(c, c.collaborators()))) }, needToken)
+	t.on("GET "+p+"/collaborators/{collaborator}", func(c *call) error {
+		u, err := c.collaborator()
+		if err == nil && c.repo.Collaborators[u.ID] == accessNone {
+			err = errNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return c.done()
+	}, needToken)
+	t.on("PUT "+p+"/collaborators/{collaborator}", addCollaborator, needAdmin)
+	t.on("DELETE "+p+"/collaborators/{collaborator}", func(c *call) error {
+		u, err := c.collaborator()
+		if err != nil {
+			return err
+		}
+		delete(c.repo.Collaborators, u.ID)
+		return c.done()
+	}, needAdmin)
+	t.on("GET "+p+"/collaborators/{collaborator}/permission", getPermission, needToken)
+	t.on("GET "+p+"/assignees", func(c *call) error { return c.ok(c.users(c.workers())) })
+	t.on("GET "+p+"/assignees/{assignee}", func(c *call) error {
+		u := c.w.userByLogin(c.params["assignee"])
+		if u == nil || !slices.Contains(c.workers(), u) {
+			return errNotFound
+		}
+		return c.done()
+	})
+	t.on("GET "+p+"/reviewers", func(c *call) error { return c.ok(c.users(c.workers())) }, needToken)
+	t.on("GET "+p+"/subscribers", func(c *call) error { return c.ok(c.users(linked(c, c.repo.Watchers))) })
+	t.on("GET "+p+"/stargazers", func(c *call) error { return c.ok(c.users(linked(c, c.w.stargazers(c.repo)))) })
+	t.on("GET "+p+"/subscription", getSubscription, needToken)
+	t.on("PUT "+p+"/subscription", func(c *call) error {
+		c.repo.Watchers = with(c.repo.Watchers, c.doer)
+		return getSubscription(c)
+	}, needToken)
+	t.on("DELETE "+p+"/subscription", func(c *call) error {
+		c.repo.Watchers = without(c.repo.Watchers, c.doer)
+		return c.done()
+	}, needToken)
+	handleTopics(t)
+}
+
+// collaborator finds the user of the path; here an unknown one is 422.
+func (c *call) collaborator() (*user, error) {
+	u := c.w.userByLogin(c.params["collaborator"])
+	if u == nil {
+		return nil, errNoUser(http.StatusUnprocessableEntity, c.params["collaborator"])
+	}
+	return u, nil
+}
+
+// collaborators lists the collaborators in the order of their ids.
+func (c *call) collaborators() []*user {
+	return filter(c.w.people(), func(u *user) bool { return c.repo.Collaborators[u.ID] > accessNone })
+}
+
+// workers lists who can be assigned: who may write, and the members of teams.
+func (c *call) workers() []*user {
+	return filter(c.w.people(), func(u *user) bool {
+		return !u.Admin && (c.w.access(u, c.repo) >= accessWrite || c.w.isMember(c.repo.Owner, u)) || u == c.repo.Owner ||
+			c.repo.Collaborators[u.ID] > accessNone
+	})
+}
+
+// addCollaborator adds or changes a collaborator; write is the default.
+func addCollaborator(c *call) error {
+	var in struct {
+		Permission string `json:"permission" binding:"In(read,write,admin)"`
+	}
+	if len(c.body) > 0 {
+		if err := c.bind(&in); err != nil {
+			return err
+		}
+	}
+	u, err := c.collaborator()
+	if err != nil {
+		return err
+	}
+	level := accessWrite
+	if in.Permission != "" {
+		level = accessOf(in.Permission)
+	}
+	c.repo.Collaborators[u.ID] = level
+	return c.done()
+}
+
+// getPermission answers the permission of a user; one's own, or anyone's to
+// administrators.
+func getPermission(c *call) error {
+	u := c.w.userByLogin(c.params["collaborator"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["collaborator"])
+	}
+	if u != c.doer && c.perm < accessAdmin {
+		return fail(http.StatusForbidden, "Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own")
+	}
+	a := c.w.access(u, c.repo).String()
+	return c.ok(struct {
+		Permission string    `json:"permission"`
+		RoleName   string    `json:"role_name"`
+		User       *userJSON `json:"user"`
+	}{a, a, c.user(u)})
+}
+
+// getSubscription answers how the caller watches; not at all is 404.
+func getSubscription(c *call) error {
+	if !slices.Contains(c.repo.Watchers, c.doer) {
+		return errNotFound
+	}
+	return c.ok(struct {
+		Subscribed bool      `json:"subscribed"`
+		Ignored    bool      `json:"ignored"`
+		Reason     any       `json:"reason"`
+		CreatedAt  time.Time `json:"created_at"`
+		URL        string    `json:"url"`
+		RepoURL    string    `json:"repository_url"`
+	}{true, false, nil, c.repo.Created, c.api(c.repo, "subscription"), c.api(c.repo)})
+}
+
+// topicPattern is what a topic may look like.
+var topicPattern = regexp.MustCompile(`^[a-z0-9][-.a-z0-9]{0,34}$`)
+
+// handleTopics registers topics.
+func handleTopics(t table) {
+	const p = "/repos/{owner}/{repo}/topics"
+	t.on("GET "+p, func(c *call) error {
+		sorted := slices.Clone(c.repo.Topics)
+		slices.Sort(sorted)
+		return c.ok(map[string][]string{"topics": counted(c, sorted)})
+	})
+	t.on("PUT "+p, func(c *call) error {
+		var in struct {
+			Topics []string `json:"topics"`
+		}
+		if err := c.bind(&in); err != nil {
+			return err
+		}
+		var good, bad []string
+		for _, name := range in.Topics {
+			name = strings.ToLower(strings.TrimSpace(name))
+			if topicPattern.MatchString(name) {
+				good = with(good, name)
+			} else if name != "" {
+				bad = append(bad, name)
+			}
+		}
+		switch {
+		case len(good)+len(bad) > 25:
+			return c.badTopics(nil, "Exceeding maximum number of topics per repo")
+		case len(bad) > 0:
+			return c.badTopics(bad, "Topic names are invalid")
+		}
+		c.repo.Topics = good
+		return c.done()
+	}, needAdmin)
+	t.on("PUT "+p+"/{topic}", func(c *call) error { return c.oneTopic(true) }, needAdmin)
+	t.on("DELETE "+p+"/{topic}", func(c *call) error { return c.oneTopic(false) }, needAdmin)
+	t.on("GET /topics/search", searchTopics)
+}
+
+// badTopics is the one 422 with its own body.
+func (c *call) badTopics(names any, message string) error {
+	return c.json(http.StatusUnprocessableEntity, struct {
+		Invalid any    `json:"invalidTopics"`
+		Message string `json:"message"`
+	}{names, message})
+}
+
+// oneTopic adds or removes a topic. Upper case is lowered.
+func (c *call) oneTopic(on bool) error {
+	name := strings.ToLower(strings.TrimSpace(c.params["topic"]))
+	switch {
+	case !topicPattern.MatchString(name):
+		return c.badTopics(name, "Topic name is invalid")
+	case on:
+		c.repo.Topics = with(c.repo.Topics, name)
+	case !slices.Contains(c.repo.Topics, name):
+		return errNotFound
+	default:
+		c.repo.Topics = without(c.repo.Topics, name)
+	}
+	return c.done()
+}
+
+// topicJSON is a topic of the search.
+type topicJSON struct {
+	ID      int64     `json:"id"`
+	Name    string    `json:"topic_name"`
+	Repos   int       `json:"repo_count"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+}
+
+// searchTopics searches the topics of all visible repositories.
+func searchTopics(c *call) error {
+	q := strings.ToLower(c.query.Get("q"))
+	var items []*topicJSON
+	for _, r := range c.w.readable(c.doer) {
+		for _, name := range r.Topics {
+			if !strings.Contains(name, q) {
+				continue
+			}
+			t, ok := find(items, func(t *topicJSON) bool { return t.Name == name })
+			if !ok {
+				t = &topicJSON{ID: int64(len(items) + 1), Name: name, Created: r.Created, Updated: r.Updated}
+				items = append(items, t)
+			}
+			t.Repos++
+		}
+	}
+	return c.ok(map[string][]*topicJSON{"topics": linked(c, items)})
+}

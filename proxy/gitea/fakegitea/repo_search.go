@@ -1,0 +1,67 @@
+package fakegitea
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// searchResult is the body of a search.
+type searchResult[T any] struct {
+	OK   bool `json:"ok"`
+	Data []T  `json:"data"`
+}
+
+// repoOrders are the sort modes of the repository search.
+var repoOrders = map[string]func(a, b *repo) int{
+	"alpha":   func(a, b *repo) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) },
+	"created": func(a, b *repo) int { return a.Created.Compare(b.Created) },
+	"updated": func(a, b *repo) int { return a.Updated.Compare(b.Updated) },
+	"size":    func(a, b *repo) int { return int(a.git.size() - b.git.size()) },
+	"id":      func(a, b *repo) int { return int(a.ID - b.ID) },
+}
+
+// searchRepos searches the visible repositories.
+func searchRepos(c *call) error {
+	order := c.query.Get("sort")
+	mode := c.query.Get("mode")
+	if !slices.Contains([]string{"", "source", "fork", "mirror", "collaborative"}, mode) {
+		return fail(http.StatusUnprocessableEntity, "invalid search mode")
+	}
+	compare := repoOrders[order]
+	if order == "" {
+		compare = repoOrders["alpha"]
+	}
+	if compare == nil && order != "stars" && order != "forks" && order != "git_size" && order != "lfs_size" {
+		return fail(http.StatusUnprocessableEntity, "Invalid sort mode: %q", order)
+	}
+	items := filter(c.w.readable(c.doer), c.matchesSearch)
+	if compare != nil {
+		slices.SortStableFunc(items, compare)
+	}
+	if c.query.Get("order") == "desc" {
+		slices.Reverse(items)
+	}
+	return c.ok(searchResult[*repoJSON]{true, c.repos(linked(c, items))})
+}
+
+// matchesSearch applies the filters of the search.
+func (c *call) matchesSearch(r *repo) bool {
+	q := strings.ToLower(c.query.Get("q"))
+	inText := q == "" || strings.Contains(strings.ToLower(r.Name), q) ||
+		c.queryBool("includeDesc") && strings.Contains(strings.ToLower(r.Description), q)
+	if c.queryBool("topic") {
+		inText = slices.Contains(r.Topics, q)
+	}
+	uid := int64(c.queryInt("uid"))
+	owned := uid == 0 || r.Owner.ID == uid ||
+		!c.queryBool("exclusive") && r.Collaborators[uid] > accessNone
+	modes := map[string]bool{
+		"": true, "source": r.Fork == nil && !r.Mirror, "fork": r.Fork != nil, "mirror": r.Mirror,
+		"collaborative": uid != 0 && r.Owner.ID != uid,
+	}
+	is := func(param string, have bool) bool { return c.query.Get(param) == "" || c.queryBool(param) == have }
+	return inText && owned && modes[c.query.Get("mode")] && is("archived", r.Archived) && is("template", r.Template) &&
+		is("is_private", r.Private) && !(c.query.Get("private") == "false" && r.Private) &&
+		!(c.cred.scopes.publicOnly && r.Private)
+}

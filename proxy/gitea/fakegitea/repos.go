@@ -1,0 +1,344 @@
+package fakegitea
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// handleRepos registers repositories as such.
+func handleRepos(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET /repos/search", searchRepos)
+	t.on("POST /user/repos", func(c *call) error { return c.makeRepo(c.doer) }, needToken)
+	t.on("POST /orgs/{org}/repos", func(c *call) error { return c.makeRepo(c.owner) }, needMember)
+	t.on("POST /org/{org}/repos", func(c *call) error { return c.makeRepo(c.owner) }, needMember)
+	t.on("POST /admin/users/{username}/repos", func(c *call) error {
+		u := c.w.userByLogin(c.params["username"])
+		if u == nil {
+			return errNotFound
+		}
+		return c.makeRepo(u)
+	}, needSiteAdmin)
+	t.on("GET "+p, func(c *call) error { return c.ok(c.repoView(c.repo)) })
+	t.on("PATCH "+p, editRepo, needToken, needAdmin)
+	t.on("DELETE "+p, deleteRepo, needToken, needOwner)
+	t.on("GET /repositories/{id}", repoByID)
+	t.on("GET "+p+"/forks", func(c *call) error {
+		forks := filter(c.w.forks(c.repo), func(r *repo) bool { return c.w.access(c.doer, r) >= accessRead })
+		return c.ok(c.repos(linked(c, forks)))
+	})
+	t.on("POST "+p+"/forks", forkRepo, needToken)
+	t.on("POST /repos/{template_owner}/{template_repo}/generate", generateRepo, needToken)
+	t.on("POST "+p+"/transfer", transferRepo, needToken, needOwner)
+	t.on("POST "+p+"/transfer/accept", answerTransfer(true), needToken)
+	t.on("POST "+p+"/transfer/reject", answerTransfer(false), needToken)
+	t.on("POST "+p+"/merge-upstream", mergeUpstream, needToken, needWrite, needActive)
+}
+
+// repoInput is the body of a new repository.
+type repoInput struct {
+	Name          string `json:"name" binding:"Required;AlphaDashDot;MaxSize(100)"`
+	Description   string `json:"description" binding:"MaxSize(2048)"`
+	Private       bool   `json:"private"`
+	AutoInit      bool   `json:"auto_init"`
+	Template      bool   `json:"template"`
+	Gitignores    string `json:"gitignores"`
+	License       string `json:"license"`
+	Readme        string `json:"readme"`
+	IssueLabels   string `json:"issue_labels"`
+	DefaultBranch string `json:"default_branch" binding:"GitRefName;MaxSize(100)"`
+	TrustModel    string `json:"trust_model" binding:"In(default,collaborator,committer,collaboratorcommitter)"`
+	ObjectFormat  string `json:"object_format_name" binding:"In(sha1,sha256)"`
+}
+
+// reservedName matches repository names that would collide with addresses.
+var reservedName = regexp.MustCompile(`(?i)^(\.{1,2}|-)$|\.(git|wiki|rss|atom)$`)
+
+// makeRepo creates a repository for a user or organisation.
+func (c *call) makeRepo(owner *user) error {
+	var in repoInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if owner.Org && !c.w.mayCreateRepo(owner, c.doer) {
+		return fail(http.StatusForbidden, "User is not allowed to create repositories in this organization.")
+	}
+	if err := c.freeName(owner, in.Name); err != nil {
+		return err
+	}
+	if err := in.checkTemplates(); err != nil {
+		return err
+	}
+	r := c.w.addRepo(owner, in.Name)
+	r.Description, r.Private, r.Template = in.Description, in.Private, in.Template
+	if in.DefaultBranch != "" {
+		r.DefaultBranch = in.DefaultBranch
+	}
+	r.Watchers = []*user{c.doer}
+	r.labels = c.w.labelsOfTemplate(in.IssueLabels)
+	if in.AutoInit {
+		c.initRepo(r, in)
+	}
+	c.w.record(c.doer, r, "create_repo", "", "")
+	return c.created(c.repoView(r))
+}
+
+// checkTemplates refuses templates that do not exist. Licenses and .gitignore
+// files are not checked: the real server has many more than the double.
+func (in *repoInput) checkTemplates() error {
+	if in.AutoInit && in.Readme != "" && in.Readme != "Default" {
+		return fail(http.StatusBadRequest, "readme template does not exist, available templates: [Default]")
+	}
+	if name := in.IssueLabels; name != "" && labelTemplates[name] == nil {
+		return fail(http.StatusUnprocessableEntity, "failed to load label template file %q: label template %q not found", name, name)
+	}
+	return nil
+}
+
+// mayCreateRepo says whether u may create repositories in the organisation.
+func (w *world) mayCreateRepo(org, u *user) bool {
+	return u.Admin || slices.ContainsFunc(org.Teams, func(t *team) bool { return t.CanCreateRepo && slices.Contains(t.Members, u) })
+}
+
+// freeName refuses a name that is taken or reserved.
+func (c *call) freeName(owner *user, name string) error {
+	if strings.Contains(name, "..") {
+		return fail(http.StatusInternalServerError, "name is invalid [%s]: must be valid alpha or numeric or dash(-_) or dot characters", name)
+	}
+	if reservedName.MatchString(name) {
+		if i := strings.LastIndexByte(name, '.'); i > 0 {
+			return fail(http.StatusUnprocessableEntity, "name pattern is not allowed [pattern: *%s]", name[i:])
+		}
+		return fail(http.StatusUnprocessableEntity, "name is reserved [name: %s]", name)
+	}
+	if c.w.repoByName(owner.Login, name) != nil {
+		return fail(http.StatusConflict, "The repository with the same name already exists.")
+	}
+	return nil
+}
+
+// addRepo creates an empty repository. A new one takes over a redirect.
+func (w *world) addRepo(owner *user, name string) *repo {
+	r := &repo{
+		ID: w.next("repo"), Owner: owner, Name: name, DefaultBranch: "main", Created: w.now(), Updated: w.now(), ArchTime: epoch,
+		Settings: defaultSettings(), Collaborators: map[int64]access{}, git: newGitStore(), wiki: newGitStore(),
+	}
+	w.repos = append(w.repos, r)
+	delete(w.renamed, repoKey(owner.Login, name))
+	return r
+}
+
+// initRepo makes the first commit.
+func (c *call) initRepo(r *repo, in repoInput) {
+	text := "# " + r.Name + "\n\n" + r.Description
+	files := map[string]string{"README.md": r.git.addBlob([]byte(text))}
+	if l, ok := find(licenseTemplates, func(l licenseTemplate) bool { return l.Key == in.License }); ok {
+		files["LICENSE"] = r.git.addBlob([]byte(l.Body))
+	}
+	if g := gitignoreTemplates[in.Gitignores]; g != "" {
+		files[".gitignore"] = r.git.addBlob([]byte(g))
+	}
+	me := c.signature()
+	cm := r.git.addCommit(files, nil, me, me, "Initial commit")
+	r.git.refs["refs/heads/"+r.DefaultBranch] = cm.id
+}
+
+// repoEdit is the body of an edit of a repository.
+type repoEdit struct {
+	Name          *string `json:"name" binding:"AlphaDashDot;MaxSize(100)"`
+	Description   *string `json:"description" binding:"MaxSize(2048)"`
+	Website       *string `json:"website" binding:"MaxSize(1024)"`
+	Private       *bool   `json:"private"`
+	Template      *bool   `json:"template"`
+	DefaultBranch *string `json:"default_branch"`
+	Archived      *bool   `json:"archived"`
+}
+
+// editRepo edits a repository. The settings are decoded over the present ones,
+// so that what the body leaves out stays.
+func editRepo(c *call) error {
+	var in repoEdit
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	settings := c.repo.Settings
+	if err := c.bind(&settings); err != nil {
+		return err
+	}
+	r := c.repo
+	if in.Name != nil && *in.Name != "" && *in.Name != r.Name {
+		if !strings.EqualFold(*in.Name, r.Name) {
+			if err := c.freeName(r.Owner, *in.Name); err != nil {
+				return err
+			}
+		}
+		c.w.rename(r, r.Owner, *in.Name)
+	}
+	if in.DefaultBranch != nil && (r.empty() || r.git.branch(*in.DefaultBranch) != nil) { // others are passed over
+		r.DefaultBranch = *in.DefaultBranch
+	}
+	set(&r.Description, in.Description)
+	set(&r.Website, in.Website)
+	set(&r.Private, in.Private)
+	set(&r.Template, in.Template)
+	c.archive(in.Archived)
+	r.Settings, r.Updated = settings, c.now
+	return c.ok(c.repoView(r))
+}
+
+// archive applies the archived flag.
+func (c *call) archive(to *bool) {
+	if to == nil || *to == c.repo.Archived {
+		return
+	}
+	c.repo.Archived, c.repo.ArchTime = *to, epoch
+	if *to {
+		c.repo.ArchTime = c.now
+	}
+}
+
+// rename gives a repository another owner or name; the old name redirects.
+func (w *world) rename(r *repo, owner *user, name string) {
+	delete(w.renamed, repoKey(owner.Login, name))
+	w.renamed[repoKey(r.Owner.Login, r.Name)] = r
+	r.Owner, r.Name = owner, name
+	maps.DeleteFunc(w.renamed, func(key string, to *repo) bool { return to == r && key == repoKey(owner.Login, name) })
+}
+
+// deleteRepo removes a repository and all that points to it.
+func deleteRepo(c *call) error {
+	c.w.dropRepo(c.repo)
+	return c.done()
+}
+
+// dropRepo removes a repository.
+func (w *world) dropRepo(gone *repo) {
+	w.repos = without(w.repos, gone)
+	maps.DeleteFunc(w.renamed, func(_ string, r *repo) bool { return r == gone })
+	for _, u := range w.users {
+		u.Starred = without(u.Starred, gone)
+		for _, t := range u.Teams {
+			t.Repos = without(t.Repos, gone)
+		}
+	}
+	for _, r := range w.repos {
+		if r.Fork == gone {
+			r.Fork = nil
+		}
+		for _, is := range r.pulls() {
+			if p := is.pull; p.HeadRepo == gone {
+				if head := gone.git.branch(p.Head); head != nil && p.HeadID == "" {
+					r.git.fetch(gone.git)
+					p.HeadID = head.id
+				}
+				p.HeadRepo = nil
+			}
+		}
+	}
+	w.threads = slices.DeleteFunc(w.threads, func(t *thread) bool { return t.issue.Repo == gone })
+	w.feed = slices.DeleteFunc(w.feed, func(a *activity) bool { return a.repo == gone })
+	w.hooks = slices.DeleteFunc(w.hooks, func(h *hook) bool { return h.repo == gone })
+	w.packages = slices.DeleteFunc(w.packages, func(p *pkg) bool { return p.Repo == gone })
+}
+
+// repoByID answers a repository by its number.
+func repoByID(c *call) error {
+	r, ok := find(c.w.readable(c.doer), func(r *repo) bool { return r.ID == c.id("id") })
+	if !ok {
+		return errNotFound
+	}
+	return c.ok(c.repoView(r))
+}
+
+// forkRepo forks into the caller's or an organisation's space.
+func forkRepo(c *call) error {
+	var in struct {
+		Organization string `json:"organization"`
+		Name         string `json:"name" binding:"AlphaDashDot"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	owner := c.doer
+	if in.Organization != "" {
+		owner = c.w.userByLogin(in.Organization)
+		if owner == nil || !owner.Org {
+			return errNotFound
+		}
+		if !c.w.mayCreateRepo(owner, c.doer) {
+			return fail(http.StatusForbidden, "User is not allowed to create repository in organization %s", owner.Login)
+		}
+	}
+	if in.Name == "" {
+		in.Name = c.repo.Name
+	}
+	if owner == c.repo.Owner && strings.EqualFold(in.Name, c.repo.Name) {
+		return fail(http.StatusConflict, "repository already exists [uname: %s, name: %s]", owner.Login, c.repo.Name)
+	}
+	if f, ok := find(c.w.forks(c.repo), func(f *repo) bool { return f.Owner == owner }); ok {
+		return fail(http.StatusConflict, "repository is already forked by user [uname: %s, repo path: %s, fork path: %s]", owner.Login, c.repo.fullName(), f.fullName())
+	}
+	if c.w.repoByName(owner.Login, in.Name) != nil {
+		return fail(http.StatusConflict, "The repository with the same name already exists.")
+	}
+	r := c.w.addRepo(owner, in.Name)
+	r.Fork, r.git, r.Private, r.Description = c.repo, c.repo.git.clone(), c.repo.Private, c.repo.Description
+	r.DefaultBranch, r.Watchers = c.repo.DefaultBranch, []*user{c.doer}
+	r.Settings.onlyCode()
+	return c.json(http.StatusAccepted, c.repoView(r))
+}
+
+// generateRepo copies a template repository.
+func generateRepo(c *call) error {
+	var in struct {
+		Owner       string `json:"owner" binding:"Required"`
+		Name        string `json:"name" binding:"Required;AlphaDashDot"`
+		Description string `json:"description"`
+		Private     bool   `json:"private"`
+		GitContent  bool   `json:"git_content"`
+		Topics      bool   `json:"topics"`
+		Labels      bool   `json:"labels"`
+	}
+	if err := c.loadRepo(c.params["template_owner"], c.params["template_repo"]); err != nil || c.repo == nil {
+		return err
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	owner := c.w.userByLogin(in.Owner)
+	switch {
+	case !c.repo.Template:
+		return fail(http.StatusUnprocessableEntity, "this is not a template repo")
+	case owner == nil:
+		return fail(http.StatusNotFound, "user does not exist [uid: 0, name: %s]", in.Owner)
+	case owner != c.doer && (!owner.Org || !c.w.mayCreateRepo(owner, c.doer)):
+		return fail(http.StatusForbidden, "Only admin can generate repository for other user.")
+	case !in.GitContent && !in.Topics && !in.Labels:
+		return fail(http.StatusUnprocessableEntity, "must select at least one template item")
+	}
+	if err := c.freeName(owner, in.Name); err != nil {
+		return err
+	}
+	from := c.repo
+	r := c.w.addRepo(owner, in.Name)
+	r.Description, r.Private, r.DefaultBranch = in.Description, in.Private, from.DefaultBranch
+	if head := from.git.branch(from.DefaultBranch); in.GitContent && head != nil {
+		r.git.fetch(from.git)
+		me := c.signature()
+		r.git.refs["refs/heads/"+r.DefaultBranch] = r.git.addCommit(head.files, nil, me, me, "Initial commit").id
+	}
+	if in.Topics {
+		r.Topics = slices.Clone(from.Topics)
+	}
+	if in.Labels {
+		r.labels = mapped(from.labels, func(l *label) *label {
+			twin := *l
+			twin.ID = c.w.next("label")
+			return &twin
+		})
+	}
+	return c.created(c.repoView(r))
+}

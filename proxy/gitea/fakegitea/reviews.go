@@ -1,0 +1,400 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// review is a review of a pull request.
+type review struct {
+	ID                 int64
+	CommentID          int64
+	User               *user
+	Team               *team
+	State, Body        string
+	CommitID           string
+	Stale, Dismissed   bool
+	Submitted, Updated time.Time
+	Remarks            []*remark
+}
+
+// remark is a comment on a line.
+type remark struct {
+	ID               int64
+	User             *user
+	Resolver         *user
+	Body, Path       string
+	Position         int64
+	OldPosition      int64
+	Created, Updated time.Time
+	Hunk             string
+}
+
+// remarks counts the line comments of a pull request.
+func (p *pull) remarks() int {
+	n := 0
+	for _, v := range p.Reviews {
+		n += len(v.Remarks)
+	}
+	return n
+}
+
+// handleReviews registers reviews and review requests.
+func handleReviews(t table) {
+	const p = "/repos/{owner}/{repo}/pulls"
+	t.on("GET "+p+"/{index}/reviews", onNamedPull(listReviews))
+	t.on("POST "+p+"/{index}/reviews", onNamedPull(createReview), needToken)
+	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error { return c.ok(c.reviewView(is, v)) }))
+	t.on("POST "+p+"/{index}/reviews/{id}", onReview(submitReview), needToken)
+	t.on("DELETE "+p+"/{index}/reviews/{id}", onReview(deleteReview), needToken)
+	t.on("GET "+p+"/{index}/reviews/{id}/comments", onReview(listRemarks))
+	t.on("POST "+p+"/{index}/reviews/{id}/dismissals", onReview(dismissReview(true)), needToken, needAdmin)
+	t.on("POST "+p+"/{index}/reviews/{id}/undismissals", onReview(dismissReview(false)), needToken, needAdmin)
+	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(replyRemark), needToken)
+	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark(true), needToken, needWrite, needActive)
+	t.on("POST "+p+"/comments/{id}/unresolve", resolveRemark(false), needToken, needWrite, needActive)
+	t.on("POST "+p+"/{index}/requested_reviewers", onNamedPull(requestReview), needToken)
+	t.on("DELETE "+p+"/{index}/requested_reviewers", onNamedPull(unrequestReview), needToken)
+}
+
+// reviewJSON is a review.
+type reviewJSON struct {
+	ID          int64     `json:"id"`
+	User        *userJSON `json:"user"`
+	Team        *teamJSON `json:"team"`
+	State       string    `json:"state"`
+	Body        string    `json:"body"`
+	CommitID    string    `json:"commit_id"`
+	Stale       bool      `json:"stale"`
+	Official    bool      `json:"official"`
+	Dismissed   bool      `json:"dismissed"`
+	Comments    int       `json:"comments_count"`
+	SubmittedAt time.Time `json:"submitted_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+	HTMLURL     string    `json:"html_url"`
+	PullURL     string    `json:"pull_request_url"`
+}
+
+// reviewView renders a review; that of a writer is official.
+func (c *call) reviewView(is *issue, v *review) *reviewJSON {
+	out := &reviewJSON{
+		ID: v.ID, User: c.user(v.User), State: v.State, Body: v.Body, CommitID: v.CommitID, Stale: v.Stale,
+		Official: v.User != nil && c.w.access(v.User, is.Repo) >= accessWrite, Dismissed: v.Dismissed,
+		Comments: len(v.Remarks), SubmittedAt: v.Submitted, UpdatedAt: v.Updated,
+		HTMLURL: fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), v.CommentID), PullURL: c.issueURL(is),
+	}
+	if v.Team != nil {
+		out.Team = c.teamBare(v.Team)
+	}
+	return out
+}
+
+// onReview finds the review of the path. A pending one shows to its author only.
+func onReview(f func(*call, *issue, *review) error) handler {
+	return onNamedPull(func(c *call, is *issue) error {
+		v, ok := find(is.pull.Reviews, func(v *review) bool { return v.ID == c.id("id") })
+		if !ok || v.State == "PENDING" && v.User != c.doer {
+			return fail(http.StatusNotFound, "review does not exist [id: %d]", c.id("id"))
+		}
+		return f(c, is, v)
+	})
+}
+
+// listReviews lists the reviews that the caller may see.
+func listReviews(c *call, is *issue) error {
+	items := filter(is.pull.Reviews, func(v *review) bool { return v.State != "PENDING" || v.User == c.doer })
+	return c.ok(mapped(counted(c, items), func(v *review) *reviewJSON { return c.reviewView(is, v) }))
+}
+
+// reviewEvents maps the events of a body to the states of a review.
+var reviewEvents = map[string]string{
+	"": "PENDING", "PENDING": "PENDING", "COMMENT": "COMMENT", "APPROVED": "APPROVED",
+	"REQUEST_CHANGES": "REQUEST_CHANGES",
+}
+
+// reviewState checks an event; an unknown one leaves the review pending. Nobody approves or rejects her own pull request,
+// and a remark needs words.
+func (c *call) reviewState(is *issue, event, body string, remarks int) (string, error) {
+	st, ok := reviewEvents[event]
+	if !ok {
+		st = "PENDING"
+	}
+	switch {
+	case is.Poster == c.doer && st == "APPROVED":
+		return "", fail(http.StatusUnprocessableEntity, "approve your own pull is not allowed")
+	case is.Poster == c.doer && st == "REQUEST_CHANGES":
+		return "", fail(http.StatusUnprocessableEntity, "reject your own pull is not allowed")
+	case strings.TrimSpace(body) != "" || st == "APPROVED":
+	case st != "COMMENT": // remarks do not stand in for the body
+		return "", fail(http.StatusUnprocessableEntity, "review event %s requires a body", event)
+	case remarks == 0:
+		return "", fail(http.StatusUnprocessableEntity, "review event %s requires a body or a comment", event)
+	}
+	return st, nil
+}
+
+// remarkInput is a line comment of a body.
+type remarkInput struct {
+	Path string `json:"path"`
+	Body string `json:"body"`
+	Old  int64  `json:"old_position"`
+	New  int64  `json:"new_position"`
+}
+
+// createReview writes a review; without an event it stays pending.
+func createReview(c *call, is *issue) error {
+	var in struct {
+		Event    string        `json:"event"`
+		Body     string        `json:"body"`
+		CommitID string        `json:"commit_id"`
+		Comments []remarkInput `json:"comments"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	st, err := c.reviewState(is, in.Event, in.Body, len(in.Comments))
+	if err != nil {
+		return err
+	}
+	if in.CommitID == "" {
+		if _, head, _ := is.sides(); head != nil {
+			in.CommitID = head.id
+		}
+	}
+	v := &review{
+		ID: c.w.next("review"), User: c.doer, State: st, Body: in.Body, CommitID: in.CommitID,
+		Submitted: c.now, Updated: c.now,
+	}
+	for _, r := range in.Comments {
+		v.Remarks = append(v.Remarks, &remark{
+			ID: c.w.next("comment"), User: c.doer, Body: r.Body, Path: r.Path, Position: r.New, OldPosition: r.Old,
+			Created: c.now, Updated: c.now, Hunk: is.hunkOf(r.Path),
+		})
+	}
+	is.pull.Reviews = append(is.pull.Reviews, v)
+	c.announce(is, v)
+	return c.ok(c.reviewView(is, v))
+}
+
+// hunkOf is the first hunk of a file's change.
+func (is *issue) hunkOf(p string) string {
+	ch, _ := find(is.delta(), func(ch change) bool { return ch.path == p })
+	return strings.TrimSuffix(ch.hunks, "\n")
+}
+
+// announce puts a submitted review into the timeline.
+func (c *call) announce(is *issue, v *review) {
+	if v.State == "PENDING" {
+		return
+	}
+	m := c.w.addEvent(is, c.doer, comment{Kind: "review", Body: v.Body, reviewID: v.ID})
+	v.CommentID = m.ID
+	is.pull.Reviewers = without(is.pull.Reviewers, c.doer)
+	c.notify(is, nil)
+}
+
+// submitReview submits a pending review.
+func submitReview(c *call, is *issue, v *review) error {
+	var in struct {
+		Event string `json:"event"`
+		Body  string `json:"body"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if v.State != "PENDING" {
+		return fail(http.StatusUnprocessableEntity, "only a pending review can be submitted")
+	}
+	st, err := c.reviewState(is, in.Event, in.Body, len(v.Remarks))
+	if err != nil {
+		return err
+	}
+	if st == "PENDING" {
+		return fail(http.StatusUnprocessableEntity, "review stay pending")
+	}
+	v.State, v.Body, v.Submitted, v.Updated = st, in.Body, c.now, c.now
+	c.announce(is, v)
+	return c.ok(c.reviewView(is, v))
+}
+
+// deleteReview deletes a review; its author and site administrators may.
+func deleteReview(c *call, is *issue, v *review) error {
+	if v.User != c.doer && !c.doer.Admin {
+		return fail(http.StatusForbidden, "%%!s(<nil>)") // so the real server words it
+	}
+	is.pull.Reviews = without(is.pull.Reviews, v)
+	return c.done()
+}
+
+// dismissReview dismisses a verdict, or restores it.
+func dismissReview(on bool) func(*call, *issue, *review) error {
+	return func(c *call, is *issue, v *review) error {
+		if v.State != "APPROVED" && v.State != "REQUEST_CHANGES" {
+			return fail(http.StatusForbidden, "not need to dismiss this review because it's type is not Approve or change request")
+		}
+		v.Dismissed, v.Updated = on, c.now
+		return c.ok(c.reviewView(is, v))
+	}
+}
+
+// remarkJSON is a line comment.
+type remarkJSON struct {
+	ID         int64     `json:"id"`
+	Body       string    `json:"body"`
+	User       *userJSON `json:"user"`
+	Resolver   *userJSON `json:"resolver"`
+	ReviewID   int64     `json:"pull_request_review_id"`
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
+	Path       string    `json:"path"`
+	CommitID   string    `json:"commit_id"`
+	Original   string    `json:"original_commit_id"`
+	DiffHunk   string    `json:"diff_hunk"`
+	Position   int64     `json:"position"`
+	OldPos     int64     `json:"original_position"`
+	HTMLURL    string    `json:"html_url"`
+	PullReqURL string    `json:"pull_request_url"`
+}
+
+// remarkView renders a line comment.
+func (c *call) remarkView(is *issue, v *review, r *remark) *remarkJSON {
+	return &remarkJSON{
+		ID: r.ID, Body: r.Body, User: c.user(r.User), Resolver: c.user(r.Resolver), ReviewID: v.ID,
+		CreatedAt: r.Created, UpdatedAt: r.Updated, Path: r.Path, CommitID: v.CommitID, DiffHunk: r.Hunk,
+		Position: r.Position, OldPos: r.OldPosition,
+		HTMLURL: fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), r.ID), PullReqURL: c.issueURL(is),
+	}
+}
+
+// listRemarks lists the line comments of a review.
+func listRemarks(c *call, is *issue, v *review) error {
+	return c.ok(mapped(v.Remarks, func(r *remark) *remarkJSON { return c.remarkView(is, v, r) }))
+}
+
+// remarkByID finds a line comment of the repository.
+func (r *repo) remarkByID(id int64) (*issue, *review, *remark) {
+	for _, is := range r.pulls() {
+		for _, v := range is.pull.Reviews {
+			if m, ok := find(v.Remarks, func(m *remark) bool { return m.ID == id }); ok {
+				return is, v, m
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// replyRemark answers a line comment.
+func replyRemark(c *call, is *issue) error {
+	var in commentInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	on, v, m := c.repo.remarkByID(c.id("id"))
+	if m == nil || on != is {
+		return errNotFound
+	}
+	reply := &remark{
+		ID: c.w.next("comment"), User: c.doer, Body: in.Body, Path: m.Path, Position: m.Position, OldPosition: m.OldPosition,
+		Created: c.now, Updated: c.now, Hunk: m.Hunk,
+	}
+	v.Remarks = append(v.Remarks, reply)
+	return c.created(c.remarkView(is, v, reply))
+}
+
+// resolveRemark marks a conversation as resolved, or open again.
+func resolveRemark(on bool) handler {
+	return func(c *call) error {
+		_, _, m := c.repo.remarkByID(c.id("id"))
+		if m == nil {
+			return errNotFound
+		}
+		m.Resolver = nil
+		if on {
+			m.Resolver = c.doer
+		}
+		return c.done()
+	}
+}
+
+// reviewersInput names who shall review.
+type reviewersInput struct {
+	Reviewers []string `json:"reviewers"`
+	Teams     []string `json:"team_reviewers"`
+}
+
+// readReviewers looks the named users and teams up.
+func (c *call) readReviewers() ([]*user, []*team, error) {
+	var in reviewersInput
+	if err := c.bind(&in); err != nil {
+		return nil, nil, err
+	}
+	us, err := c.usersNamed(in.Reviewers)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ts []*team
+	if !c.repo.Owner.Org { // a user has no teams to look up
+		return us, nil, nil
+	}
+	for _, name := range in.Teams {
+		t, ok := find(c.repo.Owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, name) })
+		if !ok {
+			return nil, nil, fail(http.StatusNotFound, "team does not exist [org_id %d, team_id 0, name: %s]", c.repo.Owner.ID, name)
+		}
+		ts = append(ts, t)
+	}
+	return us, ts, nil
+}
+
+// usersNamed looks reviewers up.
+func (c *call) usersNamed(names []string) ([]*user, error) {
+	var out []*user
+	for _, name := range names {
+		u := c.w.userByLogin(name)
+		if u == nil {
+			return nil, fail(http.StatusNotFound, "User '%s' not exist", name)
+		}
+		out = with(out, u)
+	}
+	return out, nil
+}
+
+// requestReview asks for reviews and answers the requests.
+func requestReview(c *call, is *issue) error {
+	us, ts, err := c.readReviewers()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(us, is.Poster) {
+		return fail(http.StatusUnprocessableEntity, "poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)
+	}
+	out := []*reviewJSON{}
+	for _, u := range us {
+		is.pull.Reviewers = with(is.pull.Reviewers, u)
+		c.w.addEvent(is, c.doer, comment{Kind: "review_request", assignee: u})
+		out = append(out, c.reviewView(is, &review{ID: c.w.next("review"), User: u, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
+	}
+	for _, t := range ts {
+		is.pull.ReviewTeams = with(is.pull.ReviewTeams, t)
+		out = append(out, c.reviewView(is, &review{ID: c.w.next("review"), Team: t, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
+	}
+	return c.created(out)
+}
+
+// unrequestReview takes requests back.
+func unrequestReview(c *call, is *issue) error {
+	us, ts, err := c.readReviewers()
+	if err != nil {
+		return err
+	}
+	for _, u := range us {
+		is.pull.Reviewers = without(is.pull.Reviewers, u)
+	}
+	for _, t := range ts {
+		is.pull.ReviewTeams = without(is.pull.ReviewTeams, t)
+	}
+	return c.done()
+}

@@ -1,0 +1,330 @@
+package fakegitea
+
+import (
+	"archive/zip"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// run is a run of a workflow with one job.
+type run struct {
+	ID, Number, Attempt int64
+	repo                *repo
+	Title, Workflow     string
+	Event, Branch, SHA  string
+	Status, Conclusion  string
+	actor               *user
+	Started, Completed  time.Time
+	Created             time.Time
+	job                 *job
+}
+
+// job is a job of a run.
+type job struct {
+	ID     int64
+	Name   string
+	Runner string
+	Labels []string
+	Steps  []string
+	Log    string
+}
+
+// artifact is a file that a run left.
+type artifact struct {
+	ID      int64
+	run     *run
+	Name    string
+	Data    []byte
+	Created time.Time
+}
+
+// handleRuns registers runs, jobs, artifacts and workflows.
+func handleRuns(t table) {
+	const p = "/repos/{owner}/{repo}/actions"
+	t.on("GET "+p+"/runs", func(c *call) error { return c.listRuns(c.repo.actions.runs) })
+	t.on("GET "+p+"/runs/{run}", onRun(func(c *call, r *run) error { return c.ok(c.runView(r)) }))
+	t.on("DELETE "+p+"/runs/{run}", onRun(deleteRun), needWrite)
+	t.on("GET "+p+"/runs/{run}/logs", onRun(runLogs))
+	t.on("GET "+p+"/runs/{run}/artifacts", onRun(func(c *call, r *run) error { return c.listArtifacts(r) }))
+	t.on("GET "+p+"/runs/{run}/jobs", onRun(func(c *call, r *run) error { return c.listJobs([]*run{r}) }))
+	t.on("GET "+p+"/runs/{run}/attempts/{attempt}", onRun(func(c *call, r *run) error {
+		if c.id("attempt") != r.Attempt {
+			return errNotFound
+		}
+		return c.ok(c.runView(r))
+	}))
+	t.on("GET "+p+"/runs/{run}/attempts/{attempt}/jobs", onRun(func(c *call, r *run) error {
+		if c.id("attempt") != r.Attempt {
+			return errNotFound
+		}
+		return c.listJobs([]*run{r})
+	}))
+	t.on("POST "+p+"/runs/{run}/approve", onRun(func(c *call, r *run) error { return c.ok(c.runView(r)) }), needWrite)
+	t.on("POST "+p+"/runs/{run}/cancel", onRun(cancelRun), needWrite)
+	t.on("POST "+p+"/runs/{run}/force-cancel", onRun(cancelRun), needWrite)
+	t.on("POST "+p+"/runs/{run}/rerun", onRun(func(c *call, r *run) error { return c.rerun(r, c.runView) }), needWrite)
+	t.on("POST "+p+"/runs/{run}/rerun-failed-jobs", onRun(rerunFailed), needWrite)
+	t.on("POST "+p+"/runs/{run}/jobs/{job_id}/rerun", onRun(func(c *call, r *run) error {
+		if r.job.ID != c.id("job_id") {
+			return errNotFound
+		}
+		return c.rerun(r, c.jobView)
+	}), needWrite)
+	t.on("GET "+p+"/jobs", func(c *call) error { return c.listJobs(c.repo.actions.runs) })
+	t.on("GET "+p+"/jobs/{job_id}", onJob(func(c *call, r *run) error { return c.ok(c.jobView(r)) }))
+	t.on("GET "+p+"/jobs/{job_id}/logs", onJob(func(c *call, r *run) error {
+		if r.job.Log == "" { // nothing ran yet
+			return errNotFound
+		}
+		return c.text(r.job.Log)
+	}))
+	t.on("GET "+p+"/tasks", listTasks)
+	handleArtifacts(t)
+	handleWorkflows(t)
+	for path, n := range map[string]need{"/orgs/{org}": needOrgOwner, "/user": needToken, "/admin": needSiteAdmin} {
+		t.on("GET "+path+"/actions/runs", func(c *call) error { return c.listRuns(c.scopeRuns()) }, n)
+		t.on("GET "+path+"/actions/jobs", func(c *call) error { return c.listJobs(c.scopeRuns()) }, n)
+	}
+}
+
+// scopeRuns lists the runs of all repositories that the path covers.
+func (c *call) scopeRuns() []*run {
+	var out []*run
+	for _, r := range c.w.repos {
+		if c.path[:5] == "/admi" || c.owner != nil && r.Owner == c.owner || c.owner == nil && r.Owner == c.doer {
+			out = append(out, r.actions.runs...)
+		}
+	}
+	return out
+}
+
+// onRun finds the run of the path.
+func onRun(f func(*call, *run) error) handler {
+	return func(c *call) error {
+		r, ok := find(c.repo.actions.runs, func(r *run) bool { return r.ID == c.id("run") })
+		if !ok {
+			return fail(http.StatusNotFound, "run with id %d: resource does not exist", c.id("run"))
+		}
+		return f(c, r)
+	}
+}
+
+// onJob finds the run of a job.
+func onJob(f func(*call, *run) error) handler {
+	return func(c *call) error {
+		r, ok := find(c.repo.actions.runs, func(r *run) bool { return r.job.ID == c.id("job_id") })
+		if !ok {
+			return errNotFound
+		}
+		return f(c, r)
+	}
+}
+
+// runJSON is a run.
+type runJSON struct {
+	ID           int64     `json:"id"`
+	URL          string    `json:"url"`
+	Previous     *string   `json:"previous_attempt_url"`
+	HTMLURL      string    `json:"html_url"`
+	Title        string    `json:"display_title"`
+	Path         string    `json:"path"`
+	Event        string    `json:"event"`
+	Attempt      int64     `json:"run_attempt"`
+	Number       int64     `json:"run_number"`
+	RepositoryID int64     `json:"repository_id"`
+	HeadSHA      string    `json:"head_sha"`
+	HeadBranch   string    `json:"head_branch"`
+	Status       string    `json:"status"`
+	Actor        *userJSON `json:"actor"`
+	Trigger      *userJSON `json:"trigger_actor"`
+	Repository   *repoJSON `json:"repository"`
+	Pulls        []any     `json:"pull_requests"`
+	Conclusion   string    `json:"conclusion,omitempty"`
+	StartedAt    time.Time `json:"started_at"`
+	CompletedAt  time.Time `json:"completed_at"`
+}
+
+// runView renders a run. The repository in it carries no permissions.
+func (c *call) runView(r *run) any {
+	rv := c.repoBare(r.repo)
+	rv.Permissions = &permJSON{}
+	return &runJSON{
+		ID: r.ID, URL: c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), HTMLURL: c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)),
+		Title: r.Title, Path: r.Workflow + "@refs/heads/" + r.Branch, Event: r.Event, Attempt: r.Attempt, Number: r.Number,
+		HeadSHA: r.SHA, HeadBranch: r.Branch, Status: r.Status, Actor: c.anon(r.actor), Trigger: c.anon(r.actor),
+		Repository: rv, Pulls: []any{}, Conclusion: r.Conclusion, StartedAt: r.Started, CompletedAt: r.Completed,
+	}
+}
+
+// listRuns lists runs, newest first, by the filters of the query.
+func (c *call) listRuns(all []*run) error {
+	is := func(param, have string) bool { return c.query.Get(param) == "" || c.query.Get(param) == have }
+	items := filter(all, func(r *run) bool {
+		return is("event", r.Event) && is("branch", r.Branch) && is("head_sha", r.SHA) && is("actor", r.actor.Login) &&
+			(is("status", r.Status) || is("status", r.Conclusion))
+	})
+	slices.SortFunc(items, func(a, b *run) int { return int(b.ID - a.ID) })
+	return c.ok(struct {
+		Runs  []any `json:"workflow_runs"`
+		Total int   `json:"total_count"`
+	}{mapped(counted(c, items), c.runView), len(items)})
+}
+
+// stepJSON is a step of a job.
+type stepJSON struct {
+	Name        string    `json:"name"`
+	Number      int       `json:"number"`
+	Status      string    `json:"status"`
+	Conclusion  string    `json:"conclusion,omitempty"`
+	StartedAt   time.Time `json:"started_at"`
+	CompletedAt time.Time `json:"completed_at"`
+}
+
+// jobJSON is a job.
+type jobJSON struct {
+	ID          int64      `json:"id"`
+	URL         string     `json:"url"`
+	HTMLURL     string     `json:"html_url"`
+	RunID       int64      `json:"run_id"`
+	RunURL      string     `json:"run_url"`
+	Name        string     `json:"name"`
+	Labels      []string   `json:"labels"`
+	Attempt     int64      `json:"run_attempt"`
+	HeadSHA     string     `json:"head_sha"`
+	HeadBranch  string     `json:"head_branch"`
+	Status      string     `json:"status"`
+	Conclusion  string     `json:"conclusion,omitempty"`
+	RunnerID    int64      `json:"runner_id"`
+	RunnerName  string     `json:"runner_name,omitempty"`
+	Steps       []stepJSON `json:"steps"`
+	CreatedAt   time.Time  `json:"created_at"`
+	StartedAt   time.Time  `json:"started_at"`
+	CompletedAt time.Time  `json:"completed_at"`
+}
+
+// jobView renders the job of a run.
+func (c *call) jobView(r *run) any {
+	j := r.job
+	id := fmt.Sprint(j.ID)
+	out := &jobJSON{
+		ID: j.ID, URL: c.api(r.repo, "actions", "jobs", id), HTMLURL: c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID), "jobs", id),
+		RunID: r.ID, RunURL: c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), Name: j.Name, Labels: j.Labels, Attempt: r.Attempt,
+		HeadSHA: r.SHA, HeadBranch: r.Branch, Status: r.Status, Conclusion: r.Conclusion, RunnerName: j.Runner, Steps: []stepJSON{},
+		CreatedAt: r.Created, StartedAt: r.Started, CompletedAt: r.Completed,
+	}
+	for i, name := range j.Steps {
+		out.Steps = append(out.Steps, stepJSON{name, i + 1, r.Status, r.Conclusion, r.Started, r.Completed})
+	}
+	return out
+}
+
+// listJobs lists the jobs of runs.
+func (c *call) listJobs(all []*run) error {
+	st := c.query.Get("status")
+	items := filter(all, func(r *run) bool { return st == "" || r.Status == st || r.Conclusion == st })
+	return c.ok(struct {
+		Jobs  []any `json:"jobs"`
+		Total int   `json:"total_count"`
+	}{mapped(counted(c, items), c.jobView), len(items)})
+}
+
+// listTasks lists the runs that a runner has taken.
+func listTasks(c *call) error {
+	items := filter(c.repo.actions.runs, func(r *run) bool { return r.Status != "queued" })
+	return c.ok(struct {
+		Runs  []any `json:"workflow_runs"`
+		Total int   `json:"total_count"`
+	}{mapped(counted(c, items), func(r *run) any {
+		return struct {
+			ID         int64     `json:"id"`
+			Name       string    `json:"name"`
+			HeadBranch string    `json:"head_branch"`
+			HeadSHA    string    `json:"head_sha"`
+			Number     int64     `json:"run_number"`
+			Event      string    `json:"event"`
+			Title      string    `json:"display_title"`
+			Status     string    `json:"status"`
+			WorkflowID string    `json:"workflow_id"`
+			URL        string    `json:"url"`
+			CreatedAt  time.Time `json:"created_at"`
+			UpdatedAt  time.Time `json:"updated_at"`
+			StartedAt  time.Time `json:"run_started_at"`
+		}{
+			r.ID, r.job.Name, r.Branch, r.SHA, r.Number, r.Event, r.Title, strings.ToLower(r.Conclusion), r.Workflow,
+			c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)), r.Created, r.Completed, r.Started,
+		}
+	}), len(items)})
+}
+
+// runLogs answers the logs of a run as a zip archive.
+func runLogs(c *call, r *run) error {
+	c.out.header.Set("Content-Type", "application/zip")
+	z := zip.NewWriter(c.out)
+	w, err := z.Create(r.job.Name + ".log")
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write([]byte(r.job.Log)); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// deleteRun deletes a run that is over.
+func deleteRun(c *call, r *run) error {
+	if r.Status != "completed" {
+		return fail(http.StatusBadRequest, "this workflow run is not done")
+	}
+	o := &c.repo.actions
+	o.runs = without(o.runs, r)
+	o.artifacts = slices.DeleteFunc(o.artifacts, func(a *artifact) bool { return a.run == r })
+	return c.done()
+}
+
+// cancelRun cancels a run that is not over.
+func cancelRun(c *call, r *run) error {
+	if r.Status == "completed" {
+		return fail(http.StatusBadRequest, "this workflow run is already done")
+	}
+	r.Status, r.Conclusion, r.Completed = "completed", "cancelled", c.now
+	return c.ok(c.runView(r))
+}
+
+// rerun queues a run again; no runner ever takes it.
+func (c *call) rerun(r *run, view func(*run) any) error {
+	if r.Status != "completed" {
+		return fail(http.StatusBadRequest, "this workflow run is not done")
+	}
+	r.Attempt++
+	r.Status, r.Conclusion, r.Started, r.Completed = "queued", "", epoch, epoch
+	return c.created(view(r))
+}
+
+// rerunFailed queues a failed run again.
+func rerunFailed(c *call, r *run) error {
+	if r.Conclusion != "failure" {
+		return fail(http.StatusBadRequest, "this workflow run has no failed jobs")
+	}
+	if err := c.rerun(r, c.runView); err != nil {
+		return err
+	}
+	c.out.body.Reset()
+	return nil
+}
+
+// addRun stores a run of a repository's workflow at the head of a branch.
+func (w *world) addRun(r *repo, by *user, workflow, branch, event, title string) *run {
+	x := &run{
+		ID: w.next("run"), Number: int64(len(r.actions.runs) + 1), Attempt: 1, repo: r, Title: title, Workflow: workflow, Event: event,
+		Branch: branch, Status: "queued", actor: by, Started: epoch, Completed: epoch, Created: w.now(),
+		job: &job{ID: w.next("job"), Name: "build", Labels: []string{"ubuntu-latest"}},
+	}
+	if head := r.git.branch(branch); head != nil {
+		x.SHA = head.id
+	}
+	r.actions.runs = append(r.actions.runs, x)
+	return x
+}

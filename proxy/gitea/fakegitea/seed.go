@@ -1,0 +1,204 @@
+package fakegitea
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// password is the password of every seeded user.
+const password = "demo-password"
+
+// seed fills an empty world.
+func (w *world) seed(which Seed) {
+	switch which {
+	case SeedLab:
+		newLab(w).fill()
+	case SeedDemo:
+		newDemo(w).fill()
+	default:
+		b := &builder{w: w}
+		b.user("alice")
+		b.user("bob")
+		b.admin("root1")
+	}
+}
+
+// builder makes seeded objects with little text. Its clock steps back from the
+// world's, so that seeded things are in the past and in order.
+type builder struct {
+	w    *world
+	at   time.Time
+	step time.Duration
+}
+
+// newBuilder starts its clock at a time before now and steps on with every tick.
+func newBuilder(w *world, before, step time.Duration) *builder {
+	b := &builder{w: w, at: w.clock().UTC().Add(-before).Truncate(time.Second), step: step}
+	return b
+}
+
+// tick moves the builder's clock on and makes it the world's for f.
+func (b *builder) tick(f func()) {
+	real := b.w.clock
+	b.at = b.at.Add(b.step)
+	b.w.clock = func() time.Time { return b.at }
+	f()
+	b.w.clock = real
+}
+
+// user adds a user.
+func (b *builder) user(login string) *user {
+	u := b.w.addUser(login, login+"@example.com")
+	u.Password = password
+	return u
+}
+
+// admin adds a site administrator.
+func (b *builder) admin(login string) *user {
+	u := b.user(login)
+	u.Admin = true
+	return u
+}
+
+// sig is a user as git sees her, at the builder's time.
+func (b *builder) sig(u *user) signature {
+	name := u.FullName
+	if name == "" {
+		name = u.Login
+	}
+	return signature{name, u.Email, b.at}
+}
+
+// repo adds a repository with a first commit; no files leave it empty.
+func (b *builder) repo(owner, by *user, name, about string, files map[string]string) *repo {
+	var r *repo
+	b.tick(func() {
+		r = b.w.addRepo(owner, name)
+		r.Description = about
+		r.Watchers = []*user{by}
+		b.w.record(by, r, "create_repo", "", "")
+		if len(files) > 0 {
+			b.commit(r, "main", by, "Initial commit", files)
+		}
+	})
+	return r
+}
+
+// commit adds files to a branch; "" removes a file.
+func (b *builder) commit(r *repo, branch string, by *user, message string, files map[string]string) *commit {
+	tree := map[string]string{}
+	if head := r.git.branch(branch); head != nil {
+		tree = maps.Clone(head.files)
+	}
+	for p, text := range files {
+		if text == "" {
+			delete(tree, p)
+			continue
+		}
+		tree[p] = r.git.addBlob([]byte(text))
+	}
+	b.at = b.at.Add(b.step)
+	cm := r.git.commitTo(branch, tree, b.sig(by), message)
+	r.Updated = b.at
+	b.w.record(by, r, "commit_repo", message, "refs/heads/"+branch)
+	return cm
+}
+
+// branch makes a branch from another.
+func (b *builder) branch(r *repo, name, from string) {
+	r.git.refs["refs/heads/"+name] = r.git.refs["refs/heads/"+from]
+}
+
+// label adds a label.
+func (b *builder) label(r *repo, name, color, about string) *label {
+	l := &label{ID: b.w.next("label"), Name: name, Color: color, Description: about}
+	r.labels = append(r.labels, l)
+	return l
+}
+
+// milestone adds a milestone that is due after some days.
+func (b *builder) milestone(r *repo, title string, days int) *milestone {
+	due := b.w.now().AddDate(0, 0, days).Truncate(24 * time.Hour)
+	m := &milestone{ID: b.w.next("milestone"), Title: title, Created: b.at, Updated: b.at, Due: &due}
+	r.milestones = append(r.milestones, m)
+	return m
+}
+
+// issue adds an issue.
+func (b *builder) issue(r *repo, by *user, title, body string, ls ...*label) *issue {
+	var is *issue
+	b.tick(func() {
+		is = b.w.newIssue(r, by, title, body)
+		for _, l := range ls {
+			is.Labels = append(is.Labels, l)
+			b.w.addEvent(is, by, comment{Kind: "label", Body: "1", label: l})
+		}
+		b.w.record(by, r, "create_issue", fmt.Sprintf("%d|%s", is.Index, title), "")
+	})
+	return is
+}
+
+// say adds a comment.
+func (b *builder) say(is *issue, by *user, text string) *comment {
+	var m *comment
+	b.tick(func() { m = b.w.addEvent(is, by, comment{Kind: "comment", Body: text}) })
+	return m
+}
+
+// close closes an issue.
+func (b *builder) close(is *issue, by *user) {
+	b.tick(func() {
+		at := b.w.now()
+		is.Closed, is.ClosedAt = true, &at
+		b.w.addEvent(is, by, comment{Kind: "close"})
+	})
+}
+
+// pull opens a pull request within a repository.
+func (b *builder) pull(r *repo, by *user, head, base, title, body string) *issue {
+	is := b.issue(r, by, title, body)
+	is.pull = &pull{ID: b.w.next("pull"), Base: base, Head: head, HeadRepo: r, Maintainer: true}
+	return is
+}
+
+// review adds a submitted review, with a remark when there is a path.
+func (b *builder) review(is *issue, by *user, state, text, path, remarkText string) *review {
+	v := &review{ID: b.w.next("review"), User: by, State: state, Body: text}
+	if _, head, _ := is.sides(); head != nil {
+		v.CommitID = head.id
+	}
+	b.tick(func() {
+		v.Submitted, v.Updated = b.at, b.at
+		if path != "" {
+			v.Remarks = append(v.Remarks, &remark{
+				ID: b.w.next("comment"), User: by, Body: remarkText, Path: path, Position: 1, Created: b.at, Updated: b.at, Hunk: is.hunkOf(path),
+			})
+		}
+		v.CommentID = b.w.addEvent(is, by, comment{Kind: "review", Body: text, reviewID: v.ID}).ID
+	})
+	is.pull.Reviews = append(is.pull.Reviews, v)
+	return v
+}
+
+// release adds a release, with its tag unless it is a draft.
+func (b *builder) release(r *repo, by *user, tag, name, body string) *release {
+	rel := &release{ID: b.w.next("release"), Tag: tag, Target: "main", Name: name, Body: body, Author: by}
+	b.tick(func() { rel.Created, rel.Published = b.at, b.at })
+	if r.git.tag(tag) == nil {
+		r.git.addTag(tag, r.git.branch("main").id, "tag "+tag, b.sig(by))
+	}
+	r.releases = append(r.releases, rel)
+	return rel
+}
+
+// page adds a wiki page.
+func (b *builder) page(r *repo, by *user, title, text string) {
+	files := map[string]string{}
+	if head := r.wikiHead(); head != nil {
+		files = maps.Clone(head.files)
+	}
+	files[wikiFile(title)] = r.wiki.addBlob([]byte(text))
+	b.at = b.at.Add(b.step)
+	r.wiki.commitTo(wikiBranch, files, b.sig(by), "add "+title)
+}

@@ -1,0 +1,213 @@
+package fakegitea
+
+import (
+	"fmt"
+	"time"
+)
+
+// demo builds the world that a person meets when trying the gateway.
+type demo struct {
+	*builder
+	alice, bob, acme *user
+	garden           *repo
+}
+
+// newDemo begins two weeks ago.
+func newDemo(w *world) *demo {
+	return &demo{builder: newBuilder(w, 14*24*time.Hour, 41*time.Minute)}
+}
+
+// fill builds everything.
+func (d *demo) fill() {
+	d.alice, d.bob = d.user("alice"), d.user("bob")
+	d.alice.FullName, d.bob.FullName = "Alice Ahlgren", "Bob Baker"
+	d.admin("root1")
+	d.acme = d.w.addOrg("acme", d.alice)
+	d.acme.FullName, d.acme.Description = "ACME Gardening", "We water plants, so that you do not have to."
+	d.w.addTeam(d.acme, &team{
+		Name: "developers", Description: "Everyone who writes code", AllRepos: true, Permission: "none", Visibility: "private",
+		Units:   unitsAt("write", []string{"repo.code", "repo.issues", "repo.pulls", "repo.releases", "repo.wiki", "repo.projects", "repo.packages", "repo.actions"}),
+		Members: []*user{d.bob},
+	})
+	d.bob.Following = []*user{d.alice}
+	d.makeGarden()
+	d.makeIssues()
+	d.makePulls()
+	d.makeRest()
+}
+
+// gardenFiles are the files of the main repository.
+var gardenFiles = map[string]string{
+	"README.md": "# garden\n\nA small service that decides when to water which plant.\n\n- `go run .` starts it on port 8080\n- `docs/` tells how the schedule is made\n",
+	"main.go": `package main
+
+import (
+	"fmt"
+	"net/http"
+)
+
+func main() {
+	http.HandleFunc("/next", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, NextWatering(r.URL.Query().Get("plant")))
+	})
+	http.ListenAndServe(":8080", nil)
+}
+`,
+	"schedule.go": `package main
+
+// days between two waterings of each plant.
+var days = map[string]int{
+	"basil":  1,
+	"cactus": 30,
+	"fern":   3,
+}
+
+// NextWatering says in how many days a plant wants water.
+func NextWatering(plant string) int {
+	return days[plant]
+}
+`,
+	"schedule_test.go": "package main\n\nimport \"testing\"\n\nfunc TestNextWatering(t *testing.T) {\n\tif got := NextWatering(\"fern\"); got != 3 {\n\t\tt.Fatalf(\"got %d\", got)\n\t}\n}\n",
+	"go.mod":           "module example.com/garden\n\ngo 1.26\n",
+	"LICENSE":          "MIT License (placeholder)\n",
+	"docs/schedule.md": "# The schedule\n\nEvery plant has a number of days. Rain adds one day.\n",
+	"docs/a b#1?.md":   "# An odd name\n\nThis file has a space, a hash and a question mark in its name, to try the path encoding with.\n",
+	"docs/100%.txt":    "A percent sign in the name.\n",
+	".editorconfig":    "root = true\n\n[*.go]\nindent_style = tab\nindent_size = 4\n",
+	".gitea/workflows/ci.yaml": `name: ci
+on: [push, pull_request]
+jobs:
+  build:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: go test ./...
+`,
+	".gitea/ISSUE_TEMPLATE/bug.md": "---\nname: Bug report\nabout: Something does not work\ntitle: \"bug: \"\n---\n\nWhat happened, and what should have happened?\n",
+}
+
+// makeGarden builds the main repository with branches, tags and releases.
+func (d *demo) makeGarden() {
+	g := d.repo(d.acme, d.alice, "garden", "When to water which plant", gardenFiles)
+	d.garden = g
+	g.Watchers = []*user{d.alice, d.bob}
+	g.Topics = []string{"garden", "go"}
+	d.bob.Starred = []*repo{g}
+	d.commit(g, "main", d.bob, "schedule: add mint", map[string]string{
+		"schedule.go": gardenFiles["schedule.go"] + "\nfunc init() { days[\"mint\"] = 2 }\n",
+	})
+	v1 := d.release(g, d.alice, "v1.0.0", "First harvest", "The schedule knows four plants.\n")
+	a := d.w.newAttachment("garden-linux-amd64.txt", []byte("This would be a binary.\n"))
+	a.release = v1.Tag
+	v1.Assets = append(v1.Assets, a)
+	d.commit(g, "main", d.alice, "docs: tell about the rain", map[string]string{
+		"docs/schedule.md": "# The schedule\n\nEvery plant has a number of days. Rain adds one day, a storm two.\n",
+	})
+	d.release(g, d.alice, "v1.1.0-rc1", "Rain", "Try it and tell us.\n").Pre = true
+	g.protected = append(g.protected, &protection{RuleName: "release/*", Priority: 1, Push: true, Approvals: 1, CreatedAt: d.at, UpdatedAt: d.at})
+	g.protected[0].fixLists()
+	d.branch(g, "release/v1", "main")
+}
+
+// bugs and wishes are the seeds of the issues' titles.
+var (
+	bugs = []string{
+		"Cactus is watered every day", "Unknown plants get water at once", "Port 8080 is taken on the shed computer",
+		"The schedule forgets the time zone", "Umlauts in plant names: Kürbis", "Fern count is off by one after a restart",
+		"Empty plant name answers 0", "Rain on Sunday counts twice", "The test is red on Windows", "Typo in docs/schedule.md",
+	}
+	wishes = []string{
+		"Show the schedule as a calendar", "Ask a weather service", "Send a mail when a plant is thirsty", "More plants: tomato and pepper",
+		"Dark mode for the dashboard", "A command line for the schedule", "Metrics in the Prometheus form", "Let a plant skip a day",
+		"Import plants from a CSV file", "Translate the messages",
+	}
+)
+
+// makeIssues makes forty issues with labels, milestones and comments.
+func (d *demo) makeIssues() {
+	g := d.garden
+	bug := d.label(g, "kind/bug", "ee0701", "Something does not work")
+	wish := d.label(g, "kind/feature", "0e8a16", "Something new")
+	d.label(g, "good first issue", "5319e7", "Small and well described")
+	d.label(g, "needs info?", "fbca04", "The reporter has to say more")
+	m1, m2 := d.milestone(g, "v1.1", 20), d.milestone(g, "v2.0 / later", 90)
+	people := []*user{d.alice, d.bob}
+	for i := range 40 {
+		list, l := bugs, bug
+		if i%2 == 1 {
+			list, l = wishes, wish
+		}
+		title := list[i/2%len(list)]
+		if i >= 20 {
+			title += fmt.Sprintf(" (bed %d)", i/10)
+		}
+		is := d.issue(g, people[i%3%2], title, "Seen in bed "+fmt.Sprint(i%7)+".\n\n- [ ] look at it\n- [ ] tell the others\n", l)
+		switch i % 4 {
+		case 0:
+			is.Milestone = m1
+		case 2:
+			is.Milestone = m2
+		}
+		for k := range i % 4 {
+			d.say(is, people[(i+k)%2], []string{"I can see it too.", "A watering can helps for now.", "Who takes it?"}[k])
+		}
+		if i%5 == 3 {
+			d.close(is, d.alice)
+		}
+		if i%6 == 1 {
+			is.Assignees = []*user{d.bob}
+		}
+		d.w.notifyUser(people[(i+1)%2], is, nil)
+	}
+}
+
+// makePulls opens three pull requests: a reviewed one, a fresh one and a draft.
+func (d *demo) makePulls() {
+	g := d.garden
+	d.branch(g, "feature/tomato", "main")
+	d.commit(g, "feature/tomato", d.bob, "schedule: add tomato and pepper", map[string]string{
+		"schedule_more.go": "package main\n\nfunc init() {\n\tdays[\"tomato\"] = 1\n\tdays[\"pepper\"] = 2\n}\n",
+	})
+	first := d.pull(g, d.bob, "feature/tomato", "main", "Add tomato and pepper", "Two plants that everybody asks for.")
+	d.review(first, d.alice, "APPROVED", "Nice. One small thing in the code.", "schedule_more.go", "Would a table be easier to read?")
+	d.branch(g, "fix/unknown-plant", "main")
+	d.commit(g, "fix/unknown-plant", d.alice, "schedule: say so when a plant is unknown", map[string]string{
+		"unknown.go": "package main\n\n// Known says whether the schedule has the plant.\nfunc Known(plant string) bool {\n\t_, ok := days[plant]\n\treturn ok\n}\n",
+	})
+	second := d.pull(g, d.alice, "fix/unknown-plant", "main", "Say so when a plant is unknown", "Fixes the second issue.")
+	second.pull.Reviewers = []*user{d.bob}
+	d.branch(g, "wip/calendar", "main")
+	d.commit(g, "wip/calendar", d.bob, "calendar: first try", map[string]string{"calendar.go": "package main\n\n// not yet\n"})
+	d.pull(g, d.bob, "wip/calendar", "main", "WIP: calendar", "Not ready.")
+}
+
+// makeRest adds the wiki, a run of the workflow and the other repositories.
+func (d *demo) makeRest() {
+	g := d.garden
+	d.page(g, d.alice, "Home", "# Welcome\n\nThe wiki of the garden. See [[Plant list]].\n")
+	d.page(g, d.bob, "Plant list", "# Plants\n\n- basil\n- cactus\n- fern\n- mint\n")
+	done := d.w.addRun(g, d.alice, "ci.yaml", "main", "push", "docs: tell about the rain")
+	done.Status, done.Conclusion, done.Started, done.Completed = "completed", "success", d.at, d.at.Add(42*time.Second)
+	done.job.Runner, done.job.Steps = "shed-runner", []string{"Set up job", "actions/checkout@v4", "go test ./...", "Complete job"}
+	done.job.Log = "checking out acme/garden\nok  \texample.com/garden\t0.003s\nall steps passed\n"
+	g.actions.runners = append(g.actions.runners, &runner{
+		ID: d.w.next("runner"), Name: "shed-runner", Status: "online", Labels: []runnerLabel{{1, "ubuntu-latest", "system"}},
+	})
+	g.actions.artifacts = append(g.actions.artifacts, &artifact{d.w.next("artifact"), done, "coverage", []byte("schedule.go 100%\n"), d.at})
+	g.actions.variables = append(g.actions.variables, &variable{0, g.ID, "REGION", "greenhouse-1", ""})
+	g.actions.secrets = append(g.actions.secrets, &secret{"DEPLOY_KEY", "", d.at, "not shown anywhere"})
+	if head := g.git.branch("main"); head != nil {
+		g.statuses = append(g.statuses, &commitStatus{
+			ID: d.w.next("status"), SHA: head.id, State: "success", Context: "ci / build", Description: "all steps passed", Creator: d.alice, Created: d.at, Updated: d.at,
+		})
+	}
+	d.w.addPackage(d.acme, d.alice, "generic", "garden", "1.0.0", "garden.txt").Repo = g
+
+	site := d.repo(d.acme, d.bob, "website", "The home page of ACME Gardening", map[string]string{
+		"README.md": "# website\n", "index.html": "<h1>ACME Gardening</h1>\n", "css/site.css": "h1 { color: green; }\n",
+	})
+	d.issue(site, d.bob, "The green is too green", "It hurts on the phone.")
+	notes := d.repo(d.alice, d.alice, "notes", "Private notes of alice", map[string]string{"README.md": "# notes\n", "todo.md": "- buy soil\n"})
+	notes.Private = true
+	d.issue(notes, d.alice, "Order seeds", "Before spring.")
+}

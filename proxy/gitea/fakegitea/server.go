@@ -1,0 +1,169 @@
+package fakegitea
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ringSize bounds the recorded requests, so that a long test or demo does not
+// keep every body it ever saw.
+const ringSize = 4096
+
+// Server is the double. It implements http.Handler and is safe for concurrent
+// use: one lock covers the whole world, so every request sees and leaves it
+// consistent.
+type Server struct {
+	opts   Options
+	router *router
+
+	mu    sync.Mutex // guards world and everything reachable from it
+	world *world
+
+	logMu     sync.Mutex // guards the fields below
+	log       []Request
+	oldest    int // where the ring begins, once it is full
+	dropped   int // requests that the ring no longer holds
+	intercept func(http.ResponseWriter, *http.Request) bool
+	answerAll http.HandlerFunc
+
+	front oauthFront
+}
+
+// New returns a Server with the world that opts names.
+func New(opts Options) *Server {
+	if opts.MaxItems <= 0 {
+		opts.MaxItems = 50
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	s := &Server{opts: opts, router: newRouter(), world: newWorld(opts.Now)}
+	s.world.seed(opts.Seed)
+	return s
+}
+
+// ServeHTTP records the request and answers it: by the AnswerAll function or the
+// Intercept hook when one takes it, from the world otherwise.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "Bad Request", http.StatusBadRequest)
+		return
+	}
+	intercept, answerAll := s.record(r, body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if answerAll != nil {
+		answerAll(w, r)
+		return
+	}
+	if intercept != nil && intercept(w, r) {
+		return
+	}
+	inner, ok := s.mount(r)
+	if !ok {
+		http.Error(w, "Not found.", http.StatusNotFound)
+		return
+	}
+	fault := s.front.arrive(inner, body)
+	if fault != nil {
+		fault.serve(w, inner, func() *response { return s.answer(inner, body) })
+		return
+	}
+	s.answer(inner, body).send(w)
+}
+
+// record appends the request to the ring and returns the hooks in force.
+func (s *Server) record(r *http.Request, body []byte) (func(http.ResponseWriter, *http.Request) bool, http.HandlerFunc) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	seen := Request{
+		Method: r.Method, RequestURI: r.RequestURI, Host: r.Host,
+		Header: r.Header.Clone(), Body: body,
+	}
+	if len(s.log) < ringSize {
+		s.log = append(s.log, seen)
+	} else {
+		s.log[s.oldest] = seen
+		s.oldest = (s.oldest + 1) % ringSize
+		s.dropped++
+	}
+	return s.intercept, s.answerAll
+}
+
+// Requests returns the requests recorded since the last ResetRequests, oldest
+// first, at most the last 4096.
+func (s *Server) Requests() []Request {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	return append(append([]Request(nil), s.log[s.oldest:]...), s.log[:s.oldest]...)
+}
+
+// ResetRequests forgets the recorded requests.
+func (s *Server) ResetRequests() {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	s.log, s.oldest, s.dropped = nil, 0, 0
+}
+
+// Intercept sets a hook that runs before routing, with the body still unread. It
+// answers the request itself and returns true, or returns false to let the
+// world answer. Nil removes it.
+func (s *Server) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	s.intercept = f
+}
+
+// AnswerAll makes f answer every request instead of the world; requests are
+// still recorded. Nil restores the world.
+func (s *Server) AnswerAll(f http.HandlerFunc) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	s.answerAll = f
+}
+
+// Routes lists every operation of the API description, sorted by path.
+func (s *Server) Routes() []Route {
+	return append([]Route(nil), s.router.routes...)
+}
+
+// Token returns a new personal access token of the user with scope all, or ""
+// when there is no such user.
+func (s *Server) Token(login string) string {
+	return s.NewToken(login, "all")
+}
+
+// NewToken returns a new personal access token of the user with the given
+// scopes, or "" when there is no such user or a scope is unknown.
+func (s *Server) NewToken(login string, scopes ...string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.world.userByLogin(login)
+	set, err := parseScopes(scopes)
+	if u == nil || err != nil {
+		return ""
+	}
+	return s.world.addToken(u, "token", randomHex(20), set).secret
+}
+
+// SetToken makes token a personal access token of the user with scope all. It
+// does nothing when there is no such user.
+func (s *Server) SetToken(login, token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.world.userByLogin(login); u != nil {
+		s.world.addToken(u, "token", token, scopeSet{all: true})
+	}
+}
+
+// randomHex returns n random bytes in hexadecimal.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // crypto/rand.Read never fails
+	return hex.EncodeToString(b)
+}

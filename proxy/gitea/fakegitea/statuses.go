@@ -1,0 +1,130 @@
+package fakegitea
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// commitStatus is a status of a commit.
+type commitStatus struct {
+	ID                     int64
+	SHA, State, Context    string
+	TargetURL, Description string
+	Creator                *user
+	Created, Updated       time.Time
+}
+
+// handleStatuses registers commit statuses.
+func handleStatuses(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/commits/{ref}/status", combinedStatus)
+	t.on("GET "+p+"/commits/{ref}/statuses", func(c *call) error {
+		cm := c.repo.git.resolve(c.params["ref"])
+		if cm == nil {
+			return errNoObject(c.params["ref"], "")
+		}
+		return c.listStatuses(cm.id)
+	})
+	t.on("GET "+p+"/statuses/{sha}", func(c *call) error { return c.listStatuses(c.params["sha"]) })
+	t.on("POST "+p+"/statuses/{sha}", createStatus, needToken, needWrite)
+}
+
+// statusJSON is a commit status.
+type statusJSON struct {
+	ID          int64     `json:"id"`
+	Status      string    `json:"status"`
+	TargetURL   string    `json:"target_url"`
+	Description string    `json:"description"`
+	URL         string    `json:"url"`
+	Context     string    `json:"context"`
+	Creator     *userJSON `json:"creator"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// statusView renders a status.
+func (c *call) statusView(s *commitStatus) *statusJSON {
+	return &statusJSON{
+		s.ID, s.State, s.TargetURL, s.Description, c.api(c.repo, "statuses", s.SHA), s.Context, c.anon(s.Creator), s.Created, s.Updated,
+	}
+}
+
+// listStatuses lists the statuses of a full commit id, newest first. Anything
+// else than a full id simply has none.
+func (c *call) listStatuses(sha string) error {
+	st := c.query.Get("state")
+	items := filter(c.repo.statuses, func(s *commitStatus) bool { return s.SHA == sha && (st == "" || s.State == st) })
+	slices.SortStableFunc(items, func(a, b *commitStatus) int {
+		if c.query.Get("sort") == "oldest" {
+			return int(a.ID - b.ID)
+		}
+		return int(b.ID - a.ID)
+	})
+	return c.ok(mapped(linked(c, items), c.statusView))
+}
+
+// latestStatuses is the newest status of each context, oldest first.
+func (r *repo) latestStatuses(sha string) []*commitStatus {
+	last := map[string]*commitStatus{}
+	for _, s := range r.statuses {
+		if s.SHA == sha {
+			last[s.Context] = s
+		}
+	}
+	return filter(r.statuses, func(s *commitStatus) bool { return last[s.Context] == s })
+}
+
+// worst orders the states for the combination.
+var worst = []string{"success", "skipped", "warning", "pending", "failure", "error"}
+
+// combinedStatus sums the statuses of a reference up.
+func combinedStatus(c *call) error {
+	cm := c.repo.git.resolve(c.params["ref"])
+	if cm == nil {
+		return errNoObject(c.params["ref"], "")
+	}
+	list := c.repo.latestStatuses(cm.id)
+	st := ""
+	for _, s := range list {
+		if slices.Index(worst, s.State) >= slices.Index(worst, st) && slices.Contains(worst, s.State) {
+			st = s.State
+		}
+	}
+	c.setTotal(len(list))
+	base := c.api(c.repo, "commits", cm.id)
+	return c.ok(struct {
+		State      string        `json:"state"`
+		SHA        string        `json:"sha"`
+		Total      int           `json:"total_count"`
+		Statuses   []*statusJSON `json:"statuses"`
+		Repository *repoJSON     `json:"repository"`
+		CommitURL  string        `json:"commit_url"`
+		URL        string        `json:"url"`
+	}{st, cm.id, len(list), mapped(list, c.statusView), c.repoView(c.repo), base, base + "/status"})
+}
+
+// createStatus stores a status. The name is resolved, unlike in GET; any word
+// is taken as state.
+func createStatus(c *call) error {
+	var in struct {
+		State       string `json:"state"`
+		TargetURL   string `json:"target_url"`
+		Description string `json:"description"`
+		Context     string `json:"context"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	name := c.params["sha"]
+	cm := c.repo.git.resolve(name)
+	if cm == nil {
+		return fail(http.StatusInternalServerError, "GetCommit[%s]: object does not exist [id: %s, rel_path: ]", name, name)
+	}
+	s := &commitStatus{
+		ID: c.w.next("status"), SHA: cm.id, State: in.State, Context: in.Context, TargetURL: in.TargetURL,
+		Description: in.Description, Creator: c.doer, Created: c.now, Updated: c.now,
+	}
+	c.repo.statuses = append(c.repo.statuses, s)
+	return c.created(c.statusView(s))
+}

@@ -1,0 +1,184 @@
+package fakegitea
+
+import (
+	"net/http"
+	"slices"
+)
+
+// handleTeams registers teams by id.
+func handleTeams(t table) {
+	const p = "/teams/{id}"
+	t.on("GET "+p, onTeam(func(c *call, tm *team) error { return c.ok(c.team(tm)) }), needToken)
+	t.on("PATCH "+p, onOwnTeam(editTeam), needToken)
+	t.on("DELETE "+p, onOwnTeam(deleteTeam), needToken)
+	t.on("GET "+p+"/members", onTeam(func(c *call, tm *team) error { return c.ok(c.users(linked(c, tm.Members))) }), needToken)
+	t.on("GET "+p+"/members/{username}", onTeam(getTeamMember), needToken)
+	t.on("PUT "+p+"/members/{username}", onOwnTeam(addTeamMember), needToken)
+	t.on("DELETE "+p+"/members/{username}", onOwnTeam(dropTeamMember), needToken)
+	t.on("GET "+p+"/repos", onTeam(listTeamRepos), needToken)
+	t.on("GET "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
+		if !tm.has(c.repo) {
+			return errNotFound
+		}
+		return c.ok(c.repoView(c.repo))
+	}), needToken)
+	t.on("PUT "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
+		if c.perm < accessAdmin {
+			return fail(http.StatusForbidden, "Must have admin-level access to the repository")
+		}
+		tm.Repos = with(tm.Repos, c.repo)
+		return c.done()
+	}), needToken)
+	t.on("DELETE "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
+		if c.perm < accessAdmin {
+			return fail(http.StatusForbidden, "Must have admin-level access to the repository")
+		}
+		tm.Repos = without(tm.Repos, c.repo)
+		return c.done()
+	}), needToken)
+
+	const r = "/repos/{owner}/{repo}/teams"
+	t.on("GET "+r, func(c *call) error {
+		if !c.repo.Owner.Org {
+			return fail(http.StatusMethodNotAllowed, "repo is not owned by an organization")
+		}
+		teams := filter(c.repo.Owner.Teams, func(tm *team) bool { return tm.has(c.repo) })
+		return c.ok(mapped(teams, c.teamBare))
+	}, needToken)
+	t.on("GET "+r+"/{team}", repoTeam(func(c *call, tm *team) error {
+		if !tm.has(c.repo) {
+			return errNotFound
+		}
+		return c.ok(c.teamBare(tm))
+	}), needToken)
+	t.on("PUT "+r+"/{team}", repoTeam(func(c *call, tm *team) error {
+		if tm.has(c.repo) {
+			return fail(http.StatusUnprocessableEntity, "team '%s' is already added to repo", tm.Name)
+		}
+		tm.Repos = append(tm.Repos, c.repo)
+		return c.done()
+	}), needAdmin)
+	t.on("DELETE "+r+"/{team}", repoTeam(func(c *call, tm *team) error {
+		if !slices.Contains(tm.Repos, c.repo) {
+			return fail(http.StatusUnprocessableEntity, "team '%s' was not added to repo", tm.Name)
+		}
+		tm.Repos = without(tm.Repos, c.repo)
+		return c.done()
+	}), needAdmin)
+}
+
+// onTeam finds the team of the path; members of the organisation may see it.
+func onTeam(f func(*call, *team) error) handler {
+	return func(c *call) error {
+		for _, o := range c.w.orgs() {
+			t, ok := find(o.Teams, func(t *team) bool { return t.ID == c.id("id") })
+			if ok && (c.doer.Admin || c.w.isMember(o, c.doer)) {
+				c.owner = o
+				return f(c, t)
+			}
+		}
+		return errNotFound
+	}
+}
+
+// onOwnTeam is onTeam for owners of the organisation.
+func onOwnTeam(f func(*call, *team) error) handler {
+	return onTeam(func(c *call, t *team) error {
+		if !c.w.isOrgOwner(t.Org, c.doer) {
+			return fail(http.StatusForbidden, "Must be an organization owner")
+		}
+		return f(c, t)
+	})
+}
+
+// onTeamRepo is onTeam with a repository of the organisation.
+func onTeamRepo(f func(*call, *team) error) handler {
+	return onTeam(func(c *call, t *team) error {
+		if err := c.loadRepo(c.params["org"], c.params["repo"]); err != nil || c.repo == nil {
+			return err
+		}
+		if c.repo.Owner != t.Org {
+			return errNotFound
+		}
+		return f(c, t)
+	})
+}
+
+// editTeam edits a team; the owners keep their name and rights.
+func editTeam(c *call, t *team) error {
+	var in teamInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if t.Permission == "owner" {
+		set(&t.Description, in.Description)
+	} else {
+		in.apply(t)
+	}
+	return c.ok(c.teamBare(t))
+}
+
+// deleteTeam deletes a team, but not the owners.
+func deleteTeam(c *call, t *team) error {
+	if t.Permission == "owner" {
+		return fail(http.StatusForbidden, "the owners team cannot be deleted")
+	}
+	t.Org.Teams = without(t.Org.Teams, t)
+	return c.done()
+}
+
+// getTeamMember answers a member.
+func getTeamMember(c *call, t *team) error {
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["username"])
+	}
+	if !slices.Contains(t.Members, u) {
+		return errNotFound
+	}
+	return c.ok(c.user(u))
+}
+
+// addTeamMember adds a member.
+func addTeamMember(c *call, t *team) error {
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["username"])
+	}
+	t.Members = with(t.Members, u)
+	return c.done()
+}
+
+// dropTeamMember removes a member, but not the last owner.
+func dropTeamMember(c *call, t *team) error {
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return errNoUser(http.StatusNotFound, c.params["username"])
+	}
+	if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
+		return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
+	}
+	t.Members = without(t.Members, u)
+	return c.done()
+}
+
+// listTeamRepos lists the repositories of a team by name.
+func listTeamRepos(c *call, t *team) error {
+	items := filter(c.w.repos, t.has)
+	slices.SortStableFunc(items, repoOrders["alpha"])
+	return c.ok(c.repos(linked(c, items)))
+}
+
+// repoTeam finds a team of the repository's organisation by name.
+func repoTeam(f func(*call, *team) error) handler {
+	return func(c *call) error {
+		if !c.repo.Owner.Org {
+			return fail(http.StatusMethodNotAllowed, "repo is not owned by an organization")
+		}
+		t, ok := find(c.repo.Owner.Teams, func(t *team) bool { return t.Name == c.params["team"] })
+		if !ok {
+			return fail(http.StatusNotFound, "team does not exist [org_id %d, team_id 0, name: %s]", c.repo.Owner.ID, c.params["team"])
+		}
+		return f(c, t)
+	}
+}

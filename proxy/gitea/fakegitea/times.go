@@ -1,0 +1,213 @@
+package fakegitea
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// trackedTime is time spent on an issue.
+type trackedTime struct {
+	ID      int64
+	User    *user
+	Seconds int64
+	Created time.Time
+}
+
+// stopwatch is a running stopwatch.
+type stopwatch struct {
+	user  *user
+	issue *issue
+	since time.Time
+}
+
+// handleTimes registers tracked times and stopwatches.
+func handleTimes(t table) {
+	const p = "/repos/{owner}/{repo}"
+	t.on("GET "+p+"/times", func(c *call) error {
+		return c.listTimes(c.repo.issues, nil)
+	}, needToken)
+	t.on("GET "+p+"/times/{user}", func(c *call) error {
+		u, err := c.named("user")
+		if err != nil {
+			return err
+		}
+		list, err := c.timesOf(c.repo.issues, u)
+		if err != nil {
+			return err
+		}
+		return c.ok(list)
+	}, needToken)
+	t.on("GET /user/times", func(c *call) error {
+		var all []*issue
+		for _, r := range c.w.readable(c.doer) {
+			all = append(all, r.issues...)
+		}
+		return c.listTimes(all, c.doer)
+	}, needToken)
+	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error { return c.listTimes([]*issue{is}, nil) }))
+	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(addTime), needToken)
+	t.on("DELETE "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
+		return c.dropTimes(is, func(tt *trackedTime) bool { return tt.User == c.doer })
+	}), needToken)
+	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(func(c *call, is *issue) error {
+		return c.dropTimes(is, func(tt *trackedTime) bool {
+			return tt.ID == c.id("id") && (tt.User == c.doer || c.perm >= accessAdmin)
+		})
+	}), needToken)
+
+	t.on("GET /user/stopwatches", listStopwatches, needToken)
+	t.on("POST "+p+"/issues/{index}/stopwatch/start", onIssue(startWatch), needToken)
+	t.on("POST "+p+"/issues/{index}/stopwatch/stop", onIssue(stopWatch(true)), needToken)
+	t.on("DELETE "+p+"/issues/{index}/stopwatch/delete", onIssue(stopWatch(false)), needToken)
+}
+
+// timeJSON is a tracked time.
+type timeJSON struct {
+	ID       int64      `json:"id"`
+	Created  time.Time  `json:"created"`
+	Time     int64      `json:"time"`
+	UserID   int64      `json:"user_id"`
+	UserName string     `json:"user_name"`
+	IssueID  int64      `json:"issue_id"`
+	Issue    *issueJSON `json:"issue"`
+}
+
+// timeView renders a tracked time.
+func (c *call) timeView(is *issue, tt *trackedTime) *timeJSON {
+	return &timeJSON{tt.ID, tt.Created, tt.Seconds, tt.User.ID, tt.User.Login, is.ID, c.issueView(is)}
+}
+
+// listTimes pages the times on the issues, of one user or all.
+func (c *call) listTimes(items []*issue, of *user) error {
+	list, err := c.timesOf(items, of)
+	if err != nil {
+		return err
+	}
+	return c.ok(counted(c, list))
+}
+
+// timesOf lists the times on the issues, of one user or all.
+func (c *call) timesOf(items []*issue, of *user) ([]*timeJSON, error) {
+	if name := c.query.Get("user"); name != "" && of == nil {
+		of = c.w.userByLogin(name)
+		if of == nil {
+			return nil, errNoUser(http.StatusNotFound, name)
+		}
+	}
+	since, err := c.queryTime("since")
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.queryTime("before")
+	if err != nil {
+		return nil, err
+	}
+	out := []*timeJSON{}
+	for _, is := range items {
+		for _, tt := range is.Times {
+			if (of == nil || tt.User == of) && (since.IsZero() || !tt.Created.Before(since)) && (before.IsZero() || !tt.Created.After(before)) {
+				out = append(out, c.timeView(is, tt))
+			}
+		}
+	}
+	return out, nil
+}
+
+// addTime books time; an administrator may book for others.
+func addTime(c *call, is *issue) error {
+	var in struct {
+		Time    int64      `json:"time" binding:"Required"`
+		User    string     `json:"user_name"`
+		Created *time.Time `json:"created"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	who := c.doer
+	if in.User != "" && !strings.EqualFold(in.User, who.Login) {
+		if c.perm < accessAdmin {
+			return fail(http.StatusForbidden, "only administrators may track time for others")
+		}
+		if who = c.w.userByLogin(in.User); who == nil {
+			return errNotFound
+		}
+	}
+	tt := c.w.book(is, who, in.Time, c.commitTime(in.Created))
+	return c.ok(c.timeView(is, tt))
+}
+
+// book adds a tracked time.
+func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *trackedTime {
+	tt := &trackedTime{ID: w.next("time"), User: who, Seconds: seconds, Created: at}
+	is.Times = append(is.Times, tt)
+	w.addEvent(is, who, comment{Kind: "add_time_manual", Body: fmt.Sprintf("|%d", seconds)})
+	return tt
+}
+
+// dropTimes removes the times that f accepts.
+func (c *call) dropTimes(is *issue, f func(*trackedTime) bool) error {
+	n := len(is.Times)
+	is.Times = slices.DeleteFunc(is.Times, f)
+	if len(is.Times) < n {
+		return c.done()
+	}
+	if id, ok := c.params["id"]; ok {
+		return fail(http.StatusNotFound, "tracked_time does not exist [id: %s]", id)
+	}
+	return fail(http.StatusNotFound, "tracked_time does not exist")
+}
+
+// watchOn finds the caller's stopwatch on an issue.
+func (c *call) watchOn(is *issue) *stopwatch {
+	w, _ := find(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer && w.issue == is })
+	return w
+}
+
+// startWatch starts a stopwatch; one at a time on an issue.
+func startWatch(c *call, is *issue) error {
+	if c.watchOn(is) != nil {
+		return fail(http.StatusConflict, "cannot start a stopwatch again if it already exists")
+	}
+	c.w.watches = append(c.w.watches, &stopwatch{c.doer, is, c.now})
+	return c.empty(http.StatusCreated)
+}
+
+// stopWatch stops a stopwatch and books its time, or throws it away.
+func stopWatch(book bool) func(*call, *issue) error {
+	verb := "cancel"
+	if book {
+		verb = "stop"
+	}
+	return func(c *call, is *issue) error {
+		w := c.watchOn(is)
+		if w == nil {
+			return fail(http.StatusConflict, "cannot %s a non-existent stopwatch", verb)
+		}
+		c.w.watches = without(c.w.watches, w)
+		if !book {
+			return c.done()
+		}
+		c.w.book(is, c.doer, int64(c.now.Sub(w.since)/time.Second), c.now)
+		return c.empty(http.StatusCreated)
+	}
+}
+
+// listStopwatches lists the caller's running stopwatches.
+func listStopwatches(c *call) error {
+	mine := filter(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer })
+	return c.ok(mapped(counted(c, mine), func(w *stopwatch) any {
+		run := c.now.Sub(w.since)
+		return struct {
+			Created  time.Time `json:"created"`
+			Seconds  int64     `json:"seconds"`
+			Duration string    `json:"duration"`
+			Index    int64     `json:"issue_index"`
+			Title    string    `json:"issue_title"`
+			Owner    string    `json:"repo_owner_name"`
+			Repo     string    `json:"repo_name"`
+		}{w.since, int64(run / time.Second), run.String(), w.issue.Index, w.issue.Title, w.issue.Repo.Owner.Login, w.issue.Repo.Name}
+	}))
+}

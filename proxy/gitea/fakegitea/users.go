@@ -1,0 +1,237 @@
+package fakegitea
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handleUsers registers other people's pages and who the caller is.
+func handleUsers(t table) {
+	t.on("GET /user", func(c *call) error { return c.ok(c.user(c.doer)) }, needToken)
+	t.on("GET /users/search", searchUsers)
+	const p = "/users/{username}"
+	t.on("GET "+p, onUser(func(c *call, u *user) error { return c.ok(c.user(u)) }))
+	t.on("GET "+p+"/heatmap", onUser(heatmap))
+	t.on("GET "+p+"/repos", onUser(func(c *call, u *user) error { return c.ok(c.repos(linked(c, c.reposOf(u)))) }))
+	t.on("GET "+p+"/starred", onUser(listStarred))
+	t.on("GET "+p+"/subscriptions", onUser(listWatched))
+	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error { return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org)) }), needToken)
+	t.on("GET "+p+"/orgs/{org}/permissions", onUser(orgPermissions), needToken)
+	t.on("GET "+p+"/followers", onUser(listFollowers))
+	t.on("GET "+p+"/following", onUser(listFollowing))
+	t.on("GET "+p+"/following/{target}", onUser(func(c *call, u *user) error {
+		if to := c.w.userByLogin(c.params["target"]); to == nil || !slices.Contains(u.Following, to) {
+			return errNotFound
+		}
+		return c.done()
+	}))
+	handleTokens(t)
+}
+
+// onUser finds the user of the path. An organisation's page is there too.
+func onUser(f func(*call, *user) error) handler {
+	return func(c *call) error {
+		u := c.w.userByLogin(c.params["username"])
+		if u == nil || u.Visibility == "private" && u != c.doer && (c.doer == nil || !c.doer.Admin && !c.w.isMember(u, c.doer)) {
+			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params["username"])
+		}
+		return f(c, u)
+	}
+}
+
+// onSelf runs f for the caller.
+func onSelf(f func(*call, *user) error) handler {
+	return func(c *call) error { return f(c, c.doer) }
+}
+
+// searchUsers searches people by name; a number in uid picks one.
+func searchUsers(c *call) error {
+	q, uid := strings.ToLower(c.query.Get("q")), int64(c.queryInt("uid"))
+	items := filter(c.w.people(), func(u *user) bool {
+		visible := u.Visibility == "public" || c.doer != nil && (u.Visibility == "limited" || u == c.doer || c.doer.Admin)
+		return visible && (uid == 0 || u.ID == uid) &&
+			(strings.Contains(strings.ToLower(u.Login), q) || strings.Contains(strings.ToLower(u.FullName), q))
+	})
+	return c.ok(searchResult[*userJSON]{true, c.users(linked(c, items))})
+}
+
+// reposOf lists what u owns and the caller may see.
+func (c *call) reposOf(u *user) []*repo {
+	out := filter(c.w.readable(c.doer), func(r *repo) bool {
+		return r.Owner == u && !(c.cred.scopes.publicOnly && r.Private)
+	})
+	slices.SortStableFunc(out, repoOrders["id"])
+	return out
+}
+
+// heatmap counts events by quarter of an hour.
+func heatmap(c *call, u *user) error {
+	type spot struct {
+		Timestamp     int64 `json:"timestamp"`
+		Contributions int   `json:"contributions"`
+	}
+	out := []spot{}
+	for _, a := range c.w.feed {
+		at := a.Created.Truncate(15 * time.Minute).Unix()
+		switch {
+		case a.actor != u:
+		case len(out) > 0 && out[len(out)-1].Timestamp == at:
+			out[len(out)-1].Contributions++
+		default:
+			out = append(out, spot{at, 1})
+		}
+	}
+	return c.ok(out)
+}
+
+// listStarred lists what u starred.
+func listStarred(c *call, u *user) error {
+	items := filter(u.Starred, func(r *repo) bool { return c.w.access(c.doer, r) >= accessRead })
+	return c.ok(c.repos(linked(c, items)))
+}
+
+// listWatched lists what u watches.
+func listWatched(c *call, u *user) error {
+	items := filter(c.w.readable(c.doer), func(r *repo) bool { return slices.Contains(r.Watchers, u) })
+	return c.ok(c.repos(linked(c, items)))
+}
+
+// listFollowers lists who follows u.
+func listFollowers(c *call, u *user) error { return c.ok(c.users(linked(c, c.w.followers(u)))) }
+
+// listFollowing lists whom u follows.
+func listFollowing(c *call, u *user) error { return c.ok(c.users(linked(c, u.Following))) }
+
+// orgPermissions says what a user may do in an organisation.
+func orgPermissions(c *call, u *user) error {
+	o := c.owner
+	best := accessNone
+	for _, t := range o.Teams {
+		if slices.Contains(t.Members, u) {
+			best = max(best, t.level())
+		}
+	}
+	return c.ok(map[string]bool{
+		"is_owner": best == accessOwner, "is_admin": best >= accessAdmin, "can_write": best >= accessWrite,
+		"can_read": best >= accessRead || o.Visibility == "public", "can_create_repository": c.w.mayCreateRepo(o, u),
+	})
+}
+
+// tokenJSON is a personal access token; the secret shows once.
+type tokenJSON struct {
+	ID        int64      `json:"id"`
+	Name      string     `json:"name"`
+	SHA1      string     `json:"sha1"`
+	LastEight string     `json:"token_last_eight"`
+	Scopes    []string   `json:"scopes"`
+	CreatedAt time.Time  `json:"created_at"`
+	LastUsed  *time.Time `json:"last_used_at"`
+}
+
+// tokenView renders a token without its secret.
+func tokenView(t *token) *tokenJSON {
+	out := &tokenJSON{ID: t.id, Name: t.name, LastEight: t.secret[max(0, len(t.secret)-8):], Scopes: t.scopes.list(), CreatedAt: t.created}
+	if !t.lastUsed.IsZero() {
+		out.LastUsed = &t.lastUsed
+	}
+	return out
+}
+
+// handleTokens registers the routes that work with HTTP Basic only, and the
+// token's view of itself.
+func handleTokens(t table) {
+	const p = "/users/{username}/tokens"
+	t.on("GET "+p, onUser(listTokens), needBasic)
+	t.on("POST "+p, onUser(createToken), needBasic)
+	t.on("DELETE "+p+"/{token}", onUser(deleteToken), needBasic)
+	t.on("GET /token", func(c *call) error {
+		if c.cred.token == nil {
+			return errNotFound
+		}
+		v := tokenView(c.cred.token)
+		return c.ok(map[string]any{
+			"id": v.ID, "name": v.Name, "scopes": v.Scopes, "created_at": v.CreatedAt, "last_used_at": v.LastUsed,
+			"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
+		})
+	}, needToken)
+	t.on("DELETE /token", func(c *call) error {
+		if c.cred.token == nil {
+			return errNotFound
+		}
+		delete(c.w.tokens, c.cred.token.secret)
+		return c.done()
+	}, needToken)
+}
+
+// tokensOf lists the tokens of u, oldest first.
+func (w *world) tokensOf(u *user) []*token {
+	var out []*token
+	for _, t := range w.tokens {
+		if t.user == u {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b *token) int { return int(a.id - b.id) })
+	return out
+}
+
+// own refuses what only the user herself or an administrator may do.
+func (c *call) own(u *user) error {
+	if c.doer != u && !c.doer.Admin {
+		return fail(http.StatusForbidden, "only user itself and admin are allowed to do this")
+	}
+	return nil
+}
+
+// listTokens lists tokens without their secrets.
+func listTokens(c *call, u *user) error {
+	if err := c.own(u); err != nil {
+		return err
+	}
+	return c.ok(mapped(linked(c, c.w.tokensOf(u)), tokenView))
+}
+
+// createToken makes a token. A token cannot make another: it takes the password.
+func createToken(c *call, u *user) error {
+	var in struct {
+		Name   string   `json:"name" binding:"Required"`
+		Scopes []string `json:"scopes"`
+	}
+	if !c.cred.password {
+		return fail(http.StatusUnauthorized, "auth required")
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if err := c.own(u); err != nil {
+		return err
+	}
+	scopes, err := parseScopes(in.Scopes)
+	switch {
+	case err != nil:
+		return fail(http.StatusBadRequest, "invalid access token scope provided: %v", err)
+	case len(in.Scopes) == 0:
+		return fail(http.StatusBadRequest, "access token must have a scope")
+	case slices.ContainsFunc(c.w.tokensOf(u), func(t *token) bool { return t.name == in.Name }):
+		return fail(http.StatusBadRequest, "access token name has been used already")
+	}
+	t := c.w.addToken(u, in.Name, randomHex(20), scopes)
+	v := tokenView(t)
+	v.SHA1 = t.secret
+	return c.created(v)
+}
+
+// deleteToken deletes a token by id or name.
+func deleteToken(c *call, u *user) error {
+	if err := c.own(u); err != nil {
+		return err
+	}
+	t, ok := find(c.w.tokensOf(u), func(t *token) bool { return t.id == c.id("token") || t.name == c.params["token"] })
+	if !ok {
+		return errNotFound
+	}
+	delete(c.w.tokens, t.secret)
+	return c.done()
+}

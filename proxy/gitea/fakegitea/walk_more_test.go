@@ -1,0 +1,217 @@
+package fakegitea_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"aegis/proxy/gitea/fakegitea"
+)
+
+// TestRepoWalk edits, renames, archives, transfers and deletes a repository.
+func TestRepoWalk(t *testing.T) {
+	walk(t, []step{
+		repoStep,
+		{do: "PATCH /repos/alice/r", body: `{"description":"d","private":true,"has_wiki":false}`, status: 200, has: `"has_wiki":false`},
+		{as: "bob", do: "GET /repos/alice/r", status: 404},
+		{do: "PUT /repos/alice/r/collaborators/bob", body: `{"permission":"read"}`, status: 204},
+		{as: "bob", do: "GET /repos/alice/r", status: 200, has: `"permissions":{"admin":false,"push":false,"pull":true}`},
+		{as: "bob", do: "PATCH /repos/alice/r", body: `{"description":"x"}`, status: 403},
+		{as: "bob", do: "PUT /user/starred/alice/r", status: 204},
+		{do: "GET /repos/alice/r/stargazers", status: 200, has: "bob"},
+		{do: "PUT /repos/alice/r/topics", body: `{"topics":["one","two"]}`, status: 204},
+		{do: "DELETE /repos/alice/r/topics/one", status: 204},
+		{do: "GET /repos/alice/r/topics", status: 200, has: `{"topics":["two"]}`},
+		{do: "PATCH /repos/alice/r", body: `{"archived":true}`, status: 200, has: `"archived":true`},
+		{do: "POST /repos/alice/r/issues", body: `{"title":"x"}`, status: 423},
+		{do: "PATCH /repos/alice/r", body: `{"archived":false}`, status: 200},
+		{do: "PATCH /repos/alice/r", body: `{"name":"s"}`, status: 200, has: "alice/s"},
+		{do: "GET /repos/alice/r/issues?state=all", status: 301, has: `href="/api/v1/repos/alice/s/issues?state=all"`},
+		{do: "POST /repos/alice/r/issues", body: `{"title":"x"}`, status: 301},
+		{do: "GET /repos/ALICE/S", status: 200},
+		{do: "POST /repos/alice/s/transfer", body: `{"new_owner":"bob"}`, status: 201},
+		{as: "bob", do: "POST /repos/alice/s/transfer/accept", status: 202, has: "bob/s"},
+		{do: "GET /repos/alice/s", status: 301},
+		{as: "bob", do: "GET /repos/bob/s", status: 200},
+		{as: "bob", do: "DELETE /repos/bob/s", status: 204},
+		{as: "bob", do: "GET /repos/alice/r", status: 404},
+	})
+}
+
+// TestOrgWalk runs an organisation with a team.
+func TestOrgWalk(t *testing.T) {
+	walk(t, []step{
+		{do: "POST /orgs", body: `{"username":"walkers"}`, status: 201},
+		{do: "POST /orgs/walkers/repos", body: `{"name":"r","private":true,"auto_init":true}`, status: 201},
+		{as: "bob", do: "GET /repos/walkers/r", status: 404},
+		{do: "POST /orgs/walkers/teams", body: `{"name":"dev","permission":"write","units":["repo.code"]}`, status: 201, save: "t=id"},
+		{do: "PUT /teams/<t>/members/bob", status: 204},
+		{as: "bob", do: "GET /repos/walkers/r", status: 404},
+		{do: "PUT /teams/<t>/repos/walkers/r", status: 204},
+		{as: "bob", do: "POST /repos/walkers/r/branches", body: `{"new_branch_name":"b"}`, status: 201},
+		{as: "bob", do: "PATCH /repos/walkers/r", body: `{"description":"x"}`, status: 403},
+		{as: "bob", do: "GET /user/orgs", status: 200, has: `"name":"walkers"`},
+		{do: "GET /orgs/walkers/members", status: 200, has: "bob"},
+		{do: "POST /orgs/walkers/labels", body: `{"name":"all","color":"#abcdef"}`, status: 201, save: "l=id"},
+		{do: "POST /repos/walkers/r/issues", body: `{"title":"t","labels":[<l>]}`, status: 201, has: "/api/v1/orgs/walkers/labels/<l>"},
+		{do: "POST /orgs/walkers/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json"},"authorization_header":"Bearer secret"}`, status: 201, has: "!secret", save: "h=id"},
+		{do: "DELETE /orgs/walkers/hooks/<h>", status: 204},
+		{do: "DELETE /teams/<t>/members/bob", status: 204},
+		{as: "bob", do: "GET /repos/walkers/r", status: 404},
+		{do: "DELETE /teams/<t>", status: 204},
+		{do: "DELETE /orgs/walkers/repos", status: 204},
+		{do: "DELETE /orgs/walkers", status: 204},
+		{do: "GET /orgs/walkers", status: 404},
+	})
+}
+
+// TestWikiWalk writes and renames pages.
+func TestWikiWalk(t *testing.T) {
+	const p = "/repos/alice/r/wiki"
+	walk(t, []step{
+		repoStep,
+		{do: "GET " + p + "/pages", status: 404},
+		{do: "POST " + p + "/new", body: `{"title":"a b","content_base64":"b25l"}`, status: 201, has: `"sub_url":"a-b"`},
+		{do: "POST " + p + "/new", body: `{"title":"a b","content_base64":"b25l"}`, status: 400},
+		{do: "GET " + p + "/page/a%20b", status: 200, has: `"content_base64":"b25l"`},
+		{do: "PATCH " + p + "/page/a-b", body: `{"title":"c/d","content_base64":"dHdv"}`, status: 200, has: `"sub_url":"c%2Fd"`},
+		{do: "GET " + p + "/page/a-b", status: 404},
+		{do: "GET " + p + "/revisions/c%2Fd", status: 200, has: `"count":1`},
+		{do: "DELETE " + p + "/page/c%2Fd", status: 204},
+		{do: "GET " + p + "/page/c%2Fd", status: 404},
+	})
+}
+
+// TestActionsWalk keeps secrets, variables and runs.
+func TestActionsWalk(t *testing.T) {
+	const p = "/repos/alice/r/actions"
+	walk(t, []step{
+		repoStep,
+		{do: "PUT " + p + "/secrets/key", body: `{"data":"hidden"}`, status: 201},
+		{do: "PUT " + p + "/secrets/KEY", body: `{"data":"hidden2"}`, status: 204},
+		{do: "GET " + p + "/secrets", status: 200, has: `"name":"KEY"`},
+		{do: "GET " + p + "/secrets", status: 200, has: "!hidden"},
+		{do: "DELETE " + p + "/secrets/KEY", status: 204},
+		{do: "POST " + p + "/variables/v", body: `{"value":"1"}`, status: 201},
+		{do: "PUT " + p + "/variables/V", body: `{"value":"2","name":"w"}`, status: 204},
+		{do: "GET " + p + "/variables/W", status: 200, has: `"data":"2"`},
+		{do: "DELETE " + p + "/variables/W", status: 204},
+		{do: "POST " + p + "/runners/registration-token", status: 200, has: `"token"`},
+		{do: "POST /repos/alice/r/contents/.gitea/workflows/ci.yaml", body: `{"content":"bmFtZTogY2kK"}`, status: 201},
+		{do: "GET " + p + "/workflows", status: 200, has: `"name":"ci"`},
+		{do: "PUT " + p + "/workflows/ci.yaml/disable", status: 204},
+		{do: "POST " + p + "/workflows/ci.yaml/dispatches", body: `{"ref":"main"}`, status: 403},
+		{do: "PUT " + p + "/workflows/ci.yaml/enable", status: 204},
+		{do: "POST " + p + "/workflows/ci.yaml/dispatches?return_run_details=true", body: `{"ref":"main"}`, status: 200, save: "run=workflow_run_id"},
+		{do: "GET " + p + "/runs/<run>/jobs", status: 200, has: `"status":"queued"`},
+		{do: "DELETE " + p + "/runs/<run>", status: 400},
+		{do: "POST " + p + "/runs/<run>/cancel", status: 200, has: `"conclusion":"cancelled"`},
+		{do: "POST " + p + "/runs/<run>/rerun", status: 201, has: `"run_attempt":2`},
+		{do: "POST " + p + "/runs/<run>/cancel", status: 200},
+		{do: "DELETE " + p + "/runs/<run>", status: 204},
+		{do: "GET " + p + "/runs", status: 200, has: `"total_count":0`},
+	})
+}
+
+// TestUserWalk keeps keys, emails, applications and follows.
+func TestUserWalk(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me"
+	walk(t, []step{
+		{do: "POST /user/keys", body: `{"title":"k","key":"` + key + `"}`, status: 201, has: "SHA256:", save: "k=id"},
+		{do: "POST /user/keys", body: `{"title":"k","key":"garbage"}`, status: 422},
+		{as: "bob", do: "GET /users/alice/keys", status: 200, has: "ssh-ed25519"},
+		{do: "DELETE /user/keys/<k>", status: 204},
+		{do: "POST /user/emails", body: `{"emails":["a2@example.com"]}`, status: 201},
+		{do: "GET /user/emails", status: 200, has: "a2@example.com"},
+		{do: "DELETE /user/emails", body: `{"emails":["a2@example.com"]}`, status: 204},
+		{do: "PATCH /user/settings", body: `{"full_name":"A","hide_email":true}`, status: 200, has: `"full_name":"A"`},
+		{as: "bob", do: "GET /users/alice", status: 200, has: "+alice@noreply."},
+		{do: "POST /user/applications/oauth2", body: `{"name":"a","redirect_uris":["http://127.0.0.1/cb"]}`, status: 201, has: `"client_secret":"gto_`, save: "a=id"},
+		{do: "GET /user/applications/oauth2/<a>", status: 200, has: `"client_secret":""`},
+		{as: "bob", do: "GET /user/applications/oauth2/<a>", status: 404},
+		{do: "DELETE /user/applications/oauth2/<a>", status: 204},
+		{do: "PUT /user/following/bob", status: 204},
+		{do: "GET /users/bob", status: 200, has: `"followers_count":1`},
+		{do: "DELETE /user/following/bob", status: 204},
+		{do: "GET /user/following/bob", status: 404},
+	})
+}
+
+// TestAdminWalk creates, renames and deletes users.
+func TestAdminWalk(t *testing.T) {
+	walk(t, []step{
+		{do: "POST /admin/users", body: `{"username":"u"}`, status: 403},
+		{as: "root", do: "POST /admin/users", body: `{"username":"u","email":"u@example.com","password":"long enough"}`, status: 201},
+		{as: "root", do: "POST /admin/users", body: `{"username":"U","email":"u2@example.com","password":"long enough"}`, status: 422},
+		{as: "root", do: "PATCH /admin/users/u", body: `{"login_name":"u","full_name":"You"}`, status: 200, has: "You"},
+		{as: "root", do: "POST /admin/users/u/repos", body: `{"name":"r"}`, status: 201, has: "u/r"},
+		{as: "root", do: "DELETE /admin/users/u", status: 422},
+		{as: "root", do: "POST /admin/users/u/rename", body: `{"new_username":"v"}`, status: 204},
+		{as: "root", do: "GET /repos/v/r", status: 200},
+		{as: "root", do: "DELETE /admin/users/v?purge=true", status: 204},
+		{as: "root", do: "GET /users/v", status: 404},
+		{as: "root", do: "GET /admin/cron", status: 200, has: "update_mirrors"},
+	})
+}
+
+// TestProjectWalk moves cards over the columns of a board.
+func TestProjectWalk(t *testing.T) {
+	const p = "/repos/alice/r/projects"
+	walk(t, []step{
+		repoStep,
+		{do: "POST /repos/alice/r/issues", body: `{"title":"card"}`, status: 201, save: "i=id"},
+		{do: "POST " + p, body: `{"title":"board","template_type":"basic_kanban"}`, status: 201, save: "p=id"},
+		{do: "GET " + p + "/<p>/columns", status: 200, has: "In Progress", save: "c1=0.id"},
+		{do: "POST " + p + "/<p>/columns", body: `{"title":"Later"}`, status: 201, save: "c2=id"},
+		{do: "POST " + p + "/<p>/columns/<c1>/issues/<i>", status: 201},
+		{do: "POST " + p + "/<p>/issues/<i>/move", body: `{"column_id":<c2>}`, status: 204},
+		{do: "GET " + p + "/<p>/columns/<c1>/issues", status: 200, has: "!card"},
+		{do: "GET " + p + "/<p>/columns/<c2>/issues", status: 200, has: "card"},
+		{do: "DELETE " + p + "/<p>/columns/<c2>", status: 204},
+		{do: "GET " + p + "/<p>/columns/<c1>/issues", status: 200, has: "card"},
+		{do: "DELETE " + p + "/<p>/columns/<c1>", status: 409},
+		{do: "PATCH " + p + "/<p>", body: `{"state":"closed"}`, status: 200, has: `"is_closed":true`},
+		{do: "DELETE " + p + "/<p>", status: 204},
+		{do: "GET " + p + "/<p>", status: 404},
+	})
+}
+
+// TestNotices tells watchers, and lets them read.
+func TestNotices(t *testing.T) {
+	walk(t, []step{
+		repoStep,
+		{as: "bob", do: "POST /repos/alice/r/issues", body: `{"title":"news"}`, status: 201},
+		{do: "GET /notifications", status: 200, has: "news", save: "n=0.id"},
+		{do: "GET /notifications/new", status: 200, has: `{"new":1}`},
+		{as: "bob", do: "GET /notifications/threads/<n>", status: 403},
+		{do: "PATCH /notifications/threads/<n>", status: 205, has: `"unread":false`},
+		{do: "GET /notifications/new", status: 200, has: `{"new":0}`},
+		{do: "GET /repos/alice/r/activities/feeds", status: 200, has: "create_issue"},
+	})
+}
+
+// TestUploads takes files as forms and as bytes, and refuses too big ones.
+func TestUploads(t *testing.T) {
+	s := fakegitea.New(fakegitea.Options{})
+	alice := s.Token("alice")
+	form := http.Header{"Content-Type": {"multipart/form-data; boundary=XX"}}
+	body := "--XX\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"a.txt\"\r\n\r\nhello\r\n--XX--\r\n"
+	const p = "/api/v1/repos/acme/garden/issues/1/assets"
+	res := call(s, request{method: "POST", target: p, token: alice, body: body, header: form})
+	if res.Code != 201 {
+		t.Fatalf("upload: %d %s", res.Code, res.Body)
+	}
+	url := pick(t, res.Body.Bytes(), "browser_download_url")
+	if got := call(s, request{method: "GET", target: strings.TrimPrefix(url, "http://gitea.test"), token: alice}).Body.String(); got != "hello" {
+		t.Errorf("download: %q", got)
+	}
+	sudo := "--XX\r\nContent-Disposition: form-data; name=\"sudo\"\r\n\r\nbob\r\n" + body
+	if res := call(s, request{method: "POST", target: p, token: alice, body: sudo, header: form}); res.Code != 403 {
+		t.Errorf("sudo in the form: %d", res.Code)
+	}
+	big := http.Header{"Content-Type": {"application/octet-stream"}}
+	res = call(s, request{method: "POST", target: p + "?name=big.bin", token: alice, body: strings.Repeat("x", 104857601), header: big})
+	if res.Code != 413 || message(res) != "attachment exceeds limit 104857600" {
+		t.Errorf("too big: %d %s", res.Code, res.Body)
+	}
+}

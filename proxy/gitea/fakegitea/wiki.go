@@ -1,0 +1,246 @@
+package fakegitea
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// handleWiki registers the wiki, which is a git store of its own.
+func handleWiki(t table) {
+	const p = "/repos/{owner}/{repo}/wiki"
+	t.on("GET "+p+"/pages", listWiki)
+	t.on("POST "+p+"/new", createPage, needToken, needWrite, needActive)
+	t.on("GET "+p+"/page/{pageName}", onPage(func(c *call, file string) error { return c.ok(c.pageView(file)) }))
+	t.on("PATCH "+p+"/page/{pageName}", editPage, needToken, needWrite, needActive)
+	t.on("DELETE "+p+"/page/{pageName}", onPage(deletePage), needToken, needWrite, needActive)
+	t.on("GET "+p+"/revisions/{pageName}", onPage(listRevisions))
+}
+
+// wikiBranch is the branch of every wiki.
+const wikiBranch = "main"
+
+// wikiFile is the name under which a page is stored. A dash stands for a space;
+// a title that has dashes itself is marked by ".-" and keeps them.
+func wikiFile(title string) string {
+	if strings.Contains(title, "-") {
+		title += ".-"
+	}
+	return strings.ReplaceAll(title, " ", "-") + ".md"
+}
+
+// wikiTitle is the title of a stored page.
+func wikiTitle(file string) string {
+	name := strings.TrimSuffix(file, ".md")
+	if marked, ok := strings.CutSuffix(name, ".-"); ok {
+		return marked
+	}
+	return strings.ReplaceAll(name, "-", " ")
+}
+
+// wikiSub is the address of a page, escaped.
+func wikiSub(file string) string { return url.QueryEscape(strings.TrimSuffix(file, ".md")) }
+
+// wikiHead is the newest commit of the wiki, or nil.
+func (r *repo) wikiHead() *commit { return r.wiki.branch(wikiBranch) }
+
+// onPage finds the stored page of the path: by its address, or by its title
+// with spaces.
+func onPage(f func(*call, string) error) handler {
+	return func(c *call) error {
+		head, file := c.repo.wikiHead(), c.pageFile()
+		switch {
+		case head == nil:
+			return fail(http.StatusNotFound, "no such file or directory")
+		case head.files[file] == "" && c.r.Method == http.MethodDelete:
+			return fail(http.StatusNotFound, "file does not exist")
+		case head.files[file] == "":
+			return errNotFound
+		}
+		return f(c, file)
+	}
+}
+
+// pageFile is the stored name of the page of the path.
+func (c *call) pageFile() string { return strings.ReplaceAll(c.params["pageName"], " ", "-") + ".md" }
+
+// wikiCommitJSON is a commit of the wiki; the spelling of the third field is
+// the server's.
+type wikiCommitJSON struct {
+	SHA       string       `json:"sha"`
+	Author    identityJSON `json:"author"`
+	Committer identityJSON `json:"commiter"`
+	Message   string       `json:"message"`
+}
+
+// wikiCommit renders a commit.
+func wikiCommit(cm *commit) *wikiCommitJSON {
+	return &wikiCommitJSON{cm.id, identityJSON(cm.author), identityJSON(cm.committer), cm.message}
+}
+
+// wikiMetaJSON is a page of the list.
+type wikiMetaJSON struct {
+	Title   string          `json:"title"`
+	HTMLURL string          `json:"html_url"`
+	SubURL  string          `json:"sub_url"`
+	Last    *wikiCommitJSON `json:"last_commit"`
+}
+
+// pageJSON is a page with its text.
+type pageJSON struct {
+	wikiMetaJSON
+	Content string `json:"content_base64"`
+	Commits int    `json:"commit_count"`
+	Sidebar string `json:"sidebar"`
+	Footer  string `json:"footer"`
+}
+
+// pageMeta renders a page of the list.
+func (c *call) pageMeta(file string) wikiMetaJSON {
+	last := c.repo.wiki.lastChange(c.repo.wikiHead(), file)
+	return wikiMetaJSON{wikiTitle(file), c.repoURL(c.repo) + "/wiki/" + wikiSub(file), wikiSub(file), wikiCommit(last)}
+}
+
+// pageView renders a page with its text, and the sidebar and footer of the wiki.
+func (c *call) pageView(file string) *pageJSON {
+	head := c.repo.wikiHead()
+	text := func(f string) string {
+		if id := head.files[f]; id != "" {
+			return base64.StdEncoding.EncodeToString(c.repo.wiki.blobs[id])
+		}
+		return ""
+	}
+	return &pageJSON{c.pageMeta(file), text(file), len(c.pageHistory(file)), text("_Sidebar.md"), text("_Footer.md")}
+}
+
+// pageHistory lists the commits that changed a page.
+func (c *call) pageHistory(file string) []*commit {
+	g := c.repo.wiki
+	return filter(g.history(c.repo.wikiHead(), nil), func(cm *commit) bool { return g.touched(cm, file) })
+}
+
+// listWiki lists the pages in the order of their stored names, escaped as git
+// quotes them. A repository without a wiki answers in the file system's words.
+func listWiki(c *call) error {
+	head := c.repo.wikiHead()
+	if head == nil {
+		return fail(http.StatusNotFound, "no such file or directory")
+	}
+	files := filter(slices.Collect(maps.Keys(head.files)), func(f string) bool {
+		return strings.HasSuffix(f, ".md") && f != "_Sidebar.md" && f != "_Footer.md"
+	})
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(wikiSub(a), wikiSub(b)) })
+	return c.ok(mapped(linked(c, files), c.pageMeta))
+}
+
+// listRevisions pages the history of a page by 50; only the page is chosen.
+func listRevisions(c *call, file string) error {
+	list := c.pageHistory(file)
+	c.setTotal(len(list))
+	page := cut(window{c.window().page, commitsOfPath}, list)
+	return c.ok(struct {
+		Commits []*wikiCommitJSON `json:"commits"`
+		Count   int               `json:"count"`
+	}{mapped(page, wikiCommit), len(list)})
+}
+
+// pageInput is the body of a page.
+type pageInput struct {
+	Title   string `json:"title"`
+	Content string `json:"content_base64"`
+	Message string `json:"message"`
+}
+
+// createPage creates a page.
+func createPage(c *call) error {
+	var in pageInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	if strings.TrimSpace(in.Title) == "" {
+		return fail(http.StatusBadRequest, "%%!s(<nil>)") // so the real server words it
+	}
+	file := wikiFile(in.Title)
+	if head := c.repo.wikiHead(); head != nil && head.files[file] != "" {
+		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", file)
+	}
+	if strings.HasPrefix(strings.ToLower(in.Title), "_pages") || strings.EqualFold(in.Title, "_edit") || strings.EqualFold(in.Title, "_new") {
+		return fail(http.StatusBadRequest, "wiki title is reserved: %s", in.Title)
+	}
+	if in.Message == "" {
+		in.Message = "Add \"" + in.Title + "\""
+	}
+	if err := c.putPage("", file, in); err != nil {
+		return err
+	}
+	return c.created(c.pageView(file))
+}
+
+// editPage edits or renames a page; without a title it keeps its own. A page
+// that does not exist is created.
+func editPage(c *call) error {
+	var in pageInput
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	file := c.pageFile()
+	next := file
+	if strings.TrimSpace(in.Title) != "" {
+		next = wikiFile(in.Title)
+	}
+	head := c.repo.wikiHead()
+	if next != file && head != nil && head.files[file] != "" && head.files[next] != "" {
+		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", next)
+	}
+	if in.Message == "" {
+		in.Message = "Update \"" + wikiTitle(next) + "\""
+	}
+	if err := c.putPage(file, next, in); err != nil {
+		return err
+	}
+	return c.ok(c.pageView(next))
+}
+
+// putPage commits a page.
+func (c *call) putPage(old, file string, in pageInput) error {
+	data, err := base64.StdEncoding.DecodeString(in.Content)
+	if err != nil {
+		return fail(http.StatusBadRequest, "%v", err)
+	}
+	files := map[string]string{}
+	if head := c.repo.wikiHead(); head != nil {
+		files = maps.Clone(head.files)
+	}
+	delete(files, old)
+	files[file] = c.repo.wiki.addBlob(data)
+	c.commitWiki(files, in.Message)
+	return nil
+}
+
+// commitWiki stores the next snapshot of the wiki.
+func (c *call) commitWiki(files map[string]string, message string) {
+	c.repo.wiki.commitTo(wikiBranch, files, c.signature(), message)
+	c.repo.Updated = c.now
+}
+
+// commitTo adds a commit to a branch.
+func (g *gitStore) commitTo(branch string, files map[string]string, by signature, message string) *commit {
+	var parents []string
+	if head := g.branch(branch); head != nil {
+		parents = []string{head.id}
+	}
+	cm := g.addCommit(files, parents, by, by, message)
+	g.refs["refs/heads/"+branch] = cm.id
+	return cm
+}
+
+// deletePage deletes a page.
+func deletePage(c *call, file string) error {
+	files := maps.Clone(c.repo.wikiHead().files)
+	delete(files, file)
+	c.commitWiki(files, "Delete page \""+wikiTitle(file)+"\"")
+	return c.done()
+}

@@ -1,0 +1,217 @@
+package fakegitea
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handleArtifacts registers the files that runs leave.
+func handleArtifacts(t table) {
+	const p = "/repos/{owner}/{repo}/actions/artifacts"
+	t.on("GET "+p, func(c *call) error { return c.listArtifacts(nil) })
+	t.on("GET "+p+"/{artifact_id}", onArtifact(func(c *call, a *artifact) error { return c.ok(c.artifactView(a)) }))
+	t.on("DELETE "+p+"/{artifact_id}", onArtifact(func(c *call, a *artifact) error {
+		c.repo.actions.artifacts = without(c.repo.actions.artifacts, a)
+		return c.done()
+	}), needWrite)
+	t.on("GET "+p+"/{artifact_id}/zip", onArtifact(func(c *call, a *artifact) error {
+		c.out.header.Set("Location", c.api(c.repo, "actions", "artifacts", fmt.Sprint(a.ID), "zip", "raw")+"?sig="+randomHex(16))
+		return c.empty(http.StatusFound)
+	}))
+	t.on("GET "+p+"/{artifact_id}/zip/raw", onArtifact(sendArtifact))
+}
+
+// onArtifact finds the artifact of the path.
+func onArtifact(f func(*call, *artifact) error) handler {
+	return func(c *call) error {
+		a, ok := find(c.repo.actions.artifacts, func(a *artifact) bool { return a.ID == c.id("artifact_id") })
+		if !ok {
+			return errNotFound
+		}
+		return f(c, a)
+	}
+}
+
+// artifactJSON is an artifact.
+type artifactJSON struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Size      int       `json:"size_in_bytes"`
+	URL       string    `json:"url"`
+	Download  string    `json:"archive_download_url"`
+	Expired   bool      `json:"expired"`
+	Run       any       `json:"workflow_run"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// artifactView renders an artifact; it lasts 90 days.
+func (c *call) artifactView(a *artifact) *artifactJSON {
+	self := c.api(c.repo, "actions", "artifacts", fmt.Sprint(a.ID))
+	return &artifactJSON{
+		ID: a.ID, Name: a.Name, Size: len(a.Data), URL: self, Download: self + "/zip", Run: c.runView(a.run),
+		CreatedAt: a.Created, UpdatedAt: a.Created, ExpiresAt: a.Created.AddDate(0, 0, 90),
+	}
+}
+
+// listArtifacts lists artifacts of a run or, with nil, of all. There are no
+// paging headers.
+func (c *call) listArtifacts(of *run) error {
+	name := c.query.Get("name")
+	items := filter(c.repo.actions.artifacts, func(a *artifact) bool {
+		return (of == nil || a.run == of) && (name == "" || a.Name == name)
+	})
+	return c.ok(struct {
+		Artifacts []*artifactJSON `json:"artifacts"`
+		Total     int             `json:"total_count"`
+	}{mapped(items, c.artifactView), len(items)})
+}
+
+// sendArtifact serves the archive; the real address is signed and needs no
+// login, here a public repository is enough.
+func sendArtifact(c *call, a *artifact) error {
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	w, err := z.Create(a.Name + ".txt")
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(a.Data); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	c.out.header.Set("Content-Type", "application/zip")
+	_, err = c.out.Write(buf.Bytes())
+	return err
+}
+
+// handleWorkflows registers workflows, which are files on the default branch.
+func handleWorkflows(t table) {
+	const p = "/repos/{owner}/{repo}/actions/workflows"
+	t.on("GET "+p, func(c *call) error {
+		list := mapped(c.workflows(), c.workflowView)
+		return c.ok(struct {
+			Workflows []*workflowJSON `json:"workflows"`
+			Total     int             `json:"total_count"`
+		}{list, len(list)})
+	})
+	t.on("GET "+p+"/{workflow_id}", onWorkflow(func(c *call, file string) error { return c.ok(c.workflowView(file)) }))
+	t.on("PUT "+p+"/{workflow_id}/disable", onWorkflow(switchWorkflow(false)), needWrite)
+	t.on("PUT "+p+"/{workflow_id}/enable", onWorkflow(switchWorkflow(true)), needWrite)
+	t.on("POST "+p+"/{workflow_id}/dispatches", onWorkflow(dispatchWorkflow), needWrite)
+	t.on("GET "+p+"/{workflow_id}/runs", onWorkflow(func(c *call, file string) error {
+		return c.listRuns(filter(c.repo.actions.runs, func(r *run) bool { return r.Workflow == path.Base(file) }))
+	}))
+}
+
+// workflows lists the workflow files.
+func (c *call) workflows() []string {
+	head := c.repo.git.branch(c.repo.DefaultBranch)
+	if head == nil {
+		return nil
+	}
+	return filter(slices.Sorted(maps.Keys(head.files)), func(p string) bool {
+		ext := path.Ext(p)
+		return path.Dir(p) == ".gitea/workflows" && (ext == ".yml" || ext == ".yaml")
+	})
+}
+
+// onWorkflow finds a workflow by its file name.
+func onWorkflow(f func(*call, string) error) handler {
+	return func(c *call) error {
+		file, ok := find(c.workflows(), func(p string) bool { return path.Base(p) == c.params["workflow_id"] })
+		if !ok {
+			return fail(http.StatusNotFound, "workflow %q doesn't exist", c.params["workflow_id"])
+		}
+		return f(c, file)
+	}
+}
+
+// workflowJSON is a workflow.
+type workflowJSON struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Path      string    `json:"path"`
+	State     string    `json:"state"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	URL       string    `json:"url"`
+	HTMLURL   string    `json:"html_url"`
+	BadgeURL  string    `json:"badge_url"`
+	DeletedAt time.Time `json:"deleted_at"`
+}
+
+// workflowView renders a workflow. Its name is the one in the file, or that of
+// the file.
+func (c *call) workflowView(file string) *workflowJSON {
+	head := c.repo.git.branch(c.repo.DefaultBranch)
+	id := path.Base(file)
+	name := id
+	for line := range strings.Lines(string(c.repo.git.blobs[head.files[file]])) {
+		if v, ok := strings.CutPrefix(line, "name:"); ok {
+			name = strings.TrimSpace(v)
+			break
+		}
+	}
+	last := c.repo.git.lastChange(head, file)
+	out := &workflowJSON{
+		ID: id, Name: name, Path: file, State: "active", CreatedAt: last.committer.When, UpdatedAt: last.committer.When,
+		URL:      c.api(c.repo, "actions", "workflows", escape(id)),
+		HTMLURL:  c.repoURL(c.repo) + "/src/branch/" + escapePath(c.repo.DefaultBranch) + "/" + escapePath(file),
+		BadgeURL: c.repoURL(c.repo) + "/actions/workflows/" + escape(id) + "/badge.svg?branch=" + escape(c.repo.DefaultBranch),
+	}
+	if slices.Contains(c.repo.actions.disabled, id) {
+		out.State = "disabled_manually"
+	}
+	return out
+}
+
+// switchWorkflow enables or disables a workflow.
+func switchWorkflow(on bool) func(*call, string) error {
+	return func(c *call, file string) error {
+		o := &c.repo.actions
+		if on {
+			o.disabled = without(o.disabled, path.Base(file))
+		} else {
+			o.disabled = with(o.disabled, path.Base(file))
+		}
+		return c.done()
+	}
+}
+
+// dispatchWorkflow queues a run by hand.
+func dispatchWorkflow(c *call, file string) error {
+	var in struct {
+		Ref    string            `json:"ref" binding:"Required"`
+		Inputs map[string]string `json:"inputs"`
+	}
+	if err := c.bind(&in); err != nil {
+		return err
+	}
+	branch := strings.TrimPrefix(in.Ref, "refs/heads/")
+	switch {
+	case c.repo.git.resolve(in.Ref) == nil:
+		return fail(http.StatusNotFound, "ref %q doesn't exist", in.Ref)
+	case slices.Contains(c.repo.actions.disabled, path.Base(file)):
+		return fail(http.StatusForbidden, "workflow is disabled")
+	}
+	r := c.w.addRun(c.repo, c.doer, path.Base(file), branch, "workflow_dispatch", path.Base(file))
+	if !c.queryBool("return_run_details") {
+		return c.done()
+	}
+	return c.ok(struct {
+		ID      int64  `json:"workflow_run_id"`
+		RunURL  string `json:"run_url"`
+		HTMLURL string `json:"html_url"`
+	}{r.ID, c.api(c.repo, "actions", "runs", fmt.Sprint(r.ID)), c.repoURL(c.repo, "actions", "runs", fmt.Sprint(r.ID))})
+}

@@ -1,0 +1,266 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// cluster is a Redis cluster: masters that keep some of the 16384 slots each. See the
+// cluster specification of Redis for slots, MOVED and ASK.
+type cluster struct {
+	o      Options
+	layout atomic.Pointer[layout]
+	// stale says that the layout was seen to be wrong, or that a server fails.
+	stale atomic.Bool
+
+	mu    sync.Mutex
+	nodes map[string]*node // by address
+}
+
+// layout is which server keeps which slots, in the order of the slots.
+type layout struct{ spans []span }
+
+type span struct {
+	first, last int
+	n           *node
+}
+
+const (
+	slots = 16384
+	// redirects is how often one command follows a redirection.
+	redirects = 5
+)
+
+var errNoMaster = errors.New("redis: no server of the cluster keeps the entry's slot")
+
+func (c *cluster) run(ctx context.Context, list ...*command) error {
+	l, err := c.current(ctx)
+	if err != nil {
+		return err
+	}
+	groups := map[*node][]*command{}
+	for _, m := range list {
+		n := l.keeper(slot(m.key))
+		if n == nil {
+			c.stale.Store(true)
+			return errNoMaster
+		}
+		groups[n] = append(groups[n], m)
+	}
+	errs := make(chan error, len(groups))
+	var wg sync.WaitGroup
+	for n, part := range groups {
+		wg.Go(func() { errs <- n.run(ctx, part...) })
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			c.stale.Store(true)
+			return err
+		}
+	}
+	for _, m := range list {
+		if err := c.follow(ctx, m); err != nil {
+			c.stale.Store(true)
+			return err
+		}
+	}
+	return nil
+}
+
+// follow sends a command that was redirected to where it belongs.
+func (c *cluster) follow(ctx context.Context, m *command) error {
+	for range redirects {
+		address := ""
+		asking := declined(m.err, "ASK")
+		if f := strings.Fields(fmt.Sprint(m.err)); len(f) == 3 && (asking || declined(m.err, "MOVED")) {
+			address = f[2]
+		}
+		if address == "" {
+			return nil
+		}
+		if strings.HasPrefix(address, ":") { // the host that answered, another port
+			host, _, _ := net.SplitHostPort(m.at.address)
+			address = net.JoinHostPort(host, address[1:])
+		}
+		n := c.node(address)
+		var err error
+		if asking { // this once; the slot is moving
+			err = n.run(ctx, &command{name: "ASKING"}, m)
+		} else {
+			c.stale.Store(true)
+			err = n.run(ctx, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// node returns the server of an address.
+func (c *cluster) node(address string) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[address]
+	if n == nil {
+		n = c.o.newNode(func(context.Context) (string, error) { return address, nil })
+		n.address = address
+		c.nodes[address] = n
+	}
+	return n
+}
+
+// current returns the layout, and asks for it when it is not known or wrong.
+func (c *cluster) current(ctx context.Context) (*layout, error) {
+	l := c.layout.Load()
+	if l != nil && !c.stale.CompareAndSwap(true, false) {
+		return l, nil
+	}
+	fresh, err := c.discover(ctx, l)
+	if err != nil {
+		c.stale.Store(true)
+		return nil, err
+	}
+	c.layout.Store(fresh)
+	return fresh, nil
+}
+
+// discover asks the known masters and the configured servers for the layout.
+func (c *cluster) discover(ctx context.Context, old *layout) (*layout, error) {
+	addresses := slices.Clone(c.o.Addresses)
+	if old != nil {
+		for _, n := range old.masters() {
+			addresses = append(addresses, n.address)
+		}
+	}
+	slices.Sort(addresses)
+	fresh := &layout{}
+	err := c.o.ask(ctx, slices.Compact(addresses), func(ctx context.Context, address string) error {
+		conn, err := c.o.dial(ctx, address, c.o.Username, c.o.Password, 0)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		rows, err := redis.Values(redis.DoWithTimeout(conn, left(ctx), "CLUSTER", "SLOTS"))
+		if err != nil {
+			return err
+		}
+		return c.read(fresh, address, rows)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no server tells the cluster's layout: %w", err)
+	}
+	return fresh, nil
+}
+
+// read takes the rows of CLUSTER SLOTS: first slot, last slot, and the servers, each
+// with host, port and more; the first one is the master.
+func (c *cluster) read(l *layout, asked string, rows []any) error {
+	odd := errors.New("its list of slots is not understood")
+	l.spans = nil
+	for _, r := range rows {
+		row, _ := r.([]any)
+		if len(row) < 3 {
+			return odd
+		}
+		first, ok1 := row[0].(int64)
+		last, ok2 := row[1].(int64)
+		master, _ := row[2].([]any)
+		if !ok1 || !ok2 || first < 0 || last >= slots || first > last || len(master) < 2 {
+			return odd
+		}
+		host, _ := redis.String(master[0], nil)
+		port, ok := master[1].(int64)
+		if !ok {
+			return odd
+		}
+		if host == "" || host == "?" { // it does not know its own name: the one that reached it
+			host, _, _ = net.SplitHostPort(asked)
+		}
+		l.spans = append(l.spans, span{int(first), int(last), c.node(net.JoinHostPort(host, strconv.FormatInt(port, 10)))})
+	}
+	if len(l.spans) == 0 {
+		return errors.New("it keeps no slots; is it part of a cluster?")
+	}
+	slices.SortFunc(l.spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	return nil
+}
+
+// keeper returns the master of a slot, nil when there is none.
+func (l *layout) keeper(slot int) *node {
+	i, found := slices.BinarySearchFunc(l.spans, slot, func(s span, slot int) int {
+		switch {
+		case s.last < slot:
+			return -1
+		case s.first > slot:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		return nil
+	}
+	return l.spans[i].n
+}
+
+// masters returns each master once.
+func (l *layout) masters() (list []*node) {
+	for _, s := range l.spans {
+		if !slices.Contains(list, s.n) {
+			list = append(list, s.n)
+		}
+	}
+	return list
+}
+
+func (c *cluster) masters(ctx context.Context) ([]*node, error) {
+	l, err := c.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.masters(), nil
+}
+
+func (c *cluster) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for _, n := range c.nodes {
+		errs = append(errs, n.pool.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// slot returns where a cluster keeps a key: CRC-16/XMODEM of it, or of what stands in
+// the first braces in it.
+func slot(key string) int {
+	if _, after, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}

@@ -1,0 +1,54 @@
+package redis
+
+import (
+	"crypto/tls"
+	"errors"
+	"time"
+)
+
+// Options say where Redis is and how to talk to it.
+type Options struct {
+	// Addresses are host:port: of the server, or of Sentinels with Master, or of
+	// nodes with Cluster. At least one.
+	Addresses []string
+	// Username and Password are those of the ACL user; empty: the default user,
+	// and no password.
+	Username, Password string
+	// Master is the name of the master that the Sentinels watch; "": none do.
+	Master string
+	// SentinelUsername and SentinelPassword are for the Sentinels themselves.
+	SentinelUsername, SentinelPassword string
+	// Cluster says that the addresses are those of a cluster.
+	Cluster bool
+	// Database is the number of the database; 0 in a cluster.
+	Database int
+	// TLS encrypts the connections; nil: they are not.
+	TLS *tls.Config
+	// Prefix begins every key in Redis.
+	Prefix string
+	// Timeout bounds one operation with all its attempts; 0: 2 s.
+	Timeout time.Duration
+	// Now tells the time, for tests; nil: Redis does, so that all processes agree.
+	Now func() time.Time
+}
+
+const (
+	// attempts is how often an operation is tried that may be repeated.
+	attempts = 3
+	// pause is between two attempts, doubled each time.
+	pause = 20 * time.Millisecond
+)
+
+func (o Options) check() error {
+	switch {
+	case len(o.Addresses) == 0:
+		return errors.New("redis: no address")
+	case o.Cluster && o.Master != "":
+		return errors.New("redis: a cluster has no Sentinels")
+	case o.Cluster && o.Database != 0:
+		return errors.New("redis: a cluster has database 0 alone")
+	case o.Timeout < 0:
+		return errors.New("redis: a negative timeout")
+	}
+	return nil
+}

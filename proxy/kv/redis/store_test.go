@@ -1,0 +1,115 @@
+package redis_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"aegis/proxy/internal/seal"
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/kvtest"
+	"aegis/proxy/kv/redis"
+	"aegis/proxy/kv/redistest"
+)
+
+var prefixes atomic.Int64
+
+// fresh returns a prefix that nobody used before.
+func fresh() string { return "t" + strconv.FormatInt(prefixes.Add(1), 10) + "*:" }
+
+func open(t testing.TB, o redis.Options) *redis.Store {
+	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute // a slow machine is no outage
+	}
+	s, err := redis.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestOneServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		return open(t, redis.Options{Addresses: []string{server.Address}, Prefix: fresh(), Database: 1, Now: now})
+	})
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.Cluster(t)
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		return open(t, redis.Options{Addresses: []string{nodes[1].Address}, Cluster: true, Prefix: fresh(), Now: now})
+	})
+}
+
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ring, err := seal.New([]byte(strings.Repeat("k", 40)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		return kv.Sealed(open(t, redis.Options{Addresses: []string{server.Address}, Prefix: fresh(), Now: now}), ring)
+	})
+}
+
+// TestManyProcesses: two clients of one Redis see the same, and one wins.
+func TestManyProcesses(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	prefix := fresh()
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		server.Do("FLUSHALL")
+		o := redis.Options{Addresses: []string{server.Address}, Prefix: prefix, Now: now}
+		return &alternating{[]kv.Store{open(t, o), open(t, o), open(t, o)}, &atomic.Int64{}}
+	})
+}
+
+// TestOwnClock: without a clock of a test, Redis decides what has expired.
+func TestOwnClock(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, redis.Options{Addresses: []string{server.Address}, Prefix: "a:"})
+	before := time.Now()
+	if err := s.Put(t.Context(), "short", []byte("v"), 300*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CompareAndSwap(t.Context(), "long", 0, []byte("v"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Get(t.Context(), "long")
+	if left := e.Expires.Sub(before); err != nil || left < time.Hour || left > 2*time.Hour {
+		t.Errorf("%v, %v", left, err)
+	}
+	eventually(t, func() error {
+		_, err := s.Get(t.Context(), "short")
+		if err == nil {
+			return errors.New("still there")
+		}
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	if _, err := s.Take(t.Context(), "short"); err != kv.ErrNotFound {
+		t.Error(err)
+	}
+	if ttl := server.Do("PTTL a:kv:long"); ttl == ":-1" || ttl == ":-2" {
+		t.Errorf("Redis does not know when the entry expires: %s", ttl)
+	}
+}

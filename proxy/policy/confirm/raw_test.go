@@ -1,0 +1,106 @@
+package confirm_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy"
+	"aegis/proxy/policy/confirm"
+)
+
+// rawDelete is the raw tool as it stands for an operation; id "" for a route that
+// the catalog lacks.
+func rawDelete(id string, risk proxy.Risk) *proxy.Tool {
+	return &proxy.Tool{Name: "gitea_api_request", Title: "Call any API route", OperationID: id, Method: "DELETE", Risk: risk, Destructive: true,
+		Params: []proxy.Param{{Name: "path", In: proxy.InPath}}}
+}
+
+func rules(t *testing.T, tools ...string) (*confirm.Confirm, *rig) {
+	t.Helper()
+	r := newRig(t, "deny", "R3")
+	c, err := confirm.New(config.Confirm{Tools: tools, TTL: config.Duration(time.Minute)},
+		confirm.Options{Store: r.store, Key: make([]byte, 32), Operations: map[string]string{"repoDelete": "gitea_repository_delete"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, r
+}
+
+func TestRulesHoldForTheRawTool(t *testing.T) {
+	for _, rule := range []string{"gitea_repository_delete", "gitea.repository.delete", "gitea_*_delete"} {
+		c, _ := rules(t, rule)
+		if !c.Asks(rawDelete("repoDelete", proxy.R3)) || c.Asks(rawDelete("orgDelete", proxy.R3)) {
+			t.Errorf("%s does not decide about the operation", rule)
+		}
+		if !c.Asks(rawDelete("", proxy.R4)) {
+			t.Errorf("%s: a route that nobody knows asks nobody", rule)
+		}
+	}
+	if c, _ := rules(t, "R3"); !c.Asks(rawDelete("", proxy.R4)) {
+		t.Error("R3: a route that nobody knows asks nobody")
+	}
+}
+
+func TestRawQuestionsSayWhatIsDone(t *testing.T) {
+	c, r := rules(t, "R3")
+	call := call(func(c *proxy.Call) {
+		c.Tool, c.Args = rawDelete("repoDelete", proxy.R3), proxy.Arguments{"method": "DELETE", "path": "/repos/acme/infra"}
+	})
+	_, err := c.Stage()(r.stage).Handle(t.Context(), call)
+	q := proxy.AsError(err).Question
+	if q == nil || !strings.Contains(q.Message, "DELETE /repos/acme/infra (gitea_repository_delete)") {
+		t.Errorf("%+v", q)
+	}
+}
+
+// TestAnAnswerWorksOnceWhateverTheTTLBecomes: a reload may shorten it while an
+// answer to an older question is about.
+func TestAnAnswerWorksOnceWhateverTheTTLBecomes(t *testing.T) {
+	r := newRig(t, "deny", "R3")
+	of := func(ttl time.Duration) proxy.Handler {
+		c, err := confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(ttl)},
+			confirm.Options{Store: r.store, Key: make([]byte, 32), Now: func() time.Time { return r.now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil }))
+	}
+	_, err := of(time.Hour).Handle(t.Context(), call())
+	q := proxy.AsError(err).Question
+	short := of(30 * time.Second)
+	if _, err := short.Handle(t.Context(), call(yes(q))); err != nil {
+		t.Fatal(err)
+	}
+	r.now = r.now.Add(10 * time.Minute)
+	if _, err := short.Handle(t.Context(), call(yes(q))); err == nil {
+		t.Error("the same answer worked twice")
+	}
+}
+
+// TestQuestionsSayWhereThingsGo: what a person permits is more than a name in a path.
+func TestQuestionsSayWhereThingsGo(t *testing.T) {
+	r := newRig(t, "deny", "R3")
+	transfer := &proxy.Tool{Name: "gitea_repository_transfer", OperationID: "repoTransfer", Title: "Transfer a repository", Method: "POST",
+		Path: "/repos/{owner}/{repo}/transfer", Risk: proxy.R3, Destructive: true,
+		Params: []proxy.Param{{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}, {Name: "new_owner", Wire: "new_owner", In: proxy.InBody}}}
+	raw := rawDelete("repoTransfer", proxy.R3)
+	raw.Method, raw.Params = "POST", append(raw.Params, proxy.Param{Name: "body", Wire: "body", In: proxy.InWhole})
+	for name, edit := range map[string]func(*proxy.Call){
+		"tool": func(c *proxy.Call) { c.Tool, c.Args["new_owner"] = transfer, "mallory\u202e" },
+		"raw": func(c *proxy.Call) {
+			c.Tool, c.Args = raw, proxy.Arguments{"method": "POST", "path": "/repos/acme/infra/transfer", "body": map[string]any{"new_owner": "mallory", "text": "secret words"}}
+		},
+		"sudo": func(c *proxy.Call) { c.Options.Sudo = "mallory" },
+		"mirror": func(c *proxy.Call) {
+			c.Tool, c.Args = raw, proxy.Arguments{"path": "/repos/acme/infra/push_mirrors", "body": map[string]any{"remote_address": "https://x:secret@mallory.example/y?secret=1"}}
+		},
+	} {
+		q := r.do(call(edit)).Question
+		if q == nil || !strings.Contains(q.Message, "mallory") || strings.Contains(q.Message, "secret") || strings.Contains(q.Message, "\u202e") {
+			t.Errorf("%s: %+v", name, q)
+		}
+	}
+}
