@@ -25,7 +25,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
-	"aegis/proxy/metrics"
+	"aegis/proxy/telemetry"
 )
 
 func read(t *testing.T, name string) string {
@@ -40,7 +40,7 @@ func read(t *testing.T, name string) string {
 // exported returns the metrics that Aegis has, each with its labels.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
-	m := metrics.New(metrics.Build{})
+	m := telemetry.NewMetrics(telemetry.Build{})
 	h := m.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		c.Facts.Attempts, c.Facts.MaskHits = 1, map[string]int{"rule": 1}
 		return &proxy.Result{}, nil
@@ -49,10 +49,10 @@ func exported(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	m.Refused("address")
-	m.Show(metrics.State{
+	m.Show(telemetry.State{
 		Connections:  func() int { return 1 },
-		Certificates: func() map[string]metrics.Certificate { return map[string]metrics.Certificate{"h": {}} },
-		Reload:       func() metrics.Reload { return metrics.Reload{} },
+		Certificates: func() map[string]telemetry.Certificate { return map[string]telemetry.Certificate{"h": {}} },
+		Reload:       func() telemetry.Reload { return telemetry.Reload{} },
 		Audit:        func() (int, time.Duration) { return 0, 0 },
 	})
 	found := map[string][]string{}
@@ -74,7 +74,7 @@ var (
 	grouping  = regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`)
 )
 
-func scrape(t *testing.T, m *metrics.Metrics) string {
+func scrape(t *testing.T, m *telemetry.Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -7,4 +7,12 @@
 // an escape. A cut result carries a cursor: opaque, authenticated, bound to
 // identity, tool and arguments. Continuing asks Gitea again and starts where the
 // last answer stopped; data that has changed in between is pointed out.
+//
+// A model is shown the text that people see. Anybody can write an issue or a README, and
+// characters that no browser shows can carry instructions: tag characters, bidirectional
+// controls, zero-width characters, HTML comments in Markdown, terminal escapes. They
+// are taken out, or made visible; every other byte stays as Gitea sent it. What scripts
+// and emoji need stays: joiners inside emoji and between letters of scripts that use
+// them, variation selectors after characters that have variants, flags made of tags.
+// Unicode Technical Standard #51 and Unicode Standard Annex #9 say which these are.
 package envelope

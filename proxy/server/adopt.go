@@ -10,7 +10,7 @@ import (
 	"aegis/proxy/gitea"
 	"aegis/proxy/oauth"
 	"aegis/proxy/policy/members"
-	"aegis/proxy/tracing"
+	"aegis/proxy/telemetry"
 )
 
 // connect makes the client of Gitea and what hangs on it, or takes over old's
@@ -21,7 +21,7 @@ func (s *Server) connect(old *Server) error {
 		s.gitea, s.ready = old.gitea, old.ready
 	} else {
 		var err error
-		s.gitea, err = gitea.New(s.cfg.Gitea, gitea.Limits{MaxBinaryBytes: int64(s.cfg.Results.MaxBinaryBytes), Version: s.version, Around: tracing.Upstream}, s.log)
+		s.gitea, err = gitea.New(s.cfg.Gitea, gitea.Limits{MaxBinaryBytes: int64(s.cfg.Results.MaxBinaryBytes), Version: s.version, Around: telemetry.Upstream}, s.log)
 		if err != nil {
 			return fmt.Errorf("gitea: %w", err)
 		}

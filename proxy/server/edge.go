@@ -15,7 +15,7 @@ import (
 	"aegis/proxy/gitea"
 	"aegis/proxy/gitea/passthrough"
 	"aegis/proxy/limit"
-	"aegis/proxy/metrics"
+	"aegis/proxy/telemetry"
 )
 
 // measure makes the metrics and the limits, or takes over old's: counters go on,
@@ -25,7 +25,7 @@ func (s *Server) measure(old *Server) {
 	if old == nil {
 		s.stopping, s.stop = context.WithCancel(context.Background())
 		if s.cfg.Metrics.Listen != "" {
-			s.metrics = metrics.New(metrics.Build{Version: s.version, Catalog: s.catalog.Version})
+			s.metrics = telemetry.NewMetrics(telemetry.Build{Version: s.version, Catalog: s.catalog.Version})
 		}
 	} else {
 		s.stopping, s.stop = old.stopping, old.stop
@@ -157,7 +157,7 @@ func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with metrics.listen", cfg.Listen, err)
 	}
-	state := metrics.State{Connections: connections, Certificates: s.certificateStates, Reload: s.reloadMetrics}
+	state := telemetry.State{Connections: connections, Certificates: s.certificateStates, Reload: s.reloadMetrics}
 	if s.audit.log != nil {
 		state.Audit = s.auditLag
 	}
@@ -191,15 +191,15 @@ func (s *Server) metricsHandler() http.Handler {
 	})
 }
 
-func (s *Server) certificateStates() map[string]metrics.Certificate {
-	states := map[string]metrics.Certificate{}
+func (s *Server) certificateStates() map[string]telemetry.Certificate {
+	states := map[string]telemetry.Certificate{}
 	for _, c := range s.Certificates() {
-		states[c.Host] = metrics.Certificate{Ends: c.NotAfter, OK: c.Problem == ""}
+		states[c.Host] = telemetry.Certificate{Ends: c.NotAfter, OK: c.Problem == ""}
 	}
 	return states
 }
 
-func (s *Server) reloadMetrics() metrics.Reload {
+func (s *Server) reloadMetrics() telemetry.Reload {
 	r := s.reload.status()
-	return metrics.Reload{OK: r.Problem == "", Loaded: r.Changed, Reloads: r.Reloads, Failures: r.Failures}
+	return telemetry.Reload{OK: r.Problem == "", Loaded: r.Changed, Reloads: r.Reloads, Failures: r.Failures}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"aegis/proxy/audit"
 	"aegis/proxy/edge"
 	"aegis/proxy/oauth"
+	"aegis/proxy/telemetry"
 )
 
 // buildEndpoints makes the HTTP side of every team.
@@ -200,7 +200,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		rec := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
 			x := proxy.ExchangeFrom(r.Context())
-			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", clip(withoutTokens(r.URL.Path), 200)).
+			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", telemetry.Clip(withoutTokens(r.URL.Path), 200)).
 				Int("status", rec.status).Dur("took", time.Since(began)).Msg("request")
 		}()
 		next.ServeHTTP(rec, r)
@@ -283,8 +283,6 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 
 // maxStreams bounds the requests at a time of one HTTP/2 connection.
 const maxStreams = 128
-
-func stackOf() []byte { return debug.Stack() }
 
 // isNoise reports whether a line of net/http's log is about a client that went
 // away or speaks no HTTP, which anybody can cause at will.

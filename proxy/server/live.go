@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/proxy/telemetry"
 )
 
 // Live serves one server after another on the same listeners: a reload builds a
@@ -126,7 +127,7 @@ func (l *Live) failed(err error) {
 	l.reload.note(err)
 	l.Server().reloaded(err)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		log.Error().Str("problem", clip(line, 500)).Msg("the changed configuration is not used; the one before it stays in force")
+		log.Error().Str("problem", telemetry.Clip(line, 500)).Msg("the changed configuration is not used; the one before it stays in force")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/proxy/telemetry"
 )
 
 // LogStyle is how log lines are written.
@@ -66,6 +67,6 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	if isNoise(line) {
 		ev = w.log.Debug()
 	}
-	ev.Msg(clip(line, 500))
+	ev.Msg(telemetry.Clip(line, 500))
 	return len(p), nil
 }

@@ -13,7 +13,7 @@ import (
 	"aegis/proxy/kv"
 	"aegis/proxy/kv/redis"
 	"aegis/proxy/limit"
-	"aegis/proxy/metrics"
+	"aegis/proxy/telemetry"
 )
 
 // sharing is what this replica knows of the others and of the store between them.
@@ -202,7 +202,7 @@ func (l *Live) beat(ctx context.Context) {
 }
 
 // storeMetrics is the state of the store that replicas share.
-func (s *Server) storeMetrics() metrics.Store {
+func (s *Server) storeMetrics() telemetry.Store {
 	store := s.state.shared()
-	return metrics.Store{Up: store != nil && !store.Down(), Replicas: s.state.sharing.count(), Uncounted: int(s.state.sharing.failed.Load())}
+	return telemetry.Store{Up: store != nil && !store.Down(), Replicas: s.state.sharing.count(), Uncounted: int(s.state.sharing.failed.Load())}
 }

@@ -19,10 +19,9 @@ import (
 	"aegis/proxy/gitea"
 	"aegis/proxy/kv"
 	"aegis/proxy/limit"
-	"aegis/proxy/metrics"
 	"aegis/proxy/oauth"
 	"aegis/proxy/policy/members"
-	"aegis/proxy/tracing"
+	"aegis/proxy/telemetry"
 	"aegis/spec"
 )
 
@@ -53,11 +52,11 @@ type Server struct {
 	reload   *reloadState
 	audit    *auditing
 	limits   *limit.Limiter
-	metrics  *metrics.Metrics // nil: none are served
-	tracing  *tracing.Tracing // nil: none; set last
-	pass     http.Handler     // nil: nothing is passed through to Gitea
-	passPool *http.Transport  // pass's connections
-	stopping context.Context  // done when the process takes no more requests
+	metrics  *telemetry.Metrics // nil: none are served
+	tracing  *telemetry.Tracing // nil: none; set last
+	pass     http.Handler       // nil: nothing is passed through to Gitea
+	passPool *http.Transport    // pass's connections
+	stopping context.Context    // done when the process takes no more requests
 	stop     context.CancelFunc
 	serving  atomic.Bool   // the store may be opened
 	started  chan struct{} // closed when Start has asked Gitea what it wants to know

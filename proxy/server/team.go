@@ -19,7 +19,7 @@ import (
 	"aegis/proxy/policy"
 	"aegis/proxy/policy/confirm"
 	"aegis/proxy/policy/members"
-	"aegis/proxy/sanitize"
+	"aegis/proxy/telemetry"
 )
 
 // team is one endpoint and its rules. The first one is the default team, whose
@@ -202,7 +202,7 @@ func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
 	return proxy.Chain(s.gitea,
 		s.metrics.Stage(),
 		s.traceCalls(),
-		observe(s.log),
+		telemetry.Calls(s.log),
 		t.masks.Errors(),
 		s.audit.log.Stage(),
 		env.Own(),
@@ -216,7 +216,7 @@ func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
 		t.confirm.Stage(),
 		env.Stage(),
 		t.masks.Stage(),
-		sanitize.Stage(t.rules.Results.Sanitize),
+		envelope.Sanitize(t.rules.Results.Sanitize),
 		t.policy.Rows(),
 	)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"aegis/proxy"
-	"aegis/proxy/tracing"
+	"aegis/proxy/telemetry"
 )
 
 // traceFlush is how long the last spans may take to leave, so that a collector
@@ -21,7 +21,7 @@ func (s *Server) trace(old *Server) {
 		s.tracing = old.tracing
 		return
 	}
-	s.tracing = tracing.New(s.cfg.Tracing, tracing.Options{Version: s.version, Log: s.log})
+	s.tracing = telemetry.NewTracing(s.cfg.Tracing, telemetry.TracingOptions{Version: s.version, Log: s.log})
 }
 
 // traceRequests and traceCalls look at s.tracing when a request comes, as it is

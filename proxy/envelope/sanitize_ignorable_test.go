@@ -1,4 +1,4 @@
-package sanitize_test
+package envelope_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"aegis/proxy/sanitize"
+	"aegis/proxy/envelope"
 )
 
 // TestNothingThatUnicodeDrawsAsNothingPasses: every code point with the property
@@ -19,7 +19,7 @@ func TestNothingThatUnicodeDrawsAsNothingPasses(t *testing.T) {
 	} {
 		for r := span[0]; r <= span[1]; r++ {
 			in := "a" + strings.Repeat(string(r), 2) + "b"
-			if out, n := sanitize.Text([]byte(in), false); string(out) != "ab" || n != 1 {
+			if out, n := envelope.SanitizeText([]byte(in), false); string(out) != "ab" || n != 1 {
 				t.Fatalf("%U in text: %q, %d", r, out, n)
 			}
 			doc, err := json.Marshal(map[string]string{"body": in})
@@ -28,7 +28,7 @@ func TestNothingThatUnicodeDrawsAsNothingPasses(t *testing.T) {
 			}
 			escaped := strings.ReplaceAll(string(doc), string(r), escape(r))
 			for _, d := range []string{string(doc), escaped} {
-				if out, n := sanitize.JSON([]byte(d), false); string(out) != `{"body":"ab"}` || n != 1 {
+				if out, n := envelope.SanitizeJSON([]byte(d), false); string(out) != `{"body":"ab"}` || n != 1 {
 					t.Fatalf("%U in %s: %q, %d", r, d, out, n)
 				}
 			}
@@ -56,7 +56,7 @@ func escape(r rune) string {
 
 func TestMongolianVariantsStay(t *testing.T) {
 	const word = "\u182D\u180B\u1820 \u182D\u180C"
-	if out, n := sanitize.Text([]byte(word), false); string(out) != word || n != 0 {
+	if out, n := envelope.SanitizeText([]byte(word), false); string(out) != word || n != 0 {
 		t.Errorf("%q", out)
 	}
 }

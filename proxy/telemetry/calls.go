@@ -1,8 +1,9 @@
-package server
+package telemetry
 
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -10,10 +11,10 @@ import (
 	"aegis/proxy"
 )
 
-// observe is the outermost stage: it turns a panic into an internal error and
+// Calls is the outermost stage: it turns a panic into an internal error and
 // writes one log line for every call, whatever became of it. The line has names
 // and numbers, never an argument's value.
-func observe(log zerolog.Logger) proxy.Stage {
+func Calls(log zerolog.Logger) proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (res *proxy.Result, err error) {
 			began := time.Now()
@@ -22,7 +23,7 @@ func observe(log zerolog.Logger) proxy.Stage {
 					// The value of a panic may hold anything; its type is enough to
 					// find the place together with the stack in a debugger build.
 					res, err = nil, &proxy.Error{Kind: proxy.KindInternal, Public: internalMessage, Err: fmt.Errorf("panic of type %T", p)}
-					log.Error().Str("request_id", c.RequestID).Bytes("stack", stackOf()).Msg("panic in a call")
+					log.Error().Str("request_id", c.RequestID).Bytes("stack", debug.Stack()).Msg("panic in a call")
 				}
 				took := time.Since(began)
 				line := func() { logCall(log, c, res, err, took) }
@@ -57,7 +58,7 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 		}
 		ev.Str("reason", e.Public)
 		if e.Err != nil {
-			ev.Str("cause", clip(e.Err.Error(), 500))
+			ev.Str("cause", Clip(e.Err.Error(), 500))
 		}
 	} else if res != nil {
 		status = res.Status
@@ -75,8 +76,8 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 		Int64("bytes_in", c.Facts.BytesIn).Int64("bytes_out", c.Facts.BytesOut).Msg("call")
 }
 
-// clip bounds a text for the log.
-func clip(s string, n int) string {
+// Clip bounds a text for the log: more than n bytes end in an ellipsis.
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -1,4 +1,4 @@
-package sanitize
+package envelope
 
 import (
 	"bytes"
@@ -15,12 +15,12 @@ const (
 	modeMark = "mark"
 )
 
-// Stage returns the stage that treats results as mode says: "remove", "mark" or
+// Sanitize returns the stage that treats results as mode says: "remove", "mark" or
 // "off" (nil). A write answers with what it changed, an issue with its text, and
 // that is as much anybody's word as what a read returns; only results that hand out
 // a credential stay as they are. It must stand below masking, as a secret with a
 // zero-width character inside is whole again without it.
-func Stage(mode string) proxy.Stage {
+func Sanitize(mode string) proxy.Stage {
 	if mode == modeOff {
 		return nil
 	}
@@ -45,9 +45,9 @@ func treat(res *proxy.Result, show bool) *proxy.Result {
 		if res.HidesNothing() && !bytes.Contains(res.Body, []byte("<!--")) {
 			return res
 		}
-		body, n = JSON(res.Body, show)
+		body, n = SanitizeJSON(res.Body, show)
 	case proxy.BodyText:
-		body, n = Text(res.Body, show)
+		body, n = SanitizeText(res.Body, show)
 	}
 	if n == 0 {
 		return res
@@ -63,10 +63,10 @@ func treat(res *proxy.Result, show bool) *proxy.Result {
 	return &out
 }
 
-// Text treats plain text: a file, a diff, a log. A byte order mark at its start
+// SanitizeText treats plain text: a file, a diff, a log. A byte order mark at its start
 // stays. HTML comments stay, since here they are what a person reads. The number
 // is that of hidden passages; text without any is returned as it is.
-func Text(text []byte, show bool) ([]byte, int) {
+func SanitizeText(text []byte, show bool) ([]byte, int) {
 	rest := bytes.TrimPrefix(text, []byte("\uFEFF"))
 	if !suspicious(rest) && bytes.IndexByte(rest, 0x1b) < 0 {
 		return text, 0
@@ -78,9 +78,9 @@ func Text(text []byte, show bool) ([]byte, int) {
 	return append(text[:len(text)-len(rest):len(text)-len(rest)], out...), n
 }
 
-// JSON treats the string values of a valid JSON text. Keys, numbers and all that
+// SanitizeJSON treats the string values of a valid JSON text. Keys, numbers and all that
 // stands between stay byte for byte, and so do strings that hide nothing.
-func JSON(data []byte, show bool) ([]byte, int) {
+func SanitizeJSON(data []byte, show bool) ([]byte, int) {
 	if !suspicious(data) && !bytes.Contains(data, []byte("<!--")) && !hidingEscape(data) {
 		return data, 0
 	}

@@ -1,4 +1,4 @@
-package tracing_test
+package telemetry_test
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
-	"aegis/proxy/tracing"
+	"aegis/proxy/telemetry"
 )
 
 // collector is an OTLP receiver on loopback.
@@ -113,7 +113,7 @@ func settings(t *testing.T, endpoint string) config.Tracing {
 
 // through carries one call through all three kinds of spans, as the server does.
 type through struct {
-	tr     *tracing.Tracing
+	tr     *telemetry.Tracing
 	call   *proxy.Call
 	header http.Header // of the HTTP request
 	gitea  http.Header // what Gitea saw
@@ -130,7 +130,7 @@ func (x *through) run(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := tracing.Upstream(http.DefaultTransport).RoundTrip(req)
+		res, err := telemetry.Upstream(http.DefaultTransport).RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,11 +152,11 @@ func (x *through) run(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), r)
 }
 
-func newThrough(tr *tracing.Tracing) *through {
+func newThrough(tr *telemetry.Tracing) *through {
 	return &through{tr: tr, header: http.Header{}, call: &proxy.Call{RequestID: "req-1", Name: "secret-name", RawArgs: []byte(`{"owner":"secret-owner"}`), Identity: &proxy.Identity{Login: "alice"}}}
 }
 
-func closeTracing(t *testing.T, tr *tracing.Tracing) {
+func closeTracing(t *testing.T, tr *telemetry.Tracing) {
 	t.Helper()
 	if err := tr.Close(context.Background()); err != nil {
 		t.Errorf("close: %v", err)
@@ -169,7 +169,7 @@ func TestSpansOfACall(t *testing.T) {
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Headers = []config.TracingHeader{{Name: "X-Api-Key", Value: config.NewSecret("collector-key")}}
-	x := newThrough(tracing.NewPatient(cfg, tracing.Options{Version: "test", Log: zerolog.Nop()}))
+	x := newThrough(telemetry.NewPatient(cfg, telemetry.TracingOptions{Version: "test", Log: zerolog.Nop()}))
 	x.header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	x.header.Set("Tracestate", "vendor=client-text")
 	x.run(t)
@@ -207,7 +207,7 @@ func TestContextInMeta(t *testing.T) {
 	c := newCollector(t)
 	cfg := settings(t, c.URL+"/v1/traces")
 	cfg.Logins = true
-	x := newThrough(tracing.NewPatient(cfg, tracing.Options{Log: zerolog.Nop()}))
+	x := newThrough(telemetry.NewPatient(cfg, telemetry.TracingOptions{Log: zerolog.Nop()}))
 	x.call.Trace = proxy.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}
 	x.fail = proxy.NewError(proxy.KindNotFound, "secret message", nil)
 	x.run(t)
@@ -242,7 +242,7 @@ func TestForeignContext(t *testing.T) {
 		{"unsampled", "00-" + trace + "-00f067aa0ba902b7-00", "", true, 0},
 	} {
 		c := newCollector(t)
-		x := newThrough(tracing.NewPatient(settings(t, c.URL), tracing.Options{Log: zerolog.Nop()}))
+		x := newThrough(telemetry.NewPatient(settings(t, c.URL), telemetry.TracingOptions{Log: zerolog.Nop()}))
 		x.header.Set("Traceparent", tc.header)
 		x.call.Trace.Parent = tc.meta
 		x.run(t)
@@ -255,7 +255,7 @@ func TestForeignContext(t *testing.T) {
 		}
 	}
 	c := newCollector(t)
-	x := newThrough(tracing.NewPatient(settings(t, c.URL), tracing.Options{Log: zerolog.Nop()}))
+	x := newThrough(telemetry.NewPatient(settings(t, c.URL), telemetry.TracingOptions{Log: zerolog.Nop()}))
 	x.header["Traceparent"] = []string{"00-" + trace + "-00f067aa0ba902b7-01", "00-" + trace + "-00f067aa0ba902b7-01"}
 	x.run(t)
 	closeTracing(t, x.tr)
@@ -265,7 +265,7 @@ func TestForeignContext(t *testing.T) {
 }
 
 func TestOff(t *testing.T) {
-	tr := tracing.New(config.Default().Tracing, tracing.Options{})
+	tr := telemetry.NewTracing(config.Default().Tracing, telemetry.TracingOptions{})
 	if tr != nil {
 		t.Fatal("tracing is on by default")
 	}
@@ -284,7 +284,7 @@ func TestSampling(t *testing.T) {
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Sample = 0
-	x := newThrough(tracing.NewPatient(cfg, tracing.Options{Log: zerolog.Nop()}))
+	x := newThrough(telemetry.NewPatient(cfg, telemetry.TracingOptions{Log: zerolog.Nop()}))
 	x.run(t)
 	closeTracing(t, x.tr)
 	if len(c.spans) != 0 {
@@ -296,7 +296,7 @@ func TestSampling(t *testing.T) {
 func TestCollectorThatIsBusy(t *testing.T) {
 	c := newCollector(t, http.StatusServiceUnavailable, http.StatusOK)
 	var log bytes.Buffer
-	tr := tracing.NewPatient(settings(t, c.URL), tracing.Options{Log: zerolog.New(&log)})
+	tr := telemetry.NewPatient(settings(t, c.URL), telemetry.TracingOptions{Log: zerolog.New(&log)})
 	for range 200 { // more than one batch, which goes out before Close
 		newThrough(tr).run(t)
 	}
@@ -315,7 +315,7 @@ func TestCollectorThatRefuses(t *testing.T) {
 	cfg.Headers = []config.TracingHeader{{Name: "X-Api-Key", Value: config.NewSecret("collector-key")}}
 	c.status = slices.Repeat([]int{http.StatusUnauthorized}, 100)
 	log := &syncLog{}
-	tr := tracing.NewPatient(cfg, tracing.Options{Log: zerolog.New(log)})
+	tr := telemetry.NewPatient(cfg, telemetry.TracingOptions{Log: zerolog.New(log)})
 	for range 1000 {
 		newThrough(tr).run(t)
 	}
@@ -332,7 +332,7 @@ func TestCollectorThatHangs(t *testing.T) {
 	// It is not closed: what still waits at the end goes to it, and must not meet the
 	// next server at the same port.
 	defer close(hold)
-	tr := tracing.NewPatient(settings(t, hanging.URL), tracing.Options{Log: zerolog.Nop()})
+	tr := telemetry.NewPatient(settings(t, hanging.URL), telemetry.TracingOptions{Log: zerolog.Nop()})
 	last := proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil })
 	for range 20_000 { // several times what the queue holds
 		if _, err := tr.Call(context.Background(), &proxy.Call{}, last); err != nil {

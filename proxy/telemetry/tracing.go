@@ -1,4 +1,4 @@
-package tracing
+package telemetry
 
 import (
 	"context"
@@ -30,8 +30,8 @@ const (
 	scope = "aegis"
 )
 
-// Options are what a [Tracing] needs besides its configuration.
-type Options struct {
+// TracingOptions are what a [Tracing] needs besides its configuration.
+type TracingOptions struct {
 	// Version is Aegis's, for the resource of every span.
 	Version string
 	// Log receives failures to send.
@@ -48,11 +48,13 @@ type Tracing struct {
 	close    sync.Once
 }
 
-// New returns the tracing of a configuration, nil when it is switched off. It
+// NewTracing returns the tracing of a configuration, nil when it is switched off. It
 // must be closed.
-func New(cfg config.Tracing, o Options) *Tracing { return newTracing(cfg, o, usualWaits()) }
+func NewTracing(cfg config.Tracing, o TracingOptions) *Tracing {
+	return newTracing(cfg, o, usualWaits())
+}
 
-func newTracing(cfg config.Tracing, o Options, w waits) *Tracing {
+func newTracing(cfg config.Tracing, o TracingOptions, w waits) *Tracing {
 	if cfg.Endpoint == nil {
 		return nil
 	}

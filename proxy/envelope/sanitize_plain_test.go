@@ -1,4 +1,4 @@
-package sanitize_test
+package envelope_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"aegis/proxy"
+	"aegis/proxy/envelope"
 	"aegis/proxy/internal/jsonscan"
-	"aegis/proxy/sanitize"
 )
 
 // plainAndTreated returns whether a document counts as plain, and how many hidden
@@ -19,7 +19,7 @@ func plainAndTreated(doc []byte) (plain bool, hidden int, ok bool) {
 	if err != nil {
 		return false, 0, false
 	}
-	_, hidden = sanitize.JSON(doc, false)
+	_, hidden = envelope.SanitizeJSON(doc, false)
 	return c.Plain, hidden, true
 }
 
@@ -80,7 +80,7 @@ func TestPlainIsOfOneBody(t *testing.T) {
 	} {
 		h := proxy.Chain(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 			return &proxy.Result{Kind: proxy.BodyJSON, Body: c.body, Plain: c.plain}, nil
-		}), sanitize.Stage("remove"))
+		}), envelope.Sanitize("remove"))
 		res, err := h.Handle(t.Context(), &proxy.Call{Tool: &proxy.Tool{ReadOnly: true}})
 		if err != nil || string(res.Body) != c.want {
 			t.Errorf("%s: %q %v, want %q", name, res.Body, err, c.want)

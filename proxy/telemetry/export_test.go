@@ -1,4 +1,4 @@
-package tracing
+package telemetry
 
 import (
 	"time"
@@ -8,6 +8,6 @@ import (
 
 // NewPatient is New for tests: a collector that works may take as long as a slow
 // machine needs, and is asked again at once.
-func NewPatient(cfg config.Tracing, o Options) *Tracing {
+func NewPatient(cfg config.Tracing, o TracingOptions) *Tracing {
 	return newTracing(cfg, o, waits{attempt: 10 * time.Minute, export: 10 * time.Minute, again: time.Millisecond})
 }

@@ -1,4 +1,4 @@
-package metrics
+package telemetry
 
 import (
 	"context"
@@ -35,8 +35,8 @@ type Build struct {
 	Version, Catalog string
 }
 
-// New returns metrics that count from zero.
-func New(b Build) *Metrics {
+// NewMetrics returns metrics that count from zero.
+func NewMetrics(b Build) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		calls:    counters("aegis_calls_total", "Tool calls by team, class of tool and outcome (ok, or the kind of the failure).", "team", "class", "kind"),

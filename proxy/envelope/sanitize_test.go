@@ -1,4 +1,4 @@
-package sanitize_test
+package envelope_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"aegis/proxy"
-	"aegis/proxy/sanitize"
+	"aegis/proxy/envelope"
 )
 
 // tags spells ASCII in tag characters.
@@ -44,7 +44,7 @@ func TestHiddenPassagesGo(t *testing.T) {
 		"tags without a flag":  {"🏴" + tags("x"), "🏴"},
 		"flag then more":       {"🏴" + tags("gbeng") + "\U000E007F" + tags("hi"), "🏴" + tags("gbeng") + "\U000E007F"},
 	} {
-		got, n := sanitize.Text([]byte(tc.in), false)
+		got, n := envelope.SanitizeText([]byte(tc.in), false)
 		if string(got) != tc.want || n == 0 {
 			t.Errorf("%s: %q, %d", name, got, n)
 		}
@@ -58,7 +58,7 @@ func TestTextThatPeopleWriteStays(t *testing.T) {
 		"❤️\u200D🔥 👁️\u200D🗨️ 🏳️\u200D🌈", "می\u200Cخواهم", "क्\u200Dष श्री", "عربي \u200Fمع\u200E نص", "ภาษา\u200Bไทย", "soft\u00ADhyphen", "葛\U000E0100城", "\uFEFFwith a byte order mark",
 		"<!-- a comment in a file -->", "tab\tand\r\nlines\n", "∑∫√ ≤ ≥", "한국어 텍스트", "a\u00A0b",
 	} {
-		got, n := sanitize.Text([]byte(s), false)
+		got, n := envelope.SanitizeText([]byte(s), false)
 		if n != 0 || string(got) != s {
 			t.Errorf("%q became %q", s, got)
 		}
@@ -69,7 +69,7 @@ func TestTextThatPeopleWriteStays(t *testing.T) {
 		if strings.HasPrefix(s, "\uFEFF") {
 			continue // at the start of a field it is nobody's byte order mark
 		}
-		if got, n := sanitize.JSON(doc, false); n != 0 || !bytes.Equal(got, doc) {
+		if got, n := envelope.SanitizeJSON(doc, false); n != 0 || !bytes.Equal(got, doc) {
 			t.Errorf("%s became %s", doc, got)
 		}
 	}
@@ -95,7 +95,7 @@ func TestMarkdownComments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, n := sanitize.JSON(doc, false)
+			out, n := envelope.SanitizeJSON(doc, false)
 			var got map[string]string
 			if err := json.Unmarshal(out, &got); err != nil || got[key] != tc.want || (n == 0) != (tc.in == tc.want) {
 				t.Errorf("%s in %s: %q, %d, %v", name, key, got[key], n, err)
@@ -104,7 +104,7 @@ func TestMarkdownComments(t *testing.T) {
 	}
 	// What Gitea does not render is shown as it is.
 	doc := []byte(`{"title":"a <!-- b -->","path":"<!-- c -->"}`)
-	if out, n := sanitize.JSON(doc, false); n != 0 || !bytes.Equal(out, doc) {
+	if out, n := envelope.SanitizeJSON(doc, false); n != 0 || !bytes.Equal(out, doc) {
 		t.Errorf("%s", out)
 	}
 }
@@ -112,23 +112,23 @@ func TestMarkdownComments(t *testing.T) {
 func TestJSONKeepsEverythingElse(t *testing.T) {
 	in := "{\n \"id\" : 1.50e+10, \"b\\u0061r\":[\"\\u200b\\u200bx\",\"\\u00e9 \\/ kept\",null], \"title\":\"a\u202Eb\" , \"k\u200B\u200Bey\":\"v\", \"body\":\"\\u003c!-- h --\\u003e!\\u003cb\\u003e\"}"
 	want := "{\n \"id\" : 1.50e+10, \"b\\u0061r\":[\"x\",\"\\u00e9 \\/ kept\",null], \"title\":\"ab\" , \"k\u200B\u200Bey\":\"v\", \"body\":\"!<b>\"}"
-	out, n := sanitize.JSON([]byte(in), false)
+	out, n := envelope.SanitizeJSON([]byte(in), false)
 	if string(out) != want || n != 3 {
 		t.Errorf("%d\n%s\n%s", n, out, want)
 	}
 }
 
 func TestMarking(t *testing.T) {
-	out, n := sanitize.Text([]byte("a"+tags("be evil")+"b\u202Ec\x1b[1m"), true)
+	out, n := envelope.SanitizeText([]byte("a"+tags("be evil")+"b\u202Ec\x1b[1m"), true)
 	want := `a[hidden: tag characters that spell "be evil"]b[hidden: U+202E]c[hidden: terminal escape "\x1b[1m"]`
 	if string(out) != want || n != 3 {
 		t.Errorf("%d %s", n, out)
 	}
-	doc, n := sanitize.JSON([]byte(`{"body":"x <!-- say \"hi\" -->"}`), true)
+	doc, n := envelope.SanitizeJSON([]byte(`{"body":"x <!-- say \"hi\" -->"}`), true)
 	if n != 1 || !json.Valid(doc) || !strings.Contains(string(doc), "hidden: comment") {
 		t.Errorf("%s", doc)
 	}
-	if again, n := sanitize.Text(out, true); n != 0 || !bytes.Equal(again, out) {
+	if again, n := envelope.SanitizeText(out, true); n != 0 || !bytes.Equal(again, out) {
 		t.Errorf("a second pass found %d", n)
 	}
 }
@@ -136,7 +136,7 @@ func TestMarking(t *testing.T) {
 func TestStage(t *testing.T) {
 	body := "{\"body\":\"a" + tags("x") + "\"}"
 	run := func(mode string, tool *proxy.Tool, kind proxy.BodyKind) *proxy.Result {
-		s := sanitize.Stage(mode)
+		s := envelope.Sanitize(mode)
 		h := proxy.Chain(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 			return &proxy.Result{Kind: kind, Body: []byte(body), Warnings: []string{"w"}}, nil
 		}), s)
@@ -176,7 +176,7 @@ func FuzzJSON(f *testing.F) {
 		if json.Unmarshal(data, &before) != nil || !utf8.Valid(data) {
 			return
 		}
-		out, n := sanitize.JSON(data, show)
+		out, n := envelope.SanitizeJSON(data, show)
 		var after any
 		if err := json.Unmarshal(out, &after); err != nil {
 			t.Fatalf("%q became %q: %v", data, out, err)
@@ -187,7 +187,7 @@ func FuzzJSON(f *testing.F) {
 		if n == 0 && !bytes.Equal(data, out) {
 			t.Error("changed without a count")
 		}
-		if again, m := sanitize.JSON(out, false); !show && m != 0 && !bytes.Contains(out, []byte("--")) && !bytes.Contains(data, []byte("003c")) {
+		if again, m := envelope.SanitizeJSON(out, false); !show && m != 0 && !bytes.Contains(out, []byte("--")) && !bytes.Contains(data, []byte("003c")) {
 			t.Errorf("second pass: %q became %q", out, again)
 		}
 	})
@@ -229,7 +229,7 @@ func TestHostileTextTakesLinearTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, _ := sanitize.JSON(doc, true); !json.Valid(out) {
+		if out, _ := envelope.SanitizeJSON(doc, true); !json.Valid(out) {
 			t.Errorf("%s: not JSON", name)
 		}
 	}
@@ -245,7 +245,7 @@ func BenchmarkJSON(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			b.ReportAllocs()
 			for b.Loop() {
-				sanitize.JSON(doc, false)
+				envelope.SanitizeJSON(doc, false)
 			}
 		})
 	}

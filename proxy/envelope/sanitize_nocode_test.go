@@ -1,11 +1,11 @@
-package sanitize_test
+package envelope_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"aegis/proxy/sanitize"
+	"aegis/proxy/envelope"
 )
 
 // TestWhatOnlyLooksLikeCodeHidesNothing: comments that nobody sees, beside
@@ -36,7 +36,7 @@ func TestWhatOnlyLooksLikeCodeHidesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, n := sanitize.JSON(doc, false); n == 0 || strings.Contains(string(out), "EVIL") {
+		if out, n := envelope.SanitizeJSON(doc, false); n == 0 || strings.Contains(string(out), "EVIL") {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
@@ -54,7 +54,7 @@ func TestCodeStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, n := sanitize.JSON(doc, false); n != 0 || string(out) != string(doc) {
+		if out, n := envelope.SanitizeJSON(doc, false); n != 0 || string(out) != string(doc) {
 			t.Errorf("%s became %s", doc, out)
 		}
 	}

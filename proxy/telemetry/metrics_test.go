@@ -1,4 +1,4 @@
-package metrics_test
+package telemetry_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"aegis/proxy"
-	"aegis/proxy/metrics"
+	"aegis/proxy/telemetry"
 )
 
-func scrape(t *testing.T, m *metrics.Metrics) string {
+func scrape(t *testing.T, m *telemetry.Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -25,15 +25,15 @@ func scrape(t *testing.T, m *metrics.Metrics) string {
 }
 
 func TestState(t *testing.T) {
-	m := metrics.New(metrics.Build{Version: "1.2.3", Catalog: "1.0.0"})
+	m := telemetry.NewMetrics(telemetry.Build{Version: "1.2.3", Catalog: "1.0.0"})
 	ok := true
-	m.Show(metrics.State{
+	m.Show(telemetry.State{
 		Connections: func() int { return 7 },
-		Certificates: func() map[string]metrics.Certificate {
-			return map[string]metrics.Certificate{"aegis.example.org": {Ends: time.Unix(1_800_000_000, 0), OK: true}, "missing.example.org": {}}
+		Certificates: func() map[string]telemetry.Certificate {
+			return map[string]telemetry.Certificate{"aegis.example.org": {Ends: time.Unix(1_800_000_000, 0), OK: true}, "missing.example.org": {}}
 		},
-		Reload: func() metrics.Reload {
-			return metrics.Reload{OK: ok, Loaded: time.Unix(1_700_000_000, 0), Reloads: 3, Failures: 2}
+		Reload: func() telemetry.Reload {
+			return telemetry.Reload{OK: ok, Loaded: time.Unix(1_700_000_000, 0), Reloads: 3, Failures: 2}
 		},
 	})
 	text := scrape(t, m)
@@ -56,7 +56,7 @@ func TestState(t *testing.T) {
 // TestLabelsAreFew: whatever clients call themselves, their tools and their
 // users, the number of series stays.
 func TestLabelsAreFew(t *testing.T) {
-	m := metrics.New(metrics.Build{})
+	m := telemetry.NewMetrics(telemetry.Build{})
 	h := m.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		c.Facts.Attempts, c.Facts.MaskHits = 1, map[string]int{"github-token": 2}
 		if c.Tool == nil {
@@ -93,16 +93,16 @@ func TestLabelsAreFew(t *testing.T) {
 }
 
 func TestNilCountsNothing(t *testing.T) {
-	var m *metrics.Metrics
+	var m *telemetry.Metrics
 	m.Refused("address")
-	m.Show(metrics.State{})
+	m.Show(telemetry.State{})
 	if m.Stage() != nil {
 		t.Error("a stage of no metrics")
 	}
 }
 
 func TestOnlyMetricsAreServed(t *testing.T) {
-	h := metrics.New(metrics.Build{}).Handler()
+	h := telemetry.NewMetrics(telemetry.Build{}).Handler()
 	for target, want := range map[string]int{"GET /": 404, "POST /metrics": 405, "GET /debug/pprof/": 404} {
 		method, path, _ := strings.Cut(target, " ")
 		w := httptest.NewRecorder()
