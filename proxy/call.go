@@ -49,11 +49,22 @@ type Call struct {
 	// the log; the caller then runs it in any case. Nil: nothing can wait.
 	Later func(func())
 
-	// Tool is the operation that Name means; set by the catalog stage.
+	// Tool is what Name means; set by the catalog stage. For the tool that reaches
+	// any route it has the risk and the ways of the operation that the call reaches.
 	Tool *Tool
-	// Args are the validated arguments, without the ones that steer Aegis
-	// itself (see Options); set by the catalog stage.
+	// Args are the validated arguments by the names of Tool, without the ones that
+	// steer Aegis itself (see Options); set by the catalog stage. What they ask of
+	// Gitea is in Wire.
 	Args Arguments
+	// Op is the operation that the call reaches, by whichever tool; nil for a route
+	// that the catalog lacks. Op, Wire and Target are set by the catalog stage: they
+	// are the one form of a call that decisions and records rest on.
+	Op *Tool
+	// Wire is the request that the call means. Stages on the way down may change
+	// its values, never its method or route.
+	Wire Wire
+	// Target is what the call is about; empty without Op.
+	Target Target
 	// Options are the arguments that steer Aegis, not Gitea.
 	Options CallOptions
 	// Facts gathers what stages learn that the audit and access records need.

@@ -63,7 +63,7 @@ func plainName(s string) bool {
 
 // bindTool returns a tool inside a binding, nil when it has no place there.
 func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
-	if t.Path == "" || leaves(t, b) {
+	if leaves(t, b) {
 		return nil
 	}
 	fixed, dropped, ok := bindArguments(t, b)

@@ -218,8 +218,8 @@ func describe(t *proxy.Tool, output bool) description {
 	if d.Scopes == nil {
 		d.Scopes = []string{}
 	}
-	if t.Path == "" {
-		d.Method = "" // the raw tool has no route of its own
+	if t.Name == rawName {
+		d.Method = "" // it has no route of its own
 	}
 	if output {
 		d.OutputSchema = t.OutputSchema

@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"aegis/proxy"
@@ -22,8 +24,8 @@ const rawTailListed = `},"path":{"type":"string","description":"Path below /api/
 	`"body":{"type":"object","description":"JSON body.","additionalProperties":true},` +
 	`"fields":` + fieldsListed + `,"cursor":` + cursorListed + `},"required":["method","path"],"additionalProperties":false}`
 
-// rawTool returns gitea_api_request as a team may use it. It has no Path: that
-// is how the layer that calls Gitea knows it.
+// rawTool returns gitea_api_request as a team may use it. It has no route of its
+// own: resolve says which operation a call of it reaches.
 func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
 	description := "Sends one request to the Gitea API, for routes that no other tool offers. " +
@@ -50,42 +52,87 @@ func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 	}
 }
 
-// rawTarget checks the raw tool's arguments and returns a tool that stands for
-// the operation they mean, so that the stages below see its real risk. A route
+// rawTarget checks the raw tool's arguments. It returns a tool that stands for the
+// operation they reach, so that the stages below see its real risk, and that
+// operation with the request; nil for a route that the catalog lacks. A route
 // whose operation is not enabled is answered as if nothing were there.
-func (sel *Selection) rawTarget(args proxy.Arguments) (*proxy.Tool, error) {
-	method, path := args["method"].(string), args["path"].(string)
-	var report problems
-	checkRawPath(&report, path)
-	if query, ok := args["query"].(map[string]any); ok {
-		checkRawQuery(&report, query)
+func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w proxy.Wire, err error) {
+	w.Method, w.Path = args["method"].(string), args["path"].(string)
+	query, _ := args["query"].(map[string]any)
+	body, given := args["body"].(map[string]any)
+	if err := checkRaw(&w, query, body, given); err != nil {
+		return nil, nil, w, err
 	}
-	if body, ok := args["body"].(map[string]any); ok {
-		for key := range body {
-			if strings.EqualFold(key, "sudo") { // Gitea takes it from forms; nobody needs it elsewhere
-				report.add("body", "must not have a member sudo")
-			}
+	found, values := sel.set.routes.find(w.Method, w.Path)
+	switch {
+	case found == nil && sel.open:
+		stands = sel.derived(&proxy.Tool{
+			Method: w.Method, Consumes: "application/json", Risk: proxy.R4, Destructive: w.Method != "GET", OpenWorld: true,
+		})
+	case found == nil || sel.enabled[found.Name] == nil:
+		return nil, nil, w, proxy.NewError(proxy.KindUnknownTool, "no operation with this method and path is available here", nil)
+	case strings.HasPrefix(found.Consumes, "multipart/"):
+		var report problems
+		report.add("path", "is a file upload; use the tool "+found.Name)
+		return nil, nil, w, report.err(rawName)
+	default:
+		op = sel.enabled[found.Name]
+		stands = sel.derived(op)
+		for name, v := range values {
+			w.Values = append(w.Values, proxy.Field{Name: name, In: proxy.InPath, Value: v})
 		}
 	}
-	if _, given := args["body"]; given && method == "GET" {
+	w.Query, w.Body = fields(proxy.InQuery, query), fields(proxy.InBody, body)
+	if given {
+		w.Sends = proxy.InBody
+	}
+	for _, list := range [][]proxy.Field{w.Values, w.Query, w.Body} {
+		inOrder(op, list)
+	}
+	return stands, op, w, nil
+}
+
+// checkRaw refuses what the raw tool never sends.
+func checkRaw(w *proxy.Wire, query, body map[string]any, given bool) error {
+	var report problems
+	checkRawPath(&report, w.Path)
+	checkRawQuery(&report, query)
+	for key := range body {
+		if strings.EqualFold(key, "sudo") { // Gitea takes it from forms; nobody needs it elsewhere
+			report.add("body", "must not have a member sudo")
+		}
+	}
+	if given && w.Method == "GET" {
 		report.add("body", "must be absent with GET")
 	}
-	if err := report.err(rawName); err != nil {
-		return nil, err
+	return report.err(rawName)
+}
+
+// fields returns the members of an object as they stand.
+func fields(in proxy.In, object map[string]any) []proxy.Field {
+	out := make([]proxy.Field, 0, len(object))
+	for name, v := range object {
+		out = append(out, proxy.Field{Name: name, In: in, Value: v})
 	}
-	op := sel.set.routes.find(method, path)
-	switch {
-	case op == nil && sel.open:
-		return sel.derived(&proxy.Tool{
-			Method: method, Consumes: "application/json", Risk: proxy.R4, Destructive: method != "GET", OpenWorld: true,
-		}), nil
-	case op == nil || sel.enabled[op.Name] == nil:
-		return nil, proxy.NewError(proxy.KindUnknownTool, "no operation with this method and path is available here", nil)
-	case strings.HasPrefix(op.Consumes, "multipart/"):
-		report.add("path", "is a file upload; use the tool "+op.Name)
-		return nil, report.err(rawName)
+	return out
+}
+
+// inOrder sorts values as the operation's parameters are, and what it lacks, or all
+// of an unknown operation, by name behind them.
+func inOrder(op *proxy.Tool, list []proxy.Field) {
+	place := func(f *proxy.Field) int {
+		if op == nil {
+			return 0
+		}
+		i := slices.IndexFunc(op.Params, func(p proxy.Param) bool { return p.In == f.In && p.Wire == f.Name })
+		if i < 0 {
+			return len(op.Params)
+		}
+		return i
 	}
-	return sel.derived(op), nil
+	slices.SortFunc(list, func(a, b proxy.Field) int {
+		return cmp.Or(cmp.Compare(place(&a), place(&b)), strings.Compare(a.Name, b.Name))
+	})
 }
 
 // derived returns the raw tool with everything that op is, but its name and

@@ -7,8 +7,9 @@ import (
 	"aegis/proxy"
 )
 
-// router finds the operation that a method and a path mean. It serves the raw
-// tool only, so it is a plain scan.
+// router finds the operation that a method and a path mean, and the values in the
+// path: nothing else reads paths that a client wrote. It serves the raw tool only,
+// so it is a plain scan.
 type router struct{ routes []route }
 
 type route struct {
@@ -23,6 +24,8 @@ type segment struct {
 	many    bool   // that keeps slashes
 	prefix  string // of a segment that is more than a parameter: text before …
 	between string // … and between its two parameters …
+	first   string // … which have these names
+	second  string
 	enum    []string
 }
 
@@ -55,12 +58,12 @@ func parseSegment(t *proxy.Tool, text string) segment {
 		}
 		return s
 	}
-	s := segment{prefix: text[:open], between: text[end+1:]}
+	s := segment{prefix: text[:open], between: text[end+1:], first: text[open+1 : end]}
 	if next := strings.IndexByte(s.between, '{'); next >= 0 {
-		name := strings.Trim(s.between[next:], "{}")
+		s.second = strings.Trim(s.between[next:], "{}")
 		s.between = s.between[:next]
 		for i := range t.Params {
-			if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == name && p.Schema != nil {
+			if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == s.second && p.Schema != nil {
 				s.enum = p.Schema.Enum
 			}
 		}
@@ -68,10 +71,11 @@ func parseSegment(t *proxy.Tool, text string) segment {
 	return s
 }
 
-// find returns the tool of the most literal route that matches; nil for none.
-func (r *router) find(method, path string) *proxy.Tool {
+// find returns the tool of the most literal route that matches, and the values of
+// the route's parameters by their names; nil for none.
+func (r *router) find(method, path string) (*proxy.Tool, map[string]string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	var best *proxy.Tool
+	var best *route
 	bestRank := rank{literal: -1}
 	for i := range r.routes {
 		rt := &r.routes[i]
@@ -79,10 +83,33 @@ func (r *router) find(method, path string) *proxy.Tool {
 			continue
 		}
 		if got, ok := match(rt.segments, parts, rank{}); ok && got.above(bestRank) {
-			best, bestRank = rt.tool, got
+			best, bestRank = rt, got
 		}
 	}
-	return best
+	if best == nil {
+		return nil, nil
+	}
+	return best.tool, values(best.segments, parts)
+}
+
+// values returns the values of a template's parameters in a path that matches it.
+func values(segments []segment, parts []string) map[string]string {
+	out := map[string]string{}
+	for i, s := range segments {
+		n := 1
+		switch {
+		case s.many: // all that the segments behind it leave
+			n = len(parts) - (len(segments) - i - 1)
+			out[s.param] = strings.Join(parts[:n], "/")
+		case s.param != "":
+			out[s.param] = parts[0]
+		case s.literal == "":
+			out[s.first], out[s.second] = s.cut(parts[0])
+		}
+		parts = parts[n:]
+	}
+	delete(out, "") // of a segment with one parameter and text behind it
+	return out
 }
 
 // rank orders matches: literal segments, then segments with literal text in
@@ -143,6 +170,13 @@ func (s *segment) fits(text string) bool {
 	if !ok || i < 1 && s.prefix == "" || i < 0 {
 		return false
 	}
-	last := rest[i+len(s.between):]
+	_, last := s.cut(text)
 	return len(s.enum) == 0 || slices.Contains(s.enum, last)
+}
+
+// cut returns the values of the parameters of such a segment in text that fits.
+func (s *segment) cut(text string) (first, second string) {
+	rest := text[len(s.prefix):]
+	i := strings.LastIndex(rest, s.between)
+	return rest[:i], rest[i+len(s.between):]
 }

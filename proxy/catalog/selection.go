@@ -120,7 +120,8 @@ func (sel *Selection) unknownTool(name string) error {
 }
 
 // Stage returns the catalog's place in the chain: it sets the call's tool,
-// arguments and options, and answers the search tools itself.
+// arguments and options, and what they mean (Op, Wire, Target), and answers the
+// search tools itself.
 func (sel *Selection) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
@@ -140,7 +141,8 @@ func (sel *Selection) dispatch(ctx context.Context, c *proxy.Call, next proxy.Ha
 	return next.Handle(ctx, c)
 }
 
-// prepare fills in what the call means.
+// prepare fills in what the call means. Nothing is filled in but its tool when it is
+// refused.
 func (sel *Selection) prepare(c *proxy.Call) error {
 	t, err := sel.operation(c.Name)
 	if err != nil {
@@ -152,20 +154,39 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 		return err
 	}
 	if t == sel.raw {
-		if t, err = sel.rawTarget(args); err != nil {
+		stands, op, wire, err := sel.rawTarget(args)
+		if err != nil {
 			return err
 		}
+		if err := tokenless(stands); err != nil {
+			return err
+		}
+		c.Tool, c.Args, c.Options = stands, args, opts
+		c.Op, c.Wire = op, wire
+		if op != nil {
+			c.Target = proxy.TargetOf(op, wire.Values)
+		}
+		return nil
 	}
-	if t.BasicAuthOnly {
-		return proxy.NewError(proxy.KindBasicAuthOnly, "Gitea accepts only a user name and password on this route, never a token, so "+
-			t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
+	if err := tokenless(t); err != nil {
+		return err
 	}
-	if t.Path != "" && sel.set.strays(t, args) {
+	if sel.set.strays(t, args) {
 		return proxy.NewError(proxy.KindInvalidArguments, "a path argument is a word that Gitea takes for another operation on this route, "+
 			"so "+t.Name+" cannot reach an object of that name. Nothing was sent to Gitea.", nil)
 	}
 	c.Tool, c.Args, c.Options = t, args, opts
+	c.Resolve(t)
 	return nil
+}
+
+// tokenless refuses what no token opens.
+func tokenless(t *proxy.Tool) error {
+	if !t.BasicAuthOnly {
+		return nil
+	}
+	return proxy.NewError(proxy.KindBasicAuthOnly, "Gitea accepts only a user name and password on this route, never a token, so "+
+		t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
 }
 
 // withSudo adds the argument sudo to an object schema that Aegis has built.

@@ -36,7 +36,7 @@ func (sel *Selection) Target(name string, args json.RawMessage) *proxy.Tool {
 	if err != nil {
 		return nil
 	}
-	if t, err = sel.rawTarget(raw); err != nil {
+	if t, _, _, err = sel.rawTarget(raw); err != nil {
 		return nil
 	}
 	return t
