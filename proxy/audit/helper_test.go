@@ -84,13 +84,16 @@ func (r *rig) chain(lookup proxy.Stage, last proxy.HandlerFunc) proxy.Handler {
 
 var issueCreate = &proxy.Tool{
 	Name: "gitea_issue_create", OperationID: "issueCreateIssue", Method: "POST", Path: "/repos/{owner}/{repo}/issues", Risk: proxy.R2,
-	Params: []proxy.Param{{Name: "owner", In: proxy.InPath}, {Name: "repo", In: proxy.InPath}, {Name: "title", In: proxy.InBody}},
+	Params: []proxy.Param{
+		{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}, {Name: "title", Wire: "title", In: proxy.InBody},
+	},
 }
 
 // found stands for the catalog: every call means issueCreate.
 func found(next proxy.Handler) proxy.Handler {
 	return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 		c.Tool, c.Args = issueCreate, proxy.Arguments{"owner": "acme", "repo": "site", "title": "a title"}
+		c.Resolve(issueCreate)
 		return next.Handle(ctx, c)
 	})
 }

@@ -185,6 +185,7 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 				return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 					c.Tool, c.Args = issueCreate, proxy.Arguments{"owner": "acme", "repo": "site", "title": "a title"}
 					put(c)
+					c.Resolve(issueCreate)
 					return next.Handle(ctx, c)
 				})
 			}

@@ -31,72 +31,18 @@ func (l *Log) describe(c *proxy.Call) *Call {
 	return out
 }
 
-// target reads what a call is about from its path arguments. The raw tool has
-// one, which is compared with the routes that have such names.
+// target returns what a call is about, nil when its path does not say.
 func (l *Log) target(c *proxy.Call) *Target {
-	var out Target
-	if c.Tool.Path == "" {
-		path, _ := c.Args["path"].(string)
-		l.rawTarget(&out, path)
-	}
-	for i := range c.Tool.Params {
-		p := &c.Tool.Params[i]
-		if p.In == proxy.InPath {
-			l.set(&out, p.Name, c.Args[p.Name])
-		}
-	}
-	if out == (Target{}) {
+	t := &c.Target
+	if *t == (proxy.Target{}) {
 		return nil
 	}
-	return &out
+	return &Target{Owner: l.name(t.Owner), Repo: l.name(t.Repo), Org: l.name(t.Org), User: l.name(t.User), Index: t.Index, ID: t.ID}
 }
 
-func (l *Log) set(out *Target, name string, value any) {
-	text, _ := value.(string)
-	number, _ := value.(json.Number)
-	n, _ := number.Int64()
-	switch {
-	case name == "owner" && text != "":
-		out.Owner = l.name(text)
-	case name == "repo" && text != "":
-		out.Repo = l.name(text)
-	case name == "org" && text != "":
-		out.Org = l.name(text)
-	case name == "username" && text != "":
-		out.User = l.name(text)
-	case name == "index" && n > 0:
-		out.Index = n
-	case name == "id" && n > 0:
-		out.ID = n
-	}
-}
-
-// rawRoutes are the beginnings of paths that name a target.
-var rawRoutes = []*regexp.Regexp{
-	regexp.MustCompile(`^/repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?(?:/|$)`),
-	regexp.MustCompile(`^/orgs/(?P<org>[^/]+)(?:/|$)`),
-	regexp.MustCompile(`^/(?:admin/)?users/(?P<username>[^/]+)(?:/|$)`),
-}
-
-func (l *Log) rawTarget(out *Target, path string) {
-	for _, re := range rawRoutes {
-		m := re.FindStringSubmatch(path)
-		for i, name := range re.SubexpNames() {
-			if m == nil || name == "" || m[i] == "" {
-				continue
-			}
-			if name == "index" {
-				l.set(out, name, json.Number(m[i]))
-			} else {
-				l.set(out, name, m[i])
-			}
-		}
-	}
-}
-
-// name returns s when it is a plain name and masking finds nothing in it.
+// name returns s when it is a plain name, or none, and masking finds nothing in it.
 func (l *Log) name(s string) string {
-	if !plainName.MatchString(s) || l.o.Clean(s) != s {
+	if s != "" && !plainName.MatchString(s) || l.o.Clean(s) != s {
 		return masked
 	}
 	return s
@@ -132,7 +78,6 @@ const maxObjectBody = 1 << 20
 // objectOf reads what a write made or changed from Gitea's answer, which has
 // been masked; nil when the answer names nothing.
 func objectOf(c *proxy.Call, res *proxy.Result) *Object {
-	t := c.Tool
 	if res.Kind != proxy.BodyJSON || len(res.Body) > maxObjectBody {
 		return nil
 	}
@@ -140,7 +85,7 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 	if json.Unmarshal(res.Body, &m) != nil {
 		return nil
 	}
-	o := &Object{Kind: kindOf(t, res.Path), URL: webPath(m.URL)}
+	o := &Object{Kind: kindOf(c.Op, res.Path), URL: webPath(m.URL)}
 	o.ID, _ = m.ID.Int64() // 0 when it is none
 	o.Number, _ = m.Number.Int64()
 	if m.SHA == "" && m.Commit.SHA != "" {
@@ -150,7 +95,7 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 		o.SHA = m.SHA
 	}
 	if owner, repo, ok := strings.Cut(m.FullName, "/"); !ok || !plainName.MatchString(owner) || !plainName.MatchString(repo) {
-		o.URL = withoutArguments(o.URL, c.Args)
+		o.URL = withoutArguments(o.URL, &c.Wire)
 	}
 	if o.ID == 0 && o.Number == 0 && o.SHA == "" && o.URL == "" {
 		return nil
@@ -158,12 +103,11 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 	return o
 }
 
-// kindOf names what a route is about: its last segment that is no parameter, in
-// the singular. The raw tool's route is only known filled in, where a segment
-// may be any text.
-func kindOf(t *proxy.Tool, path string) string {
-	template := t.Path
-	if template == "" {
+// kindOf names what an operation is about: the last segment of its route that is no
+// parameter, in the singular. Of a route that the catalog lacks only the path as sent
+// is known, where a segment may be any text.
+func kindOf(op *proxy.Tool, path string) string {
+	if op == nil {
 		switch {
 		case strings.Contains(path, "/issues"):
 			return "issue"
@@ -172,7 +116,7 @@ func kindOf(t *proxy.Tool, path string) string {
 		}
 		return "object"
 	}
-	segments := strings.Split(template, "/")
+	segments := strings.Split(op.Path, "/")
 	for _, seg := range slices.Backward(segments) {
 		if seg == "" || strings.HasPrefix(seg, "{") {
 			continue
@@ -190,14 +134,16 @@ func kindOf(t *proxy.Tool, path string) string {
 	return "object"
 }
 
-// withoutArguments masks the segments of a path that repeat the value of an
-// argument: a tag, a page or a branch may be named like a secret. The names of
-// the target are recorded anyway.
-func withoutArguments(path string, args proxy.Arguments) string {
+// withoutArguments masks the segments of a path that repeat a value of the call: a
+// tag, a page or a branch may be named like a secret. The names of the target are
+// recorded anyway.
+func withoutArguments(path string, w *proxy.Wire) string {
 	var values []string
-	for name, v := range args {
-		if !slices.Contains([]string{"owner", "repo", "org", "username"}, name) {
-			values = texts(values, v, 8)
+	for _, list := range [][]proxy.Field{w.Values, w.Query, w.Body} {
+		for i := range list {
+			if !slices.Contains([]string{"owner", "repo", "org", "username"}, list[i].Argument()) {
+				values = texts(values, list[i].Value, 8)
+			}
 		}
 	}
 	segments := strings.Split(path, "/")
