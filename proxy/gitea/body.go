@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
 	"aegis/proxy"
@@ -13,31 +15,19 @@ import (
 // maxNesting bounds how deep Aegis looks into an argument.
 const maxNesting = 32
 
-// fillBody builds the request's body from the arguments that belong there.
-func (c *Client) fillBody(r *request, tool *proxy.Tool, args proxy.Arguments) error {
-	var props, files, forms int
-	var whole *proxy.Param
-	for i := range tool.Params {
-		switch p := &tool.Params[i]; p.In {
-		case proxy.InBody:
-			props++
-		case proxy.InFile:
-			files++
-		case proxy.InForm:
-			forms++
-		case proxy.InWhole:
-			whole = p
-		}
+// fillBody builds the request's body from the values that belong there.
+func (c *Client) fillBody(r *request, call *proxy.Call) error {
+	w := &call.Wire
+	if w.Sends != "" && (r.method == http.MethodGet || r.method == http.MethodHead) {
+		return invalid("body", "must be absent with GET and HEAD")
 	}
-	switch {
-	case files+forms > 0:
-		return c.fillForm(r, tool, args)
-	case props > 0:
-		return c.fillObject(r, tool, args)
-	case whole != nil:
-		if v, given := args[whole.Name]; given {
-			return r.setWhole(tool, v)
-		}
+	switch w.Sends {
+	case proxy.InForm:
+		return c.fillForm(r, call)
+	case proxy.InBody:
+		return c.fillObject(r, call)
+	case proxy.InWhole:
+		return r.setWhole(call.Tool, w.Body[0].Value)
 	}
 	return nil
 }
@@ -57,56 +47,59 @@ func (r *request) setWhole(tool *proxy.Tool, v any) error {
 	return nil
 }
 
-// fillObject builds a JSON object of the body arguments in the tool's order. It
-// is sent even when it is empty: Gitea refuses these routes without a body.
-func (c *Client) fillObject(r *request, tool *proxy.Tool, args proxy.Arguments) error {
-	files := strings.Contains(tool.Path, "contents")
+// fillObject builds a JSON object of the body's members in their order.
+func (c *Client) fillObject(r *request, call *proxy.Call) error {
+	path := call.Wire.Path
+	if call.Op != nil {
+		path = call.Op.Path
+	}
+	files := strings.Contains(path, "contents")
 	var buf bytes.Buffer
 	buf.WriteByte('{')
-	for i := range tool.Params {
-		p := &tool.Params[i]
-		v, given := args[p.Name]
-		if p.In != proxy.InBody || !given {
-			continue
-		}
-		v, err := c.wireValue(p, v, files)
+	for i := range call.Wire.Body {
+		f := &call.Wire.Body[i]
+		v, err := c.wireValue(f, files)
 		if err != nil {
 			return err
 		}
 		if buf.Len() > 1 {
 			buf.WriteByte(',')
 		}
-		if err := encodeJSON(&buf, p.Wire); err != nil {
-			return invalid(p.Name, "cannot be written as JSON")
+		if err := encodeJSON(&buf, f.Name); err != nil {
+			return invalid(argument(f), "cannot be written as JSON")
 		}
 		buf.WriteByte(':')
 		if err := encodeJSON(&buf, v); err != nil {
-			return invalid(p.Name, "cannot be written as JSON")
+			return invalid(argument(f), "cannot be written as JSON")
 		}
 	}
 	buf.WriteByte('}')
-	if err := checkPairs(tool, args); err != nil {
+	if err := checkPairs(call.Tool, call.Wire.Body); err != nil {
 		return err
 	}
 	r.body, r.contentType = buf.Bytes(), mediaJSON
 	return nil
 }
 
-// wireValue turns a body argument into what Gitea wants, and checks the parts
-// of it that name or carry files.
-func (c *Client) wireValue(p *proxy.Param, v any, files bool) (any, error) {
-	if files && p.Wire != "content" {
-		if err := checkBodyPaths(true, map[string]any{p.Wire: v}); err != nil {
+// wireValue turns a value of the body into what Gitea wants, and checks the parts of
+// it that name or carry files. What a client spelled itself is what Gitea wants.
+func (c *Client) wireValue(f *proxy.Field, files bool) (any, error) {
+	if files && (f.Param == nil || f.Name != "content") {
+		if err := walkPaths(map[string]any{f.Name: f.Value}, 0); err != nil {
 			return nil, err
 		}
 	}
-	if text, ok := v.(string); ok {
+	p := f.Param
+	if p == nil {
+		return f.Value, nil
+	}
+	if text, ok := f.Value.(string); ok {
 		return c.fileText(p.Name, p.Encode, files && p.Wire == "content", text)
 	}
 	if p.Schema == nil {
-		return v, nil
+		return f.Value, nil
 	}
-	return c.nested(p.Schema, v, p.Name, files)
+	return c.nested(p.Schema, f.Value, p.Name, files)
 }
 
 // fileText encodes text that is due as base64, and bounds file contents.
@@ -199,20 +192,22 @@ func encodes(s *proxy.Schema) bool {
 	return encodes(s.Items)
 }
 
-// checkPairs demands exactly one of the arguments that share a wire name.
-func checkPairs(tool *proxy.Tool, args proxy.Arguments) error {
+// checkPairs demands exactly one of a tool's arguments that share a wire name.
+func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
+	given := func(p *proxy.Param) bool {
+		return slices.ContainsFunc(body, func(f proxy.Field) bool { return f.Param != nil && f.Param.Name == p.Name })
+	}
 	for i := range tool.Params {
 		enc := &tool.Params[i]
 		if enc.Encode == proxy.EncodeNone {
 			continue
 		}
-		_, encGiven := args[enc.Name]
 		for j := range tool.Params {
 			raw := &tool.Params[j]
 			if i == j || raw.Wire != enc.Wire || raw.In != enc.In {
 				continue
 			}
-			if _, rawGiven := args[raw.Name]; rawGiven == encGiven {
+			if given(raw) == given(enc) {
 				return invalid(raw.Name, "give either "+raw.Name+" or "+enc.Name+", one of the two")
 			}
 		}
@@ -220,15 +215,8 @@ func checkPairs(tool *proxy.Tool, args proxy.Arguments) error {
 	return nil
 }
 
-// checkBodyPaths refuses paths in the body of a contents request that Gitea
-// would clean into other paths.
-func checkBodyPaths(contents bool, v any) error {
-	if !contents {
-		return nil
-	}
-	return walkPaths(v, 0)
-}
-
+// walkPaths refuses paths in the body of a contents request that Gitea would clean
+// into other paths.
 func walkPaths(v any, depth int) error {
 	if depth > maxNesting {
 		return invalid("body", "is nested too deep")

@@ -13,7 +13,6 @@ var (
 	ParseLink      = parseLink
 	CheckPathValue = checkPathValue
 	CheckRepoPath  = checkRepoPath
-	BuildPath      = buildPath
 	TellsInternals = tellsInternals
 )
 
@@ -30,6 +29,13 @@ func (c *Client) Instead(tell func(time.Duration)) *Client {
 // Scrub scrubs text as for a server at host and a caller with this secret.
 func Scrub(text, host, secret string) string {
 	return scrubber{host: host, secret: secret}.scrub(text)
+}
+
+// BuildPath fills the path of an operation from its arguments.
+func BuildPath(op *proxy.Tool, args proxy.Arguments) (string, error) {
+	call := &proxy.Call{Args: args}
+	call.Resolve(op)
+	return buildPath(op, call.Wire.Values)
 }
 
 // Escape escapes one path value.

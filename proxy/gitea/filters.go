@@ -99,10 +99,8 @@ func noneOf(rows []issueRow, names []string, match func(*issueRow, string) bool)
 // filterArg returns the values of a comma-separated filter.
 func filterArg(call *proxy.Call, wire string) []string {
 	var value any
-	if query, ok := call.Args[rawQuery].(map[string]any); ok && isRaw(call.Tool) {
-		value = query[wire]
-	} else if p := findParam(call.Tool, proxy.InQuery, wire); p != nil {
-		value = call.Args[p.Name]
+	if f := proxy.Find(call.Wire.Query, wire); f != nil {
+		value = f.Value
 	}
 	joined, _ := value.(string)
 	if list, ok := value.([]any); ok {

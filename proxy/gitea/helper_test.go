@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +136,33 @@ func call(tool *proxy.Tool, args proxy.Arguments) *proxy.Call {
 	}
 	if tool != nil {
 		k.Name = tool.Name
+		k.Resolve(tool)
+	}
+	return k
+}
+
+// spelled returns a call that spells its request itself, as the catalog hands on
+// those of the tool for any route; op is nil for a route that it lacks.
+func spelled(op *proxy.Tool, args proxy.Arguments) *proxy.Call {
+	tool := proxy.Tool{}
+	if op != nil {
+		tool = *op
+	}
+	tool.Name, tool.Params = "gitea_api_request", nil
+	k := call(nil, args)
+	k.Tool, k.Op, k.Name = &tool, op, tool.Name
+	k.Wire.Method, _ = args["method"].(string)
+	k.Wire.Path, _ = args["path"].(string)
+	list := func(in proxy.In, v any) (out []proxy.Field) {
+		object, _ := v.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			out = append(out, proxy.Field{Name: name, In: in, Value: object[name]})
+		}
+		return out
+	}
+	k.Wire.Query = list(proxy.InQuery, args["query"])
+	if body, given := args["body"]; given {
+		k.Wire.Body, k.Wire.Sends = list(proxy.InBody, body), proxy.InBody
 	}
 	return k
 }

@@ -215,13 +215,17 @@ func TestIgnoredFilters(t *testing.T) {
 		{"search: any label", search, proxy.Arguments{"labels": "kind/bug,other"}, "[" + bug + "]", ""},
 		{"search: none of them", search, proxy.Arguments{"labels": "other,more"}, "[" + bug + "]", `"other", "more"`},
 		{"another route", list("/x", proxy.PagingPage), proxy.Arguments{"labels": "x"}, "[" + bare + "]", ""},
-		{"raw tool", &proxy.Tool{}, proxy.Arguments{"method": "GET", "path": "/repos/o/r/issues", "query": map[string]any{"labels": "no-such"}}, "[" + bug + "]", `"no-such"`},
+		{"spelled by the client", nil, proxy.Arguments{"method": "GET", "path": "/repos/o/r/issues", "query": map[string]any{"labels": "no-such"}}, "[" + bug + "]", `"no-such"`},
 		{"no list", issues, proxy.Arguments{"labels": "x"}, `{"a":1}`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := serve(t, answer(200, "application/json", tc.body, "X-Total-Count", "2"))
 			tc.filter["owner"], tc.filter["repo"] = "o", "r"
-			res := must(t, client(t, u.URL), call(tc.tool, tc.filter))
+			k := call(tc.tool, tc.filter)
+			if tc.tool == nil {
+				k = spelled(nil, tc.filter)
+			}
+			res := must(t, client(t, u.URL), k)
 			all := strings.Join(res.Warnings, "\n")
 			if tc.want == "" && all != "" || !strings.Contains(all, tc.want) {
 				t.Errorf("warnings %q, want %s", all, tc.want)

@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,12 +19,45 @@ const (
 
 const upperHex = "0123456789ABCDEF"
 
-// buildPath fills the path template of a tool. Every value is escaped exactly
-// once, "/" included unless the parameter is a wildcard.
-func buildPath(tool *proxy.Tool, args proxy.Arguments) (string, error) {
+// fillPath sets the path and, where the client spelled the method itself, checks that
+// too. Without an operation the path is the client's own text, escaped segment by
+// segment.
+func (r *request) fillPath(call *proxy.Call) error {
+	if call.Op != nil {
+		var err error
+		r.path, err = buildPath(call.Op, call.Wire.Values)
+		return err
+	}
+	switch r.method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		return invalid("method", "must be GET, HEAD, POST, PUT, PATCH or DELETE")
+	}
+	path := call.Wire.Path
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return invalid("path", "must be a path below /api/v1 that begins with '/', such as /repos/acme/infra")
+	case strings.ContainsAny(path, "%?#\\"):
+		return invalid("path", "must not hold '%', '?', '#' or '\\'; it is plain text, and the query has an argument of its own")
+	}
+	if rule := checkRepoPath(path[1:]); rule != "" {
+		return invalid("path", rule)
+	}
+	if rule := checkGitDir(path[1:]); rule != "" {
+		return invalid("path", rule)
+	}
 	var b strings.Builder
-	b.Grow(len(tool.Path) + 64)
-	rest := tool.Path
+	escapeInto(&b, path, true)
+	r.path = b.String()
+	return nil
+}
+
+// buildPath fills the path template of an operation. Every value is escaped exactly
+// once, "/" included unless the parameter is a wildcard.
+func buildPath(op *proxy.Tool, values []proxy.Field) (string, error) {
+	var b strings.Builder
+	b.Grow(len(op.Path) + 64)
+	rest := op.Path
 	for {
 		open := strings.IndexByte(rest, '{')
 		if open < 0 {
@@ -35,7 +69,7 @@ func buildPath(tool *proxy.Tool, args proxy.Arguments) (string, error) {
 			return "", proxy.NewError(proxy.KindInternal, "the tool's path is broken", nil)
 		}
 		b.WriteString(rest[:open])
-		if err := writePathValue(&b, tool, rest[open+1:open+end], args); err != nil {
+		if err := writePathValue(&b, op, rest[open+1:open+end], values); err != nil {
 			return "", err
 		}
 		rest = rest[open+end+1:]
@@ -43,21 +77,26 @@ func buildPath(tool *proxy.Tool, args proxy.Arguments) (string, error) {
 }
 
 // writePathValue appends the value of the path parameter with this wire name.
-func writePathValue(b *strings.Builder, tool *proxy.Tool, wire string, args proxy.Arguments) error {
-	p := findParam(tool, proxy.InPath, wire)
+func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []proxy.Field) error {
+	p := findParam(op, proxy.InPath, wire)
 	if p == nil {
 		return proxy.NewError(proxy.KindInternal, "the tool has no argument for its path", nil)
 	}
-	v, given := args[p.Name]
-	if !given {
+	f := proxy.Find(values, wire)
+	if f == nil {
 		return invalid(p.Name, "is required")
 	}
-	text, ok := scalar(v)
+	text, ok := scalar(f.Value)
 	if !ok {
-		return invalid(p.Name, "must be a string or a number")
+		return invalid(argument(f), "must be a string or a number")
 	}
 	if rule := checkPathValue(wire, text); rule != "" {
-		return invalid(p.Name, rule)
+		return invalid(argument(f), rule)
+	}
+	if f.Param == nil { // a client that spells paths itself has no business in any .git
+		if rule := checkGitDir(text); rule != "" {
+			return invalid(argument(f), rule)
+		}
 	}
 	escapeInto(b, text, p.Wildcard)
 	return nil

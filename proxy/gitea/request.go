@@ -51,7 +51,7 @@ type request struct {
 // prepare builds the request of a call, or says what is wrong with it before
 // anything has been sent.
 func (c *Client) prepare(call *proxy.Call) (*request, error) {
-	tool := call.Tool
+	tool, op := call.Tool, call.Op
 	if tool == nil || call.Identity == nil {
 		return nil, proxy.NewError(proxy.KindInternal, "the call has no tool or no identity", nil)
 	}
@@ -64,28 +64,27 @@ func (c *Client) prepare(call *proxy.Call) (*request, error) {
 		return nil, proxy.NewError(proxy.KindUnauthorized, "this identity has no Gitea token; sign in again", nil)
 	}
 	req := &request{
-		method:     tool.Method,
+		method:     call.Wire.Method,
 		accept:     acceptOf(tool),
 		cred:       call.Identity.Credential,
-		repeatable: tool.ReadOnly && (tool.Method == http.MethodGet || tool.Method == http.MethodHead),
+		repeatable: tool.ReadOnly && (call.Wire.Method == http.MethodGet || call.Wire.Method == http.MethodHead),
 	}
 	if err := req.setSudo(call); err != nil {
 		return nil, err
 	}
-	if isRaw(tool) {
-		return req, req.fillRaw(call)
+	if op == nil {
+		op = &proxy.Tool{} // without parameters: the client spells everything itself
 	}
-	if err := checkNames(tool); err != nil {
+	if err := checkNames(op); err != nil {
 		return nil, err
 	}
-	var err error
-	if req.path, err = buildPath(tool, call.Args); err != nil {
+	if err := req.fillPath(call); err != nil {
 		return nil, err
 	}
-	if err := req.fillQuery(tool, call.Args); err != nil {
+	if err := req.fillQuery(op, call.Wire.Query); err != nil {
 		return nil, err
 	}
-	return req, c.fillBody(req, tool, call.Args)
+	return req, c.fillBody(req, call)
 }
 
 // acceptOf returns the Accept header of a tool's request.
@@ -132,32 +131,45 @@ func isSteering(name string) bool {
 	return strings.EqualFold(name, "sudo") || strings.EqualFold(name, "token") || strings.EqualFold(name, "access_token")
 }
 
-// fillQuery builds the query in the order of the tool's parameters. Empty
-// strings and arrays are not sent. A list is always asked for by page and size
-// together, because some routes of Gitea ignore a size that comes alone.
-func (r *request) fillQuery(tool *proxy.Tool, args proxy.Arguments) error {
-	r.setPaging(tool, args)
+// fillQuery builds the query in the order of the operation's parameters; what it
+// has none for follows. Empty strings and arrays are not sent. A list is always asked
+// for by page and size together, because some routes of Gitea ignore a size that
+// comes alone.
+func (r *request) fillQuery(op *proxy.Tool, query []proxy.Field) error {
+	r.setPaging(op, query)
 	var b strings.Builder
-	for i := range tool.Params {
-		p := &tool.Params[i]
+	for i := range op.Params {
+		p := &op.Params[i]
 		if p.In != proxy.InQuery {
 			continue
 		}
-		v, given := args[p.Name]
+		f := proxy.Find(query, p.Wire)
 		switch {
 		case p.Wire == "page" && r.page > 0:
-			v, given = json.Number(strconv.Itoa(r.page)), true
-		case p.Wire == limitName(tool.Paging) && r.limit > 0:
-			v, given = json.Number(strconv.Itoa(r.limit)), true
+			f = r.paging(p, r.page)
+		case p.Wire == limitName(op.Paging) && r.limit > 0:
+			f = r.paging(p, r.limit)
 		}
-		if !given {
+		if f == nil {
 			continue
 		}
-		if err := writeQuery(&b, p, v); err != nil {
+		if err := writeQuery(&b, f); err != nil {
 			return err
 		}
 	}
+	for i := range query {
+		if f := &query[i]; findParam(op, proxy.InQuery, f.Name) == nil {
+			if err := writeQuery(&b, f); err != nil {
+				return err
+			}
+		}
+	}
 	return r.setQuery(b.String())
+}
+
+// paging returns the parameter of a page or its size as it is sent.
+func (r *request) paging(p *proxy.Param, n int) *proxy.Field {
+	return &proxy.Field{Name: p.Wire, In: p.In, Value: json.Number(strconv.Itoa(n)), Param: p}
 }
 
 // setQuery takes over a query of bounded length.
@@ -178,18 +190,18 @@ func limitName(paging proxy.Paging) string {
 }
 
 // setPaging decides page and size.
-func (r *request) setPaging(tool *proxy.Tool, args proxy.Arguments) {
-	if tool.Paging != proxy.PagingPage && tool.Paging != proxy.PagingPerPage {
+func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
+	if op.Paging != proxy.PagingPage && op.Paging != proxy.PagingPerPage {
 		return
 	}
-	page, pageGiven := pagingArg(tool, args, "page")
-	limit, limitGiven := pagingArg(tool, args, limitName(tool.Paging))
+	page, pageGiven := pagingArg(query, "page")
+	limit, limitGiven := pagingArg(query, limitName(op.Paging))
 	r.page, r.limit = max(page, 1), limit
-	if limit > 0 || findParam(tool, proxy.InQuery, limitName(tool.Paging)) == nil {
+	if limit > 0 || findParam(op, proxy.InQuery, limitName(op.Paging)) == nil {
 		return
 	}
 	r.limit = defaultLimit
-	if tool.Paging == proxy.PagingPerPage {
+	if op.Paging == proxy.PagingPerPage {
 		r.limit = defaultTreeLimit
 		if !pageGiven && !limitGiven {
 			// A tree that fits one page is the common case: ask as everyone does.
@@ -200,16 +212,12 @@ func (r *request) setPaging(tool *proxy.Tool, args proxy.Arguments) {
 
 // pagingArg reads a paging argument; anything that is no positive number counts
 // as absent, as it does for Gitea.
-func pagingArg(tool *proxy.Tool, args proxy.Arguments, wire string) (n int, given bool) {
-	p := findParam(tool, proxy.InQuery, wire)
-	if p == nil {
+func pagingArg(query []proxy.Field, wire string) (n int, given bool) {
+	f := proxy.Find(query, wire)
+	if f == nil {
 		return 0, false
 	}
-	v, given := args[p.Name]
-	if !given {
-		return 0, false
-	}
-	text, _ := scalar(v)
+	text, _ := scalar(f.Value)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
 		return 0, true
@@ -217,49 +225,72 @@ func pagingArg(tool *proxy.Tool, args proxy.Arguments, wire string) (n int, give
 	return n, true
 }
 
-// writeQuery appends one parameter.
-func writeQuery(b *strings.Builder, p *proxy.Param, v any) error {
-	list, isList := v.([]any)
-	if !isList {
-		text, ok := scalar(v)
-		if !ok {
-			return invalid(p.Name, "must be a string, a number, a boolean or a list of these")
+// writeQuery appends one parameter. What a client has spelled itself is refused
+// where it could mean more than a value: by its name.
+func writeQuery(b *strings.Builder, f *proxy.Field) error {
+	if f.Param == nil {
+		if f.Name == "" || isSteering(strings.TrimSpace(f.Name)) {
+			return invalid("query", "must not hold an empty key, sudo, token or access_token")
 		}
-		return writePair(b, p, text)
+		if rule := checkText(f.Name); rule != "" {
+			return invalid("query", "a key "+rule)
+		}
+		if f.Value == nil {
+			return nil
+		}
+	}
+	list, isList := f.Value.([]any)
+	if !isList {
+		text, ok := scalar(f.Value)
+		if !ok {
+			return invalid(argument(f), "must be a string, a number, a boolean or a list of these")
+		}
+		return writePair(b, f, text)
 	}
 	texts := make([]string, 0, len(list))
 	for _, item := range list {
 		text, ok := scalar(item)
 		if !ok {
-			return invalid(p.Name, "must be a list of strings, numbers or booleans")
+			return invalid(argument(f), "must be a list of strings, numbers or booleans")
 		}
 		if text != "" {
 			texts = append(texts, text)
 		}
 	}
-	if !p.Multi {
-		return writePair(b, p, strings.Join(texts, ","))
+	if f.Param != nil && !f.Param.Multi {
+		return writePair(b, f, strings.Join(texts, ","))
 	}
 	for _, text := range texts {
-		if err := writePair(b, p, text); err != nil {
+		if err := writePair(b, f, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// argument returns the name of the argument that a value came in.
+func argument(f *proxy.Field) string {
+	switch {
+	case f.Param != nil:
+		return f.Param.Name
+	case f.In == proxy.InBody:
+		return "body"
+	}
+	return string(f.In) // path and query, as the tool for any route calls them
+}
+
 // writePair appends "name=value" unless the value is empty.
-func writePair(b *strings.Builder, p *proxy.Param, text string) error {
+func writePair(b *strings.Builder, f *proxy.Field, text string) error {
 	if text == "" {
 		return nil
 	}
-	if rule := checkQueryValue(p.Wire, text); rule != "" {
-		return invalid(p.Name, rule)
+	if rule := checkQueryValue(f.Name, text); rule != "" {
+		return invalid(argument(f), rule)
 	}
 	if b.Len() > 0 {
 		b.WriteByte('&')
 	}
-	escapeInto(b, p.Wire, false)
+	escapeInto(b, f.Name, false)
 	b.WriteByte('=')
 	escapeInto(b, text, false)
 	return nil

@@ -13,34 +13,33 @@ import (
 
 // fillForm builds a multipart form, or the bare file where the tool consumes
 // bytes.
-func (c *Client) fillForm(r *request, tool *proxy.Tool, args proxy.Arguments) error {
+func (c *Client) fillForm(r *request, call *proxy.Call) error {
 	var buf bytes.Buffer
 	form := multipart.NewWriter(&buf)
-	for i := range tool.Params {
-		p := &tool.Params[i]
-		v, given := args[p.Name]
-		if !given || p.In != proxy.InForm && p.In != proxy.InFile {
+	for i := range call.Wire.Body {
+		f := &call.Wire.Body[i]
+		if f.In != proxy.InForm && f.In != proxy.InFile {
 			continue
 		}
-		text, ok := scalar(v)
+		text, ok := scalar(f.Value)
 		if !ok {
-			return invalid(p.Name, "must be a string")
+			return invalid(argument(f), "must be a string")
 		}
-		if p.In == proxy.InForm {
-			if err := form.WriteField(p.Wire, text); err != nil {
+		if f.In == proxy.InForm {
+			if err := form.WriteField(f.Name, text); err != nil {
 				return proxy.NewError(proxy.KindInternal, "the form cannot be built", err)
 			}
 			continue
 		}
-		data, err := c.decodeFile(p.Name, text)
+		data, err := c.decodeFile(argument(f), text)
 		if err != nil {
 			return err
 		}
-		if tool.Consumes == mediaBytes {
+		if call.Tool.Consumes == mediaBytes {
 			r.body, r.contentType = data, mediaBytes
 			return nil
 		}
-		if err := writeFile(form, p.Wire, fileName(tool, args), data); err != nil {
+		if err := writeFile(form, f.Name, fileName(call), data); err != nil {
 			return proxy.NewError(proxy.KindInternal, "the form cannot be built", err)
 		}
 	}
@@ -64,15 +63,15 @@ func writeFile(form *multipart.Writer, field, name string, data []byte) error {
 	return err
 }
 
-// fileName is the name of an upload: the name argument's last segment, as Gitea
+// fileName is the name of an upload: the query's name's last segment, as Gitea
 // decides by its extension what it accepts.
-func fileName(tool *proxy.Tool, args proxy.Arguments) string {
+func fileName(call *proxy.Call) string {
 	const fallback = "attachment"
-	p := findParam(tool, proxy.InQuery, "name")
-	if p == nil {
+	f := proxy.Find(call.Wire.Query, "name")
+	if f == nil {
 		return fallback
 	}
-	name, _ := args[p.Name].(string)
+	name, _ := f.Value.(string)
 	name = clean(name[strings.LastIndexAny(name, "/\\")+1:])
 	if name == "" {
 		return fallback

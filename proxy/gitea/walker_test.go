@@ -81,7 +81,9 @@ func (w *walker) try(operation string, args object) (*proxy.Result, error) {
 	if err := dec.Decode(&decoded); err != nil {
 		w.Fatal(err)
 	}
-	return w.client.Handle(context.Background(), &proxy.Call{Tool: tool, Args: decoded, Identity: w.identity})
+	c := &proxy.Call{Tool: tool, Args: decoded, Identity: w.identity}
+	c.Resolve(tool)
+	return w.client.Handle(context.Background(), c)
 }
 
 // step is try for what has to succeed with this status.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -15,30 +16,68 @@ import (
 // every tool is flatter.
 const inputDepth = 64
 
-// Arguments masks the arguments of a writing tool as masking.input says: the
-// strings at any depth but in the fields that are meant for secrets. Base64
-// contents are masked decoded. The arguments given are not changed. In block
-// mode a match is a [*BlockedError] inside an error that names the argument.
-func (e *Engine) Arguments(ctx context.Context, tool *proxy.Tool, args proxy.Arguments, r *Redactor) (proxy.Arguments, Hits, error) {
-	if e.mode[forInput] == actOff || tool == nil || tool.ReadOnly {
-		return args, nil, nil
+// arguments masks the values of a writing call as masking.input says: the strings
+// at any depth but in the fields that are meant for secrets. Base64 contents are
+// masked decoded. Of the call only Wire changes, by copies. In block mode a match is
+// a [*BlockedError] inside an error that names the argument.
+func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hits, error) {
+	if e.mode[forInput] == actOff || c.Tool == nil || c.Tool.ReadOnly {
+		return nil, nil
 	}
-	in := inputPass{e: e, ctx: ctx, tool: tool, r: r, writesSecret: writesSecret(tool, args)}
-	v, err := in.object(map[string]any(args), "", 0)
-	if err != nil {
-		return nil, in.hits, err
+	in := inputPass{e: e, ctx: ctx, r: r, writesSecret: writesSecret(c)}
+	for _, list := range []*[]proxy.Field{&c.Wire.Values, &c.Wire.Query, &c.Wire.Body} {
+		masked, err := in.fields(*list)
+		if err != nil {
+			return in.hits, err
+		}
+		*list = masked
 	}
-	return proxy.Arguments(v), in.hits, nil
+	if c.Op != nil {
+		c.Wire.Path = c.Op.Fill(c.Wire.Values)
+		return in.hits, nil
+	}
+	path, err := in.text("path", c.Wire.Path, "path")
+	c.Wire.Path = path
+	return in.hits, err
 }
 
 type inputPass struct {
 	e    *Engine
 	ctx  context.Context
-	tool *proxy.Tool
 	r    *Redactor
 	hits Hits
 	// writesSecret says that the data of the call is the value of a secret.
 	writesSecret bool
+}
+
+// fields returns list, or a copy of it when a value had to change.
+func (p *inputPass) fields(list []proxy.Field) ([]proxy.Field, error) {
+	out := list
+	for i := range list {
+		f := &list[i]
+		if p.exempt(f.Argument(), "") {
+			continue
+		}
+		v, changed, err := p.value(f.Argument(), f.Value, given(f), 0)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			if &out[0] == &list[0] {
+				out = slices.Clone(list)
+			}
+			out[i].Value = v
+		}
+	}
+	return out, nil
+}
+
+// given is where the caller gave a value.
+func given(f *proxy.Field) string {
+	if f.Param == nil && f.In != proxy.InPath {
+		return string(f.In) + "." + f.Name
+	}
+	return f.Argument()
 }
 
 // inputError says in which argument the trouble is.

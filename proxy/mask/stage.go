@@ -34,7 +34,7 @@ func (e *Engine) Stage() proxy.Stage {
 // ForCall returns the redactor of c: the caller's token and the secrets among
 // the arguments besides the configured ones.
 func (e *Engine) ForCall(c *proxy.Call) *Redactor {
-	long, any := submitted(c.Tool, c.Args)
+	long, any := submitted(c)
 	if c.Identity != nil {
 		long = append(long, c.Identity.Credential.Secret())
 	}
@@ -46,10 +46,9 @@ func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
 	if c.Identity != nil {
 		token = c.Identity.Credential.Secret()
 	}
-	args, hits, err := e.Arguments(ctx, c.Tool, c.Args, e.Call(token))
+	hits, err := e.arguments(ctx, c, e.Call(token))
 	c.Facts.MaskHits = hits.addTo(c.Facts.MaskHits)
 	if err == nil {
-		c.Args = args
 		return nil
 	}
 	var in *inputError

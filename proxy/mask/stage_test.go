@@ -20,8 +20,35 @@ import (
 
 const callerToken = "the-callers-gitea-token"
 
+// call returns a call as the catalog stage hands it on: of the tool's own operation,
+// with every argument a member of the body, or, with the argument method, of the tool
+// for any route.
 func call(tool *proxy.Tool, args proxy.Arguments) *proxy.Call {
-	return &proxy.Call{Tool: tool, Args: args, Identity: &proxy.Identity{Login: "bob", Credential: proxy.NewCredential(proxy.ModeStatic, callerToken)}}
+	c := &proxy.Call{Tool: tool, Args: args, Identity: &proxy.Identity{Login: "bob", Credential: proxy.NewCredential(proxy.ModeStatic, callerToken)}}
+	if tool == nil { // not found
+		return c
+	}
+	if _, raw := args["method"]; !raw {
+		op := *tool
+		for name := range args {
+			op.Params = append(op.Params, proxy.Param{Name: name, Wire: name, In: proxy.InBody})
+		}
+		c.Resolve(&op)
+		return c
+	}
+	if tool.OperationID != "" {
+		c.Op = tool
+	}
+	c.Wire.Method, _ = args["method"].(string)
+	c.Wire.Path, _ = args["path"].(string)
+	if body, ok := args["body"].(map[string]any); ok {
+		for name, v := range body {
+			c.Wire.Body = append(c.Wire.Body, proxy.Field{Name: name, In: proxy.InBody, Value: v})
+		}
+		return c
+	}
+	c.Wire.Body = []proxy.Field{{Name: "body", In: proxy.InWhole, Value: args["body"]}}
+	return c
 }
 
 // serve runs a call through the stage before a handler that answers with res
@@ -29,11 +56,23 @@ func call(tool *proxy.Tool, args proxy.Arguments) *proxy.Call {
 func serve(e *mask.Engine, c *proxy.Call, res *proxy.Result, err error) (*proxy.Result, proxy.Arguments, error) {
 	var got proxy.Arguments
 	h := proxy.Chain(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
-		got = c.Args
+		got = sent(c)
 		return res, err
 	}), e.Stage())
 	out, err := h.Handle(context.Background(), c)
 	return out, got, err
+}
+
+// sent returns what is left of the arguments of such a call.
+func sent(c *proxy.Call) proxy.Arguments {
+	out := map[string]any{}
+	for _, f := range c.Wire.Body {
+		out[f.Name] = f.Value
+	}
+	if _, raw := c.Args["method"]; raw && !(len(c.Wire.Body) == 1 && c.Wire.Body[0].In == proxy.InWhole) {
+		out = map[string]any{"method": c.Wire.Method, "path": c.Wire.Path, "body": out}
+	}
+	return out
 }
 
 func jsonResult(body string) *proxy.Result {
@@ -188,7 +227,7 @@ func TestSubmittedSecrets(t *testing.T) {
 		"seven":  nest(6, map[string]any{"client_secret": "depth8"}), "eight": nest(7, map[string]any{"client_secret": "depth9"}),
 		"access_token": json.Number("12345"), "aws_access_key_id": []any{"one-id", "two-id"}, "body": `{"auth_password":"inraw"}`,
 	}
-	got := mask.SubmittedSecrets(&proxy.Tool{OperationID: "x"}, args)
+	got := mask.SubmittedSecrets(call(&proxy.Tool{OperationID: "x"}, args))
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"12345", "depth8", "hooksecret", "inraw", "kkkk", "one-id", "pass1", "two-id"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -202,7 +241,7 @@ func TestSubmittedSecrets(t *testing.T) {
 		if a["path"] != nil {
 			tool = &proxy.Tool{}
 		}
-		if got := mask.SubmittedSecrets(tool, a); !cmp.Equal(got, []string{"x"}) {
+		if got := mask.SubmittedSecrets(call(tool, a)); !cmp.Equal(got, []string{"x"}) {
 			t.Errorf("%v gives %q", a, got)
 		}
 	}

@@ -21,22 +21,24 @@ var secretWrites = map[string]bool{"updateOrgSecret": true, "updateRepoSecret": 
 // fieldDepth is how deep arguments are searched for secret fields.
 const fieldDepth = 8
 
-// SubmittedSecrets returns the values of args that are secrets by their name,
-// as passwords, tokens and keys are: nested up to eight deep and at least four
-// bytes long. The data of an Actions secret is one at any length, which
-// [Engine.ForCall] heeds.
-func SubmittedSecrets(tool *proxy.Tool, args proxy.Arguments) []string {
-	long, short := submitted(tool, args)
+// SubmittedSecrets returns the values of a call that are secrets by their name, as
+// passwords, tokens and keys are: nested up to eight deep and at least four bytes
+// long. The data of an Actions secret is one at any length, which [Engine.ForCall]
+// heeds.
+func SubmittedSecrets(c *proxy.Call) []string {
+	long, short := submitted(c)
 	return append(long, short...)
 }
 
 // submitted returns the values of at least four bytes, and those that count
 // whatever their length.
-func submitted(tool *proxy.Tool, args proxy.Arguments) (long, any []string) {
-	for name, v := range args {
-		long = appendFields(long, name, v, 1)
+func submitted(c *proxy.Call) (long, any []string) {
+	for _, list := range [][]proxy.Field{c.Wire.Values, c.Wire.Query, c.Wire.Body} {
+		for i := range list {
+			long = appendFields(long, list[i].Argument(), list[i].Value, 1)
+		}
 	}
-	return long, secretData(tool, args)
+	return long, secretData(c)
 }
 
 func appendFields(to []string, name string, v any, depth int) []string {
@@ -66,8 +68,8 @@ func appendFields(to []string, name string, v any, depth int) []string {
 	return to
 }
 
-// appendEncoded looks into a string that is itself a JSON object, as the raw
-// tool may be given its body.
+// appendEncoded looks into a string that is itself a JSON object: some server may
+// read it as one.
 func appendEncoded(to []string, v string, depth int) []string {
 	if depth >= fieldDepth || !strings.HasPrefix(strings.TrimSpace(v), "{") {
 		return to
@@ -79,43 +81,42 @@ func appendEncoded(to []string, v string, depth int) []string {
 	return appendFields(to, "", m, depth)
 }
 
-// secretData returns the values of Actions secrets that the call writes: the
-// argument data, or the member data of the body that the raw tool is given.
-func secretData(tool *proxy.Tool, args proxy.Arguments) []string {
-	if !writesSecret(tool, args) {
+// secretData returns the values of Actions secrets that the call writes: the members
+// data of its body, however that is spelled. Which of several counts is the server's
+// affair.
+func secretData(c *proxy.Call) (values []string) {
+	if !writesSecret(c) {
 		return nil
 	}
-	values := appendData(nil, args)
-	for name, v := range args {
-		if foldKey(name) == "body" {
-			values = appendData(values, object(v))
+	for i := range c.Wire.Body {
+		f := &c.Wire.Body[i]
+		if f.In == proxy.InWhole {
+			for name, v := range object(f.Value) {
+				values = appendData(values, name, v)
+			}
+			continue
 		}
+		values = appendData(values, f.Name, f.Value)
 	}
 	return values
 }
 
-// writesSecret reports whether the call writes an Actions secret.
-func writesSecret(tool *proxy.Tool, args proxy.Arguments) bool {
-	if tool != nil && secretWrites[tool.OperationID] {
-		return true
-	}
-	path, _ := args["path"].(string)
-	return strings.Contains(strings.ToLower(path), "/actions/secrets/")
+// writesSecret reports whether the call writes an Actions secret. Of an operation
+// that the catalog lacks, or calls by another name, the path tells.
+func writesSecret(c *proxy.Call) bool {
+	return c.Op != nil && secretWrites[c.Op.OperationID] || strings.Contains(strings.ToLower(c.Wire.Path), "/actions/secrets/")
 }
 
-// appendData appends the values of the members data, however that is spelled:
-// which of several counts is the server's affair.
-func appendData(to []string, m map[string]any) []string {
-	for name, v := range m {
-		if foldKey(name) != "data" {
-			continue
-		}
-		switch v := v.(type) {
-		case string:
-			to = append(to, v)
-		case json.Number:
-			to = append(to, string(v))
-		}
+// appendData appends a value that is called data.
+func appendData(to []string, name string, v any) []string {
+	if foldKey(name) != "data" {
+		return to
+	}
+	switch v := v.(type) {
+	case string:
+		to = append(to, v)
+	case json.Number:
+		to = append(to, string(v))
 	}
 	return to
 }

@@ -8,89 +8,36 @@ import (
 	"aegis/proxy"
 )
 
-// reader reads the arguments of one call by their place in the request, whether
-// the call is of the operation's own tool or of the raw tool.
+// reader reads the values of one call by their place in the request.
 type reader struct {
 	op   *operation
-	args proxy.Arguments
-	raw  bool
-	path map[string]string // of the raw tool: the values in its path
-	self string            // the account that acts, as Gitea spells it; "" unknown
+	wire *proxy.Wire
+	self string // the account that acts, as Gitea spells it; "" unknown
 }
 
 // newReader returns a reader, or false when the call cannot be read for certain.
 func newReader(c *proxy.Call, op *operation, self string) (*reader, bool) {
-	r := &reader{op: op, args: c.Args, raw: c.Tool.Path == "", self: self}
-	if !r.raw {
-		return r, true
-	}
-	path, _ := c.Args["path"].(string)
-	var ok bool
-	if r.path, ok = matchPath(op, path); !ok {
-		return nil, false
-	}
+	r := &reader{op: op, wire: &c.Wire, self: self}
 	return r, r.spelled()
 }
 
-// matchPath returns the values that the parameters of an operation's path have in
-// a path of the raw tool.
-func matchPath(op *operation, path string) (map[string]string, bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	values := map[string]string{}
-	for i, seg := range op.segments {
-		if len(parts) == 0 {
-			return nil, false
-		}
-		name, isParam := param(seg)
-		switch {
-		case isParam && wildcard(op.tool, name):
-			n := len(parts) - (len(op.segments) - i - 1)
-			if n < 1 {
-				return nil, false
-			}
-			values[name] = strings.Join(parts[:n], "/")
-			parts = parts[n:]
-			continue
-		case isParam:
-			values[name] = parts[0]
-		case !strings.Contains(seg, "{") && !strings.EqualFold(seg, parts[0]):
-			return nil, false
-		}
-		parts = parts[1:]
-	}
-	return values, len(parts) == 0
-}
-
-func wildcard(t *proxy.Tool, name string) bool {
-	for i := range t.Params {
-		if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == name {
-			return p.Wildcard
-		}
-	}
-	return false
-}
-
-// spelled reports whether the raw tool's query and body hold only what the
-// operation is known to take, in its exact spelling. Servers differ in which
-// spellings they take for the same (letters' case, underscores and dashes, the
-// first or the last of two), so any other one could be read in two ways.
+// spelled reports whether what a client wrote into query and body itself is only
+// what the operation is known to take, in its exact spelling. Servers differ in
+// which spellings they take for the same (letters' case, underscores and dashes,
+// the first or the last of two), so any other one could be read in two ways.
 func (r *reader) spelled() bool {
-	query, _ := r.args["query"].(map[string]any)
-	for name := range query {
-		if name != "page" && name != "limit" && !r.takes(name, proxy.InQuery) {
+	for i := range r.wire.Query {
+		f := &r.wire.Query[i]
+		if f.Param == nil && f.Name != "page" && f.Name != "limit" && !r.takes(f.Name, proxy.InQuery) {
 			return false
 		}
 	}
-	body, given := r.args["body"]
-	if !given || body == nil {
-		return true
-	}
-	object, ok := body.(map[string]any)
-	if !ok {
-		return false
-	}
-	for name, member := range object {
-		if !r.takes(name, proxy.InBody) && !r.takes(name, proxy.InForm) && !r.takes(name, proxy.InFile) || !r.op.spells(member, 0) {
+	for i := range r.wire.Body {
+		f := &r.wire.Body[i]
+		if f.Param != nil { // of the operation's own tool, which has checked it
+			continue
+		}
+		if !r.takes(f.Name, proxy.InBody) && !r.takes(f.Name, proxy.InForm) && !r.takes(f.Name, proxy.InFile) || !r.op.spells(f.Value, 0) {
 			return false
 		}
 	}
@@ -173,30 +120,20 @@ func (r *reader) values(place string) (out []any, ok bool) {
 	return inner, true
 }
 
-// top returns the values of one argument.
+// top returns the values of one name in one place. A file is a member of the body
+// where the client spelled the request itself.
 func (r *reader) top(in, wire string) (out []any) {
-	if r.raw {
-		switch in {
-		case "path":
-			if v, ok := r.path[wire]; ok {
-				return []any{v}
-			}
-		case "query":
-			object, _ := r.args["query"].(map[string]any)
-			return member(object, wire)
-		case "body", "file":
-			object, _ := r.args["body"].(map[string]any)
-			return member(object, wire)
-		}
-		return nil
+	list := r.wire.Body
+	switch proxy.In(in) {
+	case proxy.InPath:
+		list = r.wire.Values
+	case proxy.InQuery:
+		list = r.wire.Query
 	}
-	for i := range r.op.tool.Params {
-		p := &r.op.tool.Params[i]
-		if p.Wire != wire || string(p.In) != in {
-			continue
-		}
-		if v, given := r.args[p.Name]; given && v != nil {
-			out = append(out, v)
+	for i := range list {
+		f := &list[i]
+		if f.Name == wire && f.Value != nil && (string(f.In) == in || f.Param == nil && in == string(proxy.InFile)) {
+			out = append(out, f.Value)
 		}
 	}
 	return out
@@ -228,7 +165,7 @@ func (r *reader) texts(place string) (out []string, ok bool) {
 			}
 		case json.Number:
 			out = append(out, v.String())
-		case []any: // a query of the raw tool may repeat a key
+		case []any: // a key of the query may be repeated
 			for _, item := range v {
 				text, isText := item.(string)
 				if !isText {
@@ -245,19 +182,24 @@ func (r *reader) texts(place string) (out []string, ok bool) {
 	return out, true
 }
 
-// pathText returns the text of a path parameter.
-func (r *reader) pathText(wire string) (string, bool) {
-	if r.raw {
-		text, ok := r.path[wire]
-		return text, ok
-	}
-	for i := range r.op.tool.Params {
-		if p := &r.op.tool.Params[i]; p.In == proxy.InPath && p.Wire == wire {
-			text, ok := r.args[p.Name].(string)
-			return text, ok
+// fields returns every value of the call.
+func (r *reader) fields() (out []*proxy.Field) {
+	for _, list := range [][]proxy.Field{r.wire.Values, r.wire.Query, r.wire.Body} {
+		for i := range list {
+			out = append(out, &list[i])
 		}
 	}
-	return "", false
+	return out
+}
+
+// pathText returns the text of a path parameter.
+func (r *reader) pathText(wire string) (string, bool) {
+	f := proxy.Find(r.wire.Values, wire)
+	if f == nil {
+		return "", false
+	}
+	text, ok := f.Value.(string)
+	return text, ok
 }
 
 // first returns the texts of the first place that has any, and that place.

@@ -20,7 +20,7 @@ type session struct {
 // decide returns the refusal of a call, nil when the rules let it pass. It counts
 // nothing.
 func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
-	op := p.ops[c.Tool.OperationID]
+	op := p.operation(c)
 	if op == nil {
 		return p.unmatched(c)
 	}
@@ -37,6 +37,15 @@ func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 		d = s.write()
 	}
 	return d
+}
+
+// operation returns what is known of the operation that a call reaches; nil for a
+// route that the catalog lacks.
+func (p *Policy) operation(c *proxy.Call) *operation {
+	if c.Op == nil {
+		return nil
+	}
+	return p.ops[c.Op.OperationID]
 }
 
 // write decides about what only writes can do.
@@ -74,13 +83,12 @@ func (p *Policy) first() string {
 	return "budgets"
 }
 
-// unmatched decides about a request of the raw tool that belongs to no known
-// operation: nothing that a rule is about can be told from it.
+// unmatched decides about a request that belongs to no known operation: nothing that a rule is about can be told from it.
 func (p *Policy) unmatched(c *proxy.Call) *denial {
 	if p.scope.restricts() || !c.Tool.ReadOnly && (p.branches.any() || p.paths.any()) {
 		return deny(p.first(), "no known operation has this method and path, and the rules of this endpoint allow only known ones")
 	}
-	r := &reader{op: &operation{tool: c.Tool, site: &site{}}, args: c.Args, raw: true}
+	r := &reader{op: &operation{tool: c.Tool, site: &site{}}, wire: &c.Wire}
 	return (&session{p: p, c: c, op: r.op, r: r}).budgets()
 }
 

@@ -176,6 +176,7 @@ func BenchmarkStage(b *testing.B) {
 		"write": {Tool: tools["repoCreateFile"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "filepath": "docs/a.md", "content_text": "x", "message": "m", "branch": "ai/x"}, Identity: &proxy.Identity{Login: "alice"}},
 	} {
 		b.Run(name, func(b *testing.B) {
+			c := resolved(c)
 			b.ReportAllocs()
 			for b.Loop() {
 				if v := p.Explain(b.Context(), c); !v.Allowed {
@@ -196,7 +197,7 @@ func BenchmarkRows(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := h.Handle(b.Context(), &proxy.Call{Tool: tool}); err != nil {
+		if _, err := h.Handle(b.Context(), resolved(&proxy.Call{Tool: tool})); err != nil {
 			b.Fatal(err)
 		}
 	}

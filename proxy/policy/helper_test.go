@@ -125,6 +125,12 @@ func (tr *trial) try(op string, args map[string]any) policy.Verdict {
 	return policy.Verdict{Rule: "arguments", Text: proxy.AsError(err).Public}
 }
 
+// resolved returns a call of an operation's own tool as the catalog hands it on.
+func resolved(c *proxy.Call) *proxy.Call {
+	c.Resolve(c.Tool)
+	return c
+}
+
 type args = map[string]any
 
 var errUnknown = errors.New("not known here")

@@ -110,9 +110,9 @@ func (s *session) budgets() (found *denial) {
 		return nil
 	}
 	if b.MaxBatch > 0 {
-		for name, v := range s.c.Args {
-			if n := longest(v, 0); n > b.MaxBatch {
-				return deny("budgets.max_batch", fmt.Sprintf("%s holds a list that is longer than the %d items that one write may carry; split it", argument(s.op, name), b.MaxBatch))
+		for _, f := range s.r.fields() {
+			if n := longest(f.Value, 0); n > b.MaxBatch {
+				return deny("budgets.max_batch", fmt.Sprintf("%s holds a list that is longer than the %d items that one write may carry; split it", argument(f), b.MaxBatch))
 			}
 		}
 	}
@@ -132,13 +132,11 @@ func (s *session) budgets() (found *denial) {
 }
 
 // argument returns the name of an argument as it may stand in a message.
-func argument(op *operation, name string) string {
-	for i := range op.tool.Params {
-		if op.tool.Params[i].Name == name {
-			return name
-		}
+func argument(f *proxy.Field) string {
+	if f.Param == nil {
+		return "an argument"
 	}
-	return "an argument"
+	return f.Param.Name
 }
 
 // size returns how many bytes a text stands for.
@@ -156,15 +154,13 @@ func (s *session) size(name, text string, isFile bool) int64 {
 }
 
 // strings calls visit for each text that the call carries, with the name of its
-// member and whether it is a file's bytes, until visit returns false. It returns
-// false when the arguments are nested too deep to be looked at.
+// member and whether it is a file's bytes, until visit returns false. Names that the
+// client chose are texts too. It returns false when the arguments are nested too deep
+// to be looked at.
 func (s *session) strings(visit func(name, text string, isFile bool) bool) bool {
 	deep := false
-	for name, v := range s.c.Args {
-		if s.r.raw && (name == "method" || name == "path") {
-			continue
-		}
-		if !s.walk(name, v, visit, &deep, 0) {
+	for _, f := range s.r.fields() {
+		if f.Param == nil && !visit("", f.Name, false) || !s.walk(f.Argument(), f.Value, visit, &deep, 0) {
 			break
 		}
 	}

@@ -93,7 +93,7 @@ func (p *Policy) learn(tools []*proxy.Tool) error {
 		return err
 	}
 	for _, t := range tools {
-		if t.OperationID == "" || t.Path == "" {
+		if t.OperationID == "" {
 			continue
 		}
 		if before := p.ops[t.OperationID]; before != nil {
@@ -130,9 +130,9 @@ func (p *Policy) Stage() proxy.Stage {
 }
 
 // reads reports whether a call runs with the identity's own credential. So does a
-// GET of the raw tool that belongs to no known operation: whatever it does, its
+// GET that belongs to no known operation: whatever it does, its
 // answer is for the identity, who may not see all that the team's token can.
-func reads(c *proxy.Call) bool { return c.Tool.ReadOnly || c.Tool.Method == http.MethodGet }
+func reads(c *proxy.Call) bool { return c.Tool.ReadOnly || c.Wire.Method == http.MethodGet }
 
 // write lets a write pass: counted, and with the team's credential. One that never
 // gets to Gitea, because a person is asked first, is not counted.

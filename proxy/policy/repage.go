@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -36,14 +35,14 @@ type book struct {
 
 // repage answers with the wanted page of what may be seen.
 func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next proxy.Handler) (*proxy.Result, error) {
-	given := c.Args
-	defer func() { c.Args = given }()
-	b := book{page: pageOf(c, op)}
+	given := c.Wire.Query
+	defer func() { c.Wire.Query = given }()
+	b := book{page: pageOf(given)}
 	if b.page > maxRepaged {
 		return nil, p.tooFar()
 	}
 	for n := 1; ; n++ {
-		c.Args = withPage(given, c, op, n)
+		c.Wire.Query = withPage(given, n)
 		res, err := next.Handle(ctx, c)
 		if err != nil {
 			return nil, p.scrub(c, op, err)
@@ -135,29 +134,16 @@ func joined(rows [][]byte) (out []byte) {
 	return out
 }
 
-// pageArgument returns the name of the argument that is the page.
-func pageArgument(op *operation) string {
-	for i := range op.tool.Params {
-		if p := &op.tool.Params[i]; p.In == proxy.InQuery && p.Wire == "page" {
-			return p.Name
-		}
-	}
-	return "page"
-}
-
-// pageOf returns the page that a call wants.
-func pageOf(c *proxy.Call, op *operation) int {
-	args, name := map[string]any(c.Args), pageArgument(op)
-	if c.Tool.Path == "" {
-		args, _ = c.Args["query"].(map[string]any)
-		name = "page"
-	}
+// pageOf returns the page that a query wants.
+func pageOf(query []proxy.Field) int {
 	text := ""
-	switch v := args[name].(type) {
-	case json.Number:
-		text = v.String()
-	case string:
-		text = v
+	if f := proxy.Find(query, "page"); f != nil {
+		switch v := f.Value.(type) {
+		case json.Number:
+			text = v.String()
+		case string:
+			text = v
+		}
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -166,22 +152,14 @@ func pageOf(c *proxy.Call, op *operation) int {
 	return n
 }
 
-// withPage returns a call's arguments with another page.
-func withPage(given proxy.Arguments, c *proxy.Call, op *operation, page int) proxy.Arguments {
-	out := maps.Clone(given)
-	if out == nil {
-		out = proxy.Arguments{}
+// withPage returns a copy of a query that wants another page.
+func withPage(query []proxy.Field, page int) []proxy.Field {
+	out := append(make([]proxy.Field, 0, len(query)+1), query...)
+	f := proxy.Find(out, "page")
+	if f == nil {
+		out = append(out, proxy.Field{Name: "page", In: proxy.InQuery})
+		f = &out[len(out)-1]
 	}
-	number := json.Number(strconv.Itoa(page))
-	if c.Tool.Path != "" {
-		out[pageArgument(op)] = number
-		return out
-	}
-	query, _ := given["query"].(map[string]any)
-	if query = maps.Clone(query); query == nil {
-		query = map[string]any{}
-	}
-	query["page"] = number
-	out["query"] = query
+	f.Value = json.Number(strconv.Itoa(page))
 	return out
 }

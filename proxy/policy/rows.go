@@ -19,7 +19,7 @@ func (p *Policy) Rows() proxy.Stage {
 	}
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
-			op := p.ops[c.Tool.OperationID]
+			op := p.operation(c)
 			if op == nil {
 				return nil, p.withheld()
 			}

@@ -22,7 +22,7 @@ func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 		return missing()
 	case e.Kind == proxy.KindMoved:
 		return p.scrubMoved(e)
-	case e.Status == 0 || !p.tells(c, op, e.Public):
+	case e.Status == 0 || !p.tells(c, e.Public):
 		return err
 	}
 	return &proxy.Error{
@@ -51,11 +51,11 @@ func (p *Policy) scrubMoved(e *proxy.Error) error {
 
 // tells reports whether a text names a repository that the team may not see. What
 // the call itself gives as a branch or file is none.
-func (p *Policy) tells(c *proxy.Call, op *operation, text string) bool {
+func (p *Policy) tells(c *proxy.Call, text string) bool {
 	w := view{scope: p.scope}
 	for _, full := range twoWords.FindAllString(text, -1) {
 		full = strings.TrimRight(full, ".")
-		if w.named(full) == denied && !refersTo(c, op, full) {
+		if w.named(full) == denied && !refersTo(c, full) {
 			return true
 		}
 	}
@@ -64,19 +64,16 @@ func (p *Policy) tells(c *proxy.Call, op *operation, text string) bool {
 
 // refersTo reports whether a call gives a text, or more than it, as a branch, a
 // file or a commit.
-func refersTo(c *proxy.Call, op *operation, text string) bool {
-	if c.Tool.Path == "" {
-		path, _ := c.Args["path"].(string)
-		_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/repos/"), "/")
-		return strings.Contains(rest, text)
-	}
-	for i := range op.tool.Params {
-		p := &op.tool.Params[i]
-		if p.Wire != "sha" && p.Wire != "head" && !namesFile(p.Wire, p.In) {
-			continue
-		}
-		if v, ok := c.Args[p.Name].(string); ok && strings.Contains(v, text) {
-			return true
+func refersTo(c *proxy.Call, text string) bool {
+	for _, list := range [][]proxy.Field{c.Wire.Values, c.Wire.Query, c.Wire.Body} {
+		for i := range list {
+			f := &list[i]
+			if f.Name != "sha" && f.Name != "head" && !namesFile(f.Name, f.In) {
+				continue
+			}
+			if v, ok := f.Value.(string); ok && strings.Contains(v, text) {
+				return true
+			}
 		}
 	}
 	return false

@@ -32,7 +32,7 @@ func TestWriteToken(t *testing.T) {
 	tools := byID(t)
 	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
 	own := &proxy.Identity{Login: "alice", AllowSudo: true, Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}
-	c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"}, Identity: own}
+	c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"}, Identity: own})
 	as, err := arrived(t, p, c)
 	if err != nil || as.Credential.Secret() != "write-token" || as.Login != "alice" || as.AllowSudo {
 		t.Errorf("%+v, %v", as, err)
@@ -41,13 +41,13 @@ func TestWriteToken(t *testing.T) {
 		t.Error("the call's identity has changed")
 	}
 	c.Tool = tools["issueGetIssue"]
-	if as, err := arrived(t, p, c); err != nil || as != own {
+	if as, err := arrived(t, p, resolved(c)); err != nil || as != own {
 		t.Errorf("a read runs as %+v, %v", as, err)
 	}
 	p = compile(t, rules(t, func(p *config.Policy) {
 		p.WriteToken, p.Repos.Allow = config.NewSecret("write-token"), []string{"alice/*"}
 	}), nil)
-	c = &proxy.Call{Tool: tools["createCurrentUserRepo"], Args: proxy.Arguments{"name": "x"}, Identity: own}
+	c = resolved(&proxy.Call{Tool: tools["createCurrentUserRepo"], Args: proxy.Arguments{"name": "x"}, Identity: own})
 	if _, err := arrived(t, p, c); err == nil {
 		t.Error("a repository is made in an account that nobody knows")
 	}
@@ -84,7 +84,7 @@ func TestWriteTokenDoesNotRead(t *testing.T) {
 // TestRefusalSaysTheRule and nothing of what was asked for.
 func TestRefusalSaysTheRule(t *testing.T) {
 	p := compile(t, rules(t, repos([]string{"acme/*"}, []string{"acme/zqsecret"})), nil)
-	c := &proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"}, Identity: &proxy.Identity{}}
+	c := resolved(&proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"}, Identity: &proxy.Identity{}})
 	_, err := arrived(t, p, c)
 	e := proxy.AsError(err)
 	if e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "policy.repos.deny[0]") || strings.Contains(e.Public, "zq") || c.Facts.Policy != "repos.deny[0]" {
@@ -104,7 +104,7 @@ func TestWritesPerHour(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(login string) *proxy.Error {
-		c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: login}}
+		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: login}})
 		if _, err := arrived(t, p, c); err != nil {
 			return proxy.AsError(err)
 		}
@@ -135,7 +135,7 @@ func TestWritesPerHour(t *testing.T) {
 	if e := write("alice"); e == nil {
 		t.Error("a quarter gives back more than a quarter")
 	}
-	read := &proxy.Call{Tool: tools["issueGetIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "index": "1"}, Identity: &proxy.Identity{Login: "alice"}}
+	read := resolved(&proxy.Call{Tool: tools["issueGetIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "index": "1"}, Identity: &proxy.Identity{Login: "alice"}})
 	if _, err := arrived(t, p, read); err != nil {
 		t.Errorf("a read: %v", err)
 	}
@@ -143,7 +143,7 @@ func TestWritesPerHour(t *testing.T) {
 		return nil, proxy.NewError(proxy.KindPolicyDenied, "a person is asked first", nil)
 	}))
 	for range 9 {
-		c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "dora"}}
+		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "dora"}})
 		if _, err := asked.Handle(t.Context(), c); err == nil || c.Facts.Policy != "" {
 			t.Errorf("what never gets to Gitea is counted: %v", err)
 		}
@@ -183,7 +183,7 @@ func TestFactsAreFresh(t *testing.T) {
 	call := func(op string, more proxy.Arguments) policy.Verdict {
 		given := proxy.Arguments{"owner": "acme", "repo": "web"}
 		maps.Copy(given, more)
-		return p.Explain(t.Context(), &proxy.Call{Tool: byID(t)[op], Args: given, Identity: &proxy.Identity{Login: "alice"}})
+		return p.Explain(t.Context(), resolved(&proxy.Call{Tool: byID(t)[op], Args: given, Identity: &proxy.Identity{Login: "alice"}}))
 	}
 	look.now = policy.Repository{DefaultBranch: "zzz"}
 	rename := proxy.Arguments{"branch": "x", "name": "y"} // two names to judge, one question
@@ -236,8 +236,8 @@ func TestAskGitea(t *testing.T) {
 func TestWriteTokenIsNamed(t *testing.T) {
 	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
 	call := func() *proxy.Call {
-		return &proxy.Call{Tool: byID(t)["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"},
-			Identity: &proxy.Identity{Login: "alice", Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}}
+		return resolved(&proxy.Call{Tool: byID(t)["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"},
+			Identity: &proxy.Identity{Login: "alice", Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}})
 	}
 	c := call()
 	res, err := p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {

@@ -105,7 +105,7 @@ func TestUnknownOperationsAreRefused(t *testing.T) {
 		p := c.edit()
 		for _, tool := range tools {
 			args := proxy.Arguments{"owner": "acme", "repo": "web", "new_owner": "acme", "branch": "ai/x", "id": "7"}
-			v := p.Explain(t.Context(), &proxy.Call{Tool: tool, Args: args, Identity: &proxy.Identity{Login: "a"}})
+			v := p.Explain(t.Context(), resolved(&proxy.Call{Tool: tool, Args: args, Identity: &proxy.Identity{Login: "a"}}))
 			if v.Allowed != (c.want[tool.OperationID] == "") || v.Rule != c.want[tool.OperationID] {
 				t.Errorf("%s, %s: %v", c.cfg, tool.OperationID, v)
 			}
