@@ -32,10 +32,6 @@ type Options struct {
 	// Refused is told of every refusal; nil: nobody is. It is called from many
 	// goroutines and must not block.
 	Refused func(Bucket)
-	// Operations gives the tool of each operation by Gitea's operation id, so that
-	// a call of the raw tool counts with the tool whose operation it is. Nil:
-	// tools count by name alone.
-	Operations map[string]string
 	// From is the limiter that this one follows after a change of configuration;
 	// nil at the start. Limits that did not change keep their buckets, and calls
 	// in flight keep counting.
@@ -57,7 +53,6 @@ type Limiter struct {
 	address, identity, team *store
 	class                   map[proxy.Class]*store
 	tools                   map[string]*store
-	operations              map[string]string
 	flight                  *flight
 	shared                  *Shared
 	policy                  []string // the RateLimit-Policy header; nil without a limit by address
@@ -66,7 +61,7 @@ type Limiter struct {
 // New returns the limiter of a configuration that [config.Config.Validate] has
 // found right.
 func New(cfg config.Limits, o Options) *Limiter {
-	l := &Limiter{cfg: cfg, now: o.Now, refused: o.Refused, operations: o.Operations, shared: o.Shared, flight: &flight{by: map[string]int{}}}
+	l := &Limiter{cfg: cfg, now: o.Now, refused: o.Refused, shared: o.Shared, flight: &flight{by: map[string]int{}}}
 	if l.now == nil {
 		l.now = time.Now
 	}

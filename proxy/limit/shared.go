@@ -95,8 +95,8 @@ func (l *Limiter) spending(c *proxy.Call, who string) *spending {
 		class, tool := c.Tool.Class(), c.Tool.Name
 		add(Bucket(class), l.class[class], who, "")
 		add(BucketTool, l.tools[tool], who, tool)
-		if op := l.operations[c.Tool.OperationID]; op != tool { // the raw tool
-			add(BucketTool, l.tools[op], who, op)
+		if c.Op != nil && c.Op.Name != tool { // reached by the tool for any route
+			add(BucketTool, l.tools[c.Op.Name], who, c.Op.Name)
 		}
 	}
 	return s

@@ -52,8 +52,8 @@ func (l *Limiter) spend(ctx context.Context, c *proxy.Call, who string) error {
 		class, tool := c.Tool.Class(), c.Tool.Name
 		add(Bucket(class), l.class[class], who)
 		add(BucketTool, l.tools[tool], who)
-		if op := l.operations[c.Tool.OperationID]; op != tool { // the raw tool
-			add(BucketTool, l.tools[op], who)
+		if c.Op != nil && c.Op.Name != tool { // reached by the tool for any route
+			add(BucketTool, l.tools[c.Op.Name], who)
 		}
 	}
 	if n == 0 {

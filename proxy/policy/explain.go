@@ -44,8 +44,8 @@ type Endpoint struct {
 	Operations []*proxy.Tool
 	// Rules are the team's.
 	Rules config.Policy
-	// Confirms reports whether a person must confirm calls of a tool; nil: never.
-	Confirms func(*proxy.Tool) bool
+	// Confirms reports whether a person must confirm a call; nil: never.
+	Confirms func(*proxy.Call) bool
 }
 
 // Request is a call to try.
@@ -77,7 +77,7 @@ func (p *Policy) try(ctx context.Context, e Endpoint, r Request) Verdict {
 	reached := false
 	decide := proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 		reached, v = true, p.Explain(ctx, c)
-		v.Confirm = v.Allowed && e.Confirms != nil && e.Confirms(c.Tool)
+		v.Confirm = v.Allowed && e.Confirms != nil && e.Confirms(c)
 		return &proxy.Result{}, nil
 	})
 	_, err := e.Catalog(decide).Handle(ctx, c)

@@ -64,7 +64,7 @@ func endpoints(t testing.TB) func(string) (policy.Endpoint, bool) {
 		e := policy.Endpoint{Catalog: sel.Stage(), Operations: set.Tools()}
 		if name == "robots" {
 			e.Rules.Branches.Allow = []string{"ai/**"}
-			e.Confirms = func(t *proxy.Tool) bool { return t.Name == "gitea_issue_create" }
+			e.Confirms = func(c *proxy.Call) bool { return c.Tool.Name == "gitea_issue_create" }
 		}
 		return e, name == "" || name == "robots"
 	}

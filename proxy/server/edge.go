@@ -37,19 +37,9 @@ func (s *Server) measure(old *Server) {
 
 // limitOptions returns what every limiter of the server has in common.
 func (s *Server) limitOptions() limit.Options {
-	o := limit.Options{Operations: s.operations(), Refused: func(b limit.Bucket) { s.metrics.Refused(string(b)) }}
+	o := limit.Options{Refused: func(b limit.Bucket) { s.metrics.Refused(string(b)) }}
 	o.Shared = s.sharedLimits()
 	return o
-}
-
-// operations returns the tools' names by operation, for rules that name a tool and
-// hold for the raw tool too.
-func (s *Server) operations() map[string]string {
-	names := make(map[string]string, len(s.catalog.Operations))
-	for _, op := range s.catalog.Operations {
-		names[op.ID] = op.Name
-	}
-	return names
 }
 
 // unknownLimitTools reports the keys of limits.tools that name no tool of the

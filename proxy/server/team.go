@@ -193,7 +193,7 @@ func (s *Server) teamConfirm(t *team) (*confirm.Confirm, error) {
 	if s.signIn != nil {
 		account = s.base.String() + "/account"
 	}
-	return confirm.New(t.rules.Policy.Confirm, confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Operations: s.operations(), Facts: s.gitea})
+	return confirm.New(t.rules.Policy.Confirm, confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Facts: s.gitea})
 }
 
 // chain returns the stages of a call, in the order in which they see it.

@@ -28,9 +28,6 @@ type Options struct {
 	Key []byte
 	// AccountURL is the page where people read their codes; "" when there is none.
 	AccountURL string
-	// Operations are the tools' names by OperationID, so that a rule about a tool
-	// holds for its operation however it is reached; the raw tool has another name.
-	Operations map[string]string
 	// Facts may be nil.
 	Facts Facts
 	// Now is the clock; nil means time.Now.
@@ -73,16 +70,20 @@ func New(rules config.Confirm, o Options) (*Confirm, error) {
 	return c, nil
 }
 
-// Asks reports whether calls of the tool need a person. A nil Confirm never asks.
-// A route that the catalog lacks may be any of those that the rules are about.
-func (c *Confirm) Asks(t *proxy.Tool) bool {
+// Asks reports whether the call needs a person: by its risk, by the name of its tool
+// or by that of the operation which it reaches, whatever tool was called. A nil
+// Confirm never asks. A route that the catalog lacks may be any of those that the
+// rules are about.
+func (c *Confirm) Asks(call *proxy.Call) bool {
 	switch {
-	case c == nil || t == nil:
+	case c == nil || call.Tool == nil:
 		return false
-	case c.risks[t.Risk], t.OperationID == "" && t.Method != "" && t.Method != http.MethodGet:
+	case c.risks[call.Tool.Risk]:
 		return true
+	case call.Op == nil || call.Op.OperationID == "":
+		return call.Wire.Method != http.MethodGet || c.named(call.Tool.Name)
 	}
-	return c.named(t.Name) || c.named(c.o.Operations[t.OperationID])
+	return c.named(call.Tool.Name) || c.named(call.Op.Name)
 }
 
 // named reports whether a rule is about the tool of this name.
@@ -117,7 +118,7 @@ func (c *Confirm) Stage() proxy.Stage {
 	}
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, call *proxy.Call) (*proxy.Result, error) {
-			if c.Asks(call.Tool) {
+			if c.Asks(call) {
 				if err := c.permitted(ctx, call); err != nil {
 					return nil, err
 				}

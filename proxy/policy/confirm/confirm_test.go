@@ -56,7 +56,8 @@ func newRig(t *testing.T, fallback string, tools ...string) *rig {
 
 func deleteRepo() *proxy.Tool {
 	return &proxy.Tool{Name: "gitea_repository_delete", OperationID: "repoDelete", Title: "Delete a repository", Method: "DELETE", Path: "/repos/{owner}/{repo}",
-		Risk: proxy.R3, Destructive: true, Params: []proxy.Param{{Name: "owner", In: proxy.InPath}, {Name: "repo", In: proxy.InPath}}}
+		Risk: proxy.R3, Destructive: true, Params: []proxy.Param{
+			{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}}}
 }
 
 func call(edit ...func(*proxy.Call)) *proxy.Call {
@@ -66,6 +67,9 @@ func call(edit ...func(*proxy.Call)) *proxy.Call {
 	}
 	for _, e := range edit {
 		e(c)
+	}
+	if c.Wire.Method == "" { // else it spells its request itself
+		c.Resolve(c.Tool)
 	}
 	return c
 }
@@ -204,12 +208,12 @@ func TestWhichCallsAsk(t *testing.T) {
 		{[]string{"gitea_issue_delete"}, "gitea_issue_delete_comment", proxy.R3, false},
 	} {
 		r := newRig(t, "deny", tc.rules...)
-		if got := r.c.Asks(&proxy.Tool{Name: tc.tool, Risk: tc.risk}); got != tc.asks {
+		if got := r.c.Asks(asked(&proxy.Tool{Name: tc.tool, OperationID: "x", Risk: tc.risk})); got != tc.asks {
 			t.Errorf("%v asks for %s %s: %v", tc.rules, tc.tool, tc.risk, got)
 		}
 	}
 	none, err := confirm.New(config.Confirm{}, confirm.Options{})
-	if none != nil || err != nil || none.Stage() != nil || none.Before() != nil || none.Asks(deleteRepo()) {
+	if none != nil || err != nil || none.Stage() != nil || none.Before() != nil || none.Asks(call()) {
 		t.Error("no rules are not nothing")
 	}
 	if _, err := confirm.New(config.Confirm{Tools: []string{"R3"}}, confirm.Options{}); err == nil {

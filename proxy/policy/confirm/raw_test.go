@@ -14,15 +14,41 @@ import (
 // rawDelete is the raw tool as it stands for an operation; id "" for a route that
 // the catalog lacks.
 func rawDelete(id string, risk proxy.Risk) *proxy.Tool {
-	return &proxy.Tool{Name: "gitea_api_request", Title: "Call any API route", OperationID: id, Method: "DELETE", Risk: risk, Destructive: true,
-		Params: []proxy.Param{{Name: "path", In: proxy.InPath}}}
+	return &proxy.Tool{Name: "gitea_api_request", Title: "Call any API route", OperationID: id, Method: "DELETE", Risk: risk, Destructive: true}
+}
+
+// asked is a call of a tool, which for the raw tool reaches the operation that it
+// stands for.
+func asked(tool *proxy.Tool) *proxy.Call {
+	c := &proxy.Call{Tool: tool, Op: tool, Wire: proxy.Wire{Method: tool.Method}}
+	switch {
+	case tool.OperationID == "":
+		c.Op = nil
+	case tool.OperationID == "repoDelete":
+		c.Op = deleteRepo()
+	}
+	return c
+}
+
+// spells makes a call one that spells its request itself.
+func spells(c *proxy.Call, tool, op *proxy.Tool, path string, body map[string]any) {
+	c.Tool, c.Op, c.Wire = tool, op, proxy.Wire{Method: tool.Method, Path: path}
+	c.Args = proxy.Arguments{"method": tool.Method, "path": path, "body": body}
+	if op != nil {
+		for i, name := range []string{"owner", "repo"} {
+			c.Wire.Values = append(c.Wire.Values, proxy.Field{Name: name, In: proxy.InPath, Value: strings.Split(path, "/")[2+i]})
+		}
+	}
+	for name, v := range body {
+		c.Wire.Body = append(c.Wire.Body, proxy.Field{Name: name, In: proxy.InBody, Value: v})
+	}
 }
 
 func rules(t *testing.T, tools ...string) (*confirm.Confirm, *rig) {
 	t.Helper()
 	r := newRig(t, "deny", "R3")
 	c, err := confirm.New(config.Confirm{Tools: tools, TTL: config.Duration(time.Minute)},
-		confirm.Options{Store: r.store, Key: make([]byte, 32), Operations: map[string]string{"repoDelete": "gitea_repository_delete"}})
+		confirm.Options{Store: r.store, Key: make([]byte, 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +58,14 @@ func rules(t *testing.T, tools ...string) (*confirm.Confirm, *rig) {
 func TestRulesHoldForTheRawTool(t *testing.T) {
 	for _, rule := range []string{"gitea_repository_delete", "gitea.repository.delete", "gitea_*_delete"} {
 		c, _ := rules(t, rule)
-		if !c.Asks(rawDelete("repoDelete", proxy.R3)) || c.Asks(rawDelete("orgDelete", proxy.R3)) {
+		if !c.Asks(asked(rawDelete("repoDelete", proxy.R3))) || c.Asks(asked(rawDelete("orgDelete", proxy.R3))) {
 			t.Errorf("%s does not decide about the operation", rule)
 		}
-		if !c.Asks(rawDelete("", proxy.R4)) {
+		if !c.Asks(asked(rawDelete("", proxy.R4))) {
 			t.Errorf("%s: a route that nobody knows asks nobody", rule)
 		}
 	}
-	if c, _ := rules(t, "R3"); !c.Asks(rawDelete("", proxy.R4)) {
+	if c, _ := rules(t, "R3"); !c.Asks(asked(rawDelete("", proxy.R4))) {
 		t.Error("R3: a route that nobody knows asks nobody")
 	}
 }
@@ -47,11 +73,11 @@ func TestRulesHoldForTheRawTool(t *testing.T) {
 func TestRawQuestionsSayWhatIsDone(t *testing.T) {
 	c, r := rules(t, "R3")
 	call := call(func(c *proxy.Call) {
-		c.Tool, c.Args = rawDelete("repoDelete", proxy.R3), proxy.Arguments{"method": "DELETE", "path": "/repos/acme/infra"}
+		spells(c, rawDelete("repoDelete", proxy.R3), deleteRepo(), "/repos/acme/infra", nil)
 	})
 	_, err := c.Stage()(r.stage).Handle(t.Context(), call)
 	q := proxy.AsError(err).Question
-	if q == nil || !strings.Contains(q.Message, "DELETE /repos/acme/infra (gitea_repository_delete)") {
+	if q == nil || !strings.Contains(q.Message, "DELETE /repos/acme/infra (gitea_repository_delete)") || q.Retype != "acme/infra" {
 		t.Errorf("%+v", q)
 	}
 }
@@ -87,15 +113,15 @@ func TestQuestionsSayWhereThingsGo(t *testing.T) {
 		Path: "/repos/{owner}/{repo}/transfer", Risk: proxy.R3, Destructive: true,
 		Params: []proxy.Param{{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}, {Name: "new_owner", Wire: "new_owner", In: proxy.InBody}}}
 	raw := rawDelete("repoTransfer", proxy.R3)
-	raw.Method, raw.Params = "POST", append(raw.Params, proxy.Param{Name: "body", Wire: "body", In: proxy.InWhole})
+	raw.Method = "POST"
 	for name, edit := range map[string]func(*proxy.Call){
 		"tool": func(c *proxy.Call) { c.Tool, c.Args["new_owner"] = transfer, "mallory\u202e" },
 		"raw": func(c *proxy.Call) {
-			c.Tool, c.Args = raw, proxy.Arguments{"method": "POST", "path": "/repos/acme/infra/transfer", "body": map[string]any{"new_owner": "mallory", "text": "secret words"}}
+			spells(c, raw, transfer, "/repos/acme/infra/transfer", map[string]any{"new_owner": "mallory", "text": "secret words"})
 		},
 		"sudo": func(c *proxy.Call) { c.Options.Sudo = "mallory" },
 		"mirror": func(c *proxy.Call) {
-			c.Tool, c.Args = raw, proxy.Arguments{"path": "/repos/acme/infra/push_mirrors", "body": map[string]any{"remote_address": "https://x:secret@mallory.example/y?secret=1"}}
+			spells(c, raw, nil, "/repos/acme/infra/push_mirrors", map[string]any{"remote_address": "https://x:secret@mallory.example/y?secret=1"})
 		},
 	} {
 		q := r.do(call(edit)).Question

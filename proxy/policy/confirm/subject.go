@@ -36,16 +36,14 @@ func (s subject) question() string {
 // those in the body that say to whom or where something goes, or what it becomes.
 func (c *Confirm) subject(ctx context.Context, call *proxy.Call) subject {
 	names := objectOf(call)
-	text := clean(call.Tool.Title)
-	if text == "" {
-		text = call.Tool.Name
-	}
-	if call.Tool.Path == "" { // the raw tool: its title says nothing of what it does
-		text += ": " + call.Tool.Method + " " + clean(stringOf(call.Args["path"]))
-		if name := c.o.Operations[call.Tool.OperationID]; name != "" {
-			text += " (" + name + ")"
+	text := orText(clean(call.Tool.Title), call.Tool.Name)
+	switch {
+	case call.Op == nil || call.Op.Name != call.Tool.Name: // the title says nothing of what is done
+		text += ": " + call.Wire.Method + " " + clean(call.Wire.Path)
+		if call.Op != nil {
+			text += " (" + call.Op.Name + ")"
 		}
-	} else if len(names.shown) > 0 {
+	case len(names.shown) > 0:
 		text += ": " + strings.Join(names.shown, ", ")
 	}
 	if to := destinations(call); len(to) > 0 {
@@ -69,7 +67,7 @@ func (c *Confirm) subject(ctx context.Context, call *proxy.Call) subject {
 	return s
 }
 
-// object is what the path arguments of a call name.
+// object is what the path of a call names.
 type object struct {
 	owner, repo string
 	wholeRepo   bool // the path ends at the repository
@@ -77,45 +75,44 @@ type object struct {
 	retype      string
 }
 
-// objectOf reads the path arguments: owner and repo together, the others with
-// their names.
+// objectOf reads the values in the path: owner and repo together, the others with
+// their names. Of a route that the catalog lacks it is the path itself.
 func objectOf(call *proxy.Call) object {
+	if call.Op == nil {
+		return object{retype: orText(clean(call.Wire.Path), call.Tool.Name)}
+	}
 	var o object
 	var last string
-	for i := range call.Tool.Params {
-		p := &call.Tool.Params[i]
-		if p.In != proxy.InPath {
-			continue
-		}
-		value := clean(stringOf(call.Args[p.Name]))
-		if p.Fixed != "" {
-			value = clean(p.Fixed)
-		}
+	for i := range call.Wire.Values {
+		f := &call.Wire.Values[i]
+		value := clean(stringOf(f.Value))
 		switch {
 		case value == "":
-		case p.Name == "owner":
+		case f.Name == "owner":
 			o.owner = value
-		case p.Name == "repo":
+		case f.Name == "repo":
 			o.repo = value
 			o.shown = append(o.shown, o.owner+"/"+value)
 			last = o.owner + "/" + value
 		default:
-			o.shown = append(o.shown, strings.ReplaceAll(p.Name, "_", " ")+" "+value)
+			o.shown = append(o.shown, strings.ReplaceAll(f.Name, "_", " ")+" "+value)
 			last = value
 		}
 	}
 	if o.owner != "" && o.repo == "" {
 		o.shown = append([]string{o.owner}, o.shown...)
-		if last == "" {
-			last = o.owner
-		}
+		last = orText(last, o.owner)
 	}
-	o.wholeRepo = strings.HasSuffix(call.Tool.Path, "/{owner}/{repo}")
-	if last == "" {
-		last = call.Tool.Name
-	}
-	o.retype = last
+	o.wholeRepo = strings.HasSuffix(call.Op.Path, "/{owner}/{repo}")
+	o.retype = orText(last, call.Op.Name)
 	return o
+}
+
+func orText(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 // destinationWords are the members of bodies without which nobody can judge a call:
@@ -125,22 +122,22 @@ var destinationWords = []string{"title", "state", "private", "visibility", "arch
 
 // destinations returns what of these a call's body has, with their names.
 func destinations(call *proxy.Call) (shown []string) {
-	args := map[string]any{}
-	for i := range call.Tool.Params {
-		p := &call.Tool.Params[i]
-		switch v := call.Args[p.Name].(type) {
+	members := map[string]any{}
+	for i := range call.Wire.Body {
+		f := &call.Wire.Body[i]
+		switch v := f.Value.(type) {
 		case map[string]any:
-			if p.In == proxy.InWhole { // the raw tool's body
-				maps.Copy(args, v)
+			if f.In == proxy.InWhole {
+				maps.Copy(members, v)
 			}
 		default:
-			if p.In == proxy.InBody || p.In == proxy.InForm {
-				args[p.Wire] = v
+			if f.In == proxy.InBody || f.In == proxy.InForm {
+				members[f.Name] = v
 			}
 		}
 	}
 	for _, word := range destinationWords {
-		if value := stringOf(args[word]); value != "" {
+		if value := stringOf(members[word]); value != "" {
 			shown = append(shown, strings.ReplaceAll(word, "_", " ")+" "+clean(addressOnly(value)))
 		}
 	}
