@@ -231,3 +231,59 @@ func TestNoTemplates(t *testing.T) {
 		}
 	}
 }
+
+// TestNoToolIsKnownByItsPath: a call of the tool for any route has the same form as
+// every other one. Whoever asks a tool whether it has a path is about to read that
+// call's arguments in a way of his own.
+func TestNoToolIsKnownByItsPath(t *testing.T) {
+	for _, f := range sources(t, false) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if b, ok := n.(*ast.BinaryExpr); ok && (emptyText(b.X) && toolPath(b.Y) || emptyText(b.Y) && toolPath(b.X)) {
+				t.Errorf("%s: read Call.Op, Call.Wire or Call.Target instead", fset.Position(b.Pos()))
+			}
+			return true
+		})
+	}
+	for src, want := range map[string]bool{
+		`t.Path == ""`: true, `"" != c.Tool.Path`: true, `call.Op.Path == ""`: true, `len(tool.Path) == 0`: true, `u.Path == ""`: false, `t.Path == "/x"`: false,
+	} {
+		e, err := parser.ParseExpr(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := e.(*ast.BinaryExpr)
+		if got := emptyText(b.X) && toolPath(b.Y) || emptyText(b.Y) && toolPath(b.X); got != want {
+			t.Errorf("%s: %v", src, got)
+		}
+	}
+}
+
+// emptyText reports whether an expression is "", or the length that it has.
+func emptyText(e ast.Expr) bool {
+	lit, ok := e.(*ast.BasicLit)
+	return ok && (lit.Value == `""` || lit.Value == "``" || lit.Value == "0")
+}
+
+// toolPath reports whether an expression is the path of a tool, by the names that
+// tools have here, or its length. URLs have paths too.
+func toolPath(e ast.Expr) bool {
+	if c, ok := e.(*ast.CallExpr); ok && called(c) == "len" && len(c.Args) == 1 {
+		e = c.Args[0]
+	}
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "Path" {
+		return false
+	}
+	name := ""
+	switch x := sel.X.(type) {
+	case *ast.Ident:
+		name = x.Name
+	case *ast.SelectorExpr:
+		name = x.Sel.Name
+	}
+	switch strings.ToLower(name) {
+	case "t", "tool", "op", "raw", "stands":
+		return true
+	}
+	return false
+}
