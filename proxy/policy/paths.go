@@ -160,7 +160,7 @@ func (s *session) size(name, text string, isFile bool) int64 {
 func (s *session) strings(visit func(name, text string, isFile bool) bool) bool {
 	deep := false
 	for _, f := range s.r.fields() {
-		if f.Param == nil && !visit("", f.Name, false) || !s.walk(f.Argument(), f.Value, visit, &deep, 0) {
+		if s.c.Op == nil && !visit("", f.Name, false) || !s.walk(f.Argument(), f.Value, visit, &deep, 0) {
 			break
 		}
 	}
