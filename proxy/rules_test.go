@@ -238,24 +238,30 @@ func TestNoTemplates(t *testing.T) {
 func TestNoToolIsKnownByItsPath(t *testing.T) {
 	for _, f := range sources(t, false) {
 		ast.Inspect(f, func(n ast.Node) bool {
-			if b, ok := n.(*ast.BinaryExpr); ok && (emptyText(b.X) && toolPath(b.Y) || emptyText(b.Y) && toolPath(b.X)) {
+			if b, ok := n.(*ast.BinaryExpr); ok && asksForPath(b) {
 				t.Errorf("%s: read Call.Op, Call.Wire or Call.Target instead", fset.Position(b.Pos()))
 			}
 			return true
 		})
 	}
 	for src, want := range map[string]bool{
-		`t.Path == ""`: true, `"" != c.Tool.Path`: true, `call.Op.Path == ""`: true, `len(tool.Path) == 0`: true, `u.Path == ""`: false, `t.Path == "/x"`: false,
+		`t.Path == ""`: true, `"" != c.Tool.Path`: true, `call.Op.Path == ""`: true, `len(tool.Path) == 0`: true,
+		`u.Path == ""`: false, `t.Path == "/x"`: false,
 	} {
 		e, err := parser.ParseExpr(src)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := e.(*ast.BinaryExpr)
-		if got := emptyText(b.X) && toolPath(b.Y) || emptyText(b.Y) && toolPath(b.X); got != want {
+		if got := asksForPath(b); got != want {
 			t.Errorf("%s: %v", src, got)
 		}
 	}
+}
+
+// asksForPath reports whether an expression compares the path of a tool with none.
+func asksForPath(b *ast.BinaryExpr) bool {
+	return emptyText(b.X) && toolPath(b.Y) || emptyText(b.Y) && toolPath(b.X)
 }
 
 // emptyText reports whether an expression is "", or the length that it has.

@@ -73,7 +73,7 @@ type Target struct {
 // Resolve sets Op, Wire and Target of a call whose Args are op's own, validated.
 func (c *Call) Resolve(op *Tool) {
 	w := Wire{Method: op.Method}
-	all := make([]Field, 0, len(op.Params))
+	all := make([]Field, 0, len(c.Args))
 	// take returns the arguments that go to one of the places, in wire order.
 	take := func(in func(In) bool) []Field {
 		from := len(all)

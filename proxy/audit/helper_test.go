@@ -85,7 +85,8 @@ func (r *rig) chain(lookup proxy.Stage, last proxy.HandlerFunc) proxy.Handler {
 var issueCreate = &proxy.Tool{
 	Name: "gitea_issue_create", OperationID: "issueCreateIssue", Method: "POST", Path: "/repos/{owner}/{repo}/issues", Risk: proxy.R2,
 	Params: []proxy.Param{
-		{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}, {Name: "title", Wire: "title", In: proxy.InBody},
+		{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath},
+		{Name: "title", Wire: "title", In: proxy.InBody},
 	},
 }
 

@@ -37,7 +37,9 @@ func (l *Log) target(c *proxy.Call) *Target {
 	if *t == (proxy.Target{}) {
 		return nil
 	}
-	return &Target{Owner: l.name(t.Owner), Repo: l.name(t.Repo), Org: l.name(t.Org), User: l.name(t.User), Index: t.Index, ID: t.ID}
+	return &Target{
+		Owner: l.name(t.Owner), Repo: l.name(t.Repo), Org: l.name(t.Org), User: l.name(t.User), Index: t.Index, ID: t.ID,
+	}
 }
 
 // name returns s when it is a plain name, or none, and masking finds nothing in it.

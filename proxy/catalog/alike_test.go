@@ -10,8 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -20,6 +20,7 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/audit"
+	"aegis/proxy/catalog"
 	"aegis/proxy/gitea"
 	"aegis/proxy/kv"
 	"aegis/proxy/mask"
@@ -88,7 +89,8 @@ func TestBothFormsAreTreatedAlike(t *testing.T) {
 		}
 	}
 	if same < 1000 || len(records) < 2*same || masked < 80 || asked < 100 {
-		t.Errorf("%d calls in both forms, %d records, %d masked, %d questions about a body: the test sees too little", same, len(records), masked, asked)
+		t.Errorf("%d calls in both forms, %d records, %d masked, %d questions about a body: the test sees too little",
+			same, len(records), masked, asked)
 	}
 	for i, n := range allowed {
 		if n < 50 || n > same-30 {
@@ -111,7 +113,8 @@ type treated struct {
 type alike struct {
 	*testing.T
 	server   *httptest.Server
-	sent     []string
+	mu       sync.Mutex
+	sent     []string // guarded by mu
 	client   *gitea.Client
 	policies []*policy.Policy
 	confirm  *confirm.Confirm
@@ -126,12 +129,15 @@ func newAlike(t *testing.T) *alike {
 	r := &alike{T: t, n: map[string]int{}, file: filepath.Join(t.TempDir(), "audit.jsonl")}
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if strings.HasSuffix(req.URL.Path, "/settings/api") && len(r.sent) > 0 { // the client's own question
 			_, _ = io.WriteString(w, `{}`)
 			return
 		}
 		query, _ := url.ParseQuery(req.URL.RawQuery)
-		r.sent = append(r.sent, req.Method+" "+req.URL.EscapedPath(), query.Encode(), string(body), req.Header.Get("Content-Type"))
+		r.sent = append(r.sent,
+			req.Method+" "+req.URL.EscapedPath(), query.Encode(), string(body), req.Header.Get("Content-Type"))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"id":7,"number":3,"html_url":"https://git.example/acme/web/issues/3","echo":%q}`, body)
 	}))
@@ -156,7 +162,8 @@ func newAlike(t *testing.T) *alike {
 		}
 		r.policies = append(r.policies, p)
 	}
-	r.confirm, err = confirm.New(config.Confirm{Tools: []string{"R0", "R1", "R2", "R3", "R4"}}, confirm.Options{Store: kv.NewMemory(nil), Key: make([]byte, 32)})
+	r.confirm, err = confirm.New(config.Confirm{Tools: []string{"R0", "R1", "R2", "R3", "R4"}},
+		confirm.Options{Store: kv.NewMemory(nil), Key: make([]byte, 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +174,9 @@ func newAlike(t *testing.T) *alike {
 	}
 	cfg := config.Default().Audit
 	cfg.Sync = "none"
-	r.log = audit.New(audit.Options{Path: r.file, KeyFile: r.file + ".key", Config: cfg, Log: zerolog.Nop(), Clean: func(s string) string { return s }})
+	r.log = audit.New(audit.Options{
+		Path: r.file, KeyFile: r.file + ".key", Config: cfg, Log: zerolog.Nop(), Clean: func(s string) string { return s },
+	})
 	if err := r.log.Open(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +185,14 @@ func newAlike(t *testing.T) *alike {
 }
 
 // follow sends one call.
-func (r *alike) follow(sel interface{ Stage() proxy.Stage }, operation, tool string, args map[string]any) (out treated) {
+func (r *alike) follow(sel *catalog.Selection, operation, tool string, args map[string]any) (out treated) {
 	r.Helper()
 	r.n[tool+operation]++
+	cred := proxy.NewCredential(proxy.ModeStatic, "0123456789abcdef")
 	c := &proxy.Call{
-		RequestID: fmt.Sprintf("%s %s %d", tool, operation, r.n[tool+operation]), Name: tool, RawArgs: json.RawMessage(text(r, args)), CanAsk: true,
-		Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeStatic, Credential: proxy.NewCredential(proxy.ModeStatic, "0123456789abcdef")},
+		RequestID: fmt.Sprintf("%s %s %d", tool, operation, r.n[tool+operation]),
+		Name:      tool, RawArgs: json.RawMessage(text(r, args)), CanAsk: true,
+		Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeStatic, Credential: cred},
 	}
 	if tool != "gitea_api_request" {
 		c.RequestID = "typed" + strings.TrimPrefix(c.RequestID, tool)
@@ -198,15 +209,25 @@ func (r *alike) follow(sel interface{ Stage() proxy.Stage }, operation, tool str
 			return next.Handle(ctx, c)
 		})
 	}
-	r.sent = nil
-	res, err := proxy.Chain(r.client, r.log.Stage(), sel.Stage(), r.log.Begin(), decide, r.mask.Stage()).Handle(r.Context(), c)
-	out.Sent, out.Hits = slices.Clone(r.sent), c.Facts.MaskHits
+	r.arrived()
+	chain := proxy.Chain(r.client, r.log.Stage(), sel.Stage(), r.log.Begin(), decide, r.mask.Stage())
+	res, err := chain.Handle(r.Context(), c)
+	out.Sent, out.Hits = r.arrived(), c.Facts.MaskHits
 	if err != nil {
 		out.Failure = err.Error()
 		return out
 	}
 	out.Answer = string(res.Body)
 	return out
+}
+
+// arrived returns what has arrived since it was last asked.
+func (r *alike) arrived() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sent := r.sent
+	r.sent = nil
+	return sent
 }
 
 // records returns what the log holds of each call's target and object.

@@ -70,7 +70,8 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 			Method: w.Method, Consumes: "application/json", Risk: proxy.R4, Destructive: w.Method != "GET", OpenWorld: true,
 		})
 	case found == nil || sel.enabled[found.Name] == nil:
-		return nil, nil, w, proxy.NewError(proxy.KindUnknownTool, "no operation with this method and path is available here", nil)
+		return nil, nil, w, proxy.NewError(proxy.KindUnknownTool,
+			"no operation with this method and path is available here", nil)
 	case strings.HasPrefix(found.Consumes, "multipart/"):
 		var report problems
 		report.add("path", "is a file upload; use the tool "+found.Name)

@@ -185,8 +185,8 @@ func tokenless(t *proxy.Tool) error {
 	if !t.BasicAuthOnly {
 		return nil
 	}
-	return proxy.NewError(proxy.KindBasicAuthOnly, "Gitea accepts only a user name and password on this route, never a token, so "+
-		t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
+	return proxy.NewError(proxy.KindBasicAuthOnly,
+		"Gitea accepts only a user name and password on this route, never a token, so "+t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
 }
 
 // withSudo adds the argument sudo to an object schema that Aegis has built.

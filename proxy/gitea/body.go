@@ -18,7 +18,7 @@ const maxNesting = 32
 // fillBody builds the request's body from the values that belong there.
 func (c *Client) fillBody(r *request, call *proxy.Call) error {
 	w := &call.Wire
-	if w.Sends != "" && (r.method == http.MethodGet || r.method == http.MethodHead) {
+	if call.Op == nil && w.Sends != "" && (r.method == http.MethodGet || r.method == http.MethodHead) {
 		return invalid("body", "must be absent with GET and HEAD")
 	}
 	switch w.Sends {

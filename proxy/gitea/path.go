@@ -38,7 +38,8 @@ func (r *request) fillPath(call *proxy.Call) error {
 	case !strings.HasPrefix(path, "/"):
 		return invalid("path", "must be a path below /api/v1 that begins with '/', such as /repos/acme/infra")
 	case strings.ContainsAny(path, "%?#\\"):
-		return invalid("path", "must not hold '%', '?', '#' or '\\'; it is plain text, and the query has an argument of its own")
+		return invalid("path",
+			"must not hold '%', '?', '#' or '\\'; it is plain text, and the query has an argument of its own")
 	}
 	if rule := checkRepoPath(path[1:]); rule != "" {
 		return invalid("path", rule)

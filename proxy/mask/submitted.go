@@ -104,7 +104,8 @@ func secretData(c *proxy.Call) (values []string) {
 // writesSecret reports whether the call writes an Actions secret. Of an operation
 // that the catalog lacks, or calls by another name, the path tells.
 func writesSecret(c *proxy.Call) bool {
-	return c.Op != nil && secretWrites[c.Op.OperationID] || strings.Contains(strings.ToLower(c.Wire.Path), "/actions/secrets/")
+	return c.Op != nil && secretWrites[c.Op.OperationID] ||
+		strings.Contains(strings.ToLower(c.Wire.Path), "/actions/secrets/")
 }
 
 // appendData appends a value that is called data.

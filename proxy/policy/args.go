@@ -37,7 +37,8 @@ func (r *reader) spelled() bool {
 		if f.Param != nil { // of the operation's own tool, which has checked it
 			continue
 		}
-		if !r.takes(f.Name, proxy.InBody) && !r.takes(f.Name, proxy.InForm) && !r.takes(f.Name, proxy.InFile) || !r.op.spells(f.Value, 0) {
+		takes := r.takes(f.Name, proxy.InBody) || r.takes(f.Name, proxy.InForm) || r.takes(f.Name, proxy.InFile)
+		if !takes || !r.op.spells(f.Value, 0) {
 			return false
 		}
 	}

@@ -83,7 +83,8 @@ func (p *Policy) first() string {
 	return "budgets"
 }
 
-// unmatched decides about a request that belongs to no known operation: nothing that a rule is about can be told from it.
+// unmatched decides about a request that belongs to no known operation: nothing
+// that a rule is about can be told from it.
 func (p *Policy) unmatched(c *proxy.Call) *denial {
 	if p.scope.restricts() || !c.Tool.ReadOnly && (p.branches.any() || p.paths.any()) {
 		return deny(p.first(), "no known operation has this method and path, and the rules of this endpoint allow only known ones")

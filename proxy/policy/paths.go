@@ -112,7 +112,8 @@ func (s *session) budgets() (found *denial) {
 	if b.MaxBatch > 0 {
 		for _, f := range s.r.fields() {
 			if n := longest(f.Value, 0); n > b.MaxBatch {
-				return deny("budgets.max_batch", fmt.Sprintf("%s holds a list that is longer than the %d items that one write may carry; split it", argument(f), b.MaxBatch))
+				return deny("budgets.max_batch", fmt.Sprintf(
+					"%s holds a list that is longer than the %d items that one write may carry; split it", s.argument(f), b.MaxBatch))
 			}
 		}
 	}
@@ -131,12 +132,13 @@ func (s *session) budgets() (found *denial) {
 	return found
 }
 
-// argument returns the name of an argument as it may stand in a message.
-func argument(f *proxy.Field) string {
-	if f.Param == nil {
+// argument returns the name of an argument as it may stand in a message: those of a
+// route that nobody knows are the client's own words.
+func (s *session) argument(f *proxy.Field) string {
+	if s.c.Op == nil {
 		return "an argument"
 	}
-	return f.Param.Name
+	return f.Argument()
 }
 
 // size returns how many bytes a text stands for.

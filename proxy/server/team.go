@@ -193,7 +193,8 @@ func (s *Server) teamConfirm(t *team) (*confirm.Confirm, error) {
 	if s.signIn != nil {
 		account = s.base.String() + "/account"
 	}
-	return confirm.New(t.rules.Policy.Confirm, confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Facts: s.gitea})
+	o := confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Facts: s.gitea}
+	return confirm.New(t.rules.Policy.Confirm, o)
 }
 
 // chain returns the stages of a call, in the order in which they see it.
