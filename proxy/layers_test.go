@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"proxy/kv/certstore":         {"proxy/kv"},
 
 	"proxy/kv/redistest": {},
+	"proxy/kv/open":      {"config", "proxy/internal/seal", "proxy/kv", "proxy/kv/redis"},
 
 	"spec/build":                {"spec"},
 	"spec/build/generate":       {"spec", "spec/build"},
@@ -58,7 +59,7 @@ var layers = map[string][]string{
 	"proxy/audit":               {"config", "proxy"},
 	"proxy/mcp":                 {"config", "proxy", "proxy/internal/buffers", "proxy/internal/jsonscan"},
 	"proxy/server":              {"*"},
-	"cmd/aegis":                 {"config", "cmd/aegis/internal/doctor", "cmd/aegis/internal/systemd", "config/watch", "proxy/server"},
+	"cmd/aegis":                 {"config", "cmd/aegis/internal/doctor", "cmd/aegis/internal/systemd", "config/watch", "proxy/server", "proxy/kv/open"},
 	"proxy/server/browser":      {},
 	"cmd/bench":                 {"config", "proxy/server"},
 	"cmd/bench/mask":            {},

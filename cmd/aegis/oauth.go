@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/proxy/kv/open"
 	"aegis/proxy/server"
 )
 
@@ -148,7 +149,7 @@ store.`,
 		if err != nil {
 			return err
 		}
-		r, err := server.RotateKeys(cmd.Context(), cfg)
+		r, err := open.RotateKeys(cmd.Context(), cfg)
 		if err != nil {
 			return failed(err)
 		}

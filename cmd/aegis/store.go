@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aegis/proxy/server"
+	"aegis/proxy/kv/open"
 )
 
 func newStore() *cobra.Command {
@@ -40,7 +40,7 @@ file must not be in use.`,
 		if err != nil {
 			return err
 		}
-		list := server.CheckStore(cmd.Context(), cfg)
+		list := open.Check(cmd.Context(), cfg)
 		if *asJSON {
 			enc := json.NewEncoder(cmd.OutOrStdout())
 			enc.SetIndent("", "  ")
@@ -54,7 +54,7 @@ file must not be in use.`,
 			if *asJSON || err != nil {
 				continue
 			}
-			text := f.Grade + ": " + f.What
+			text := string(f.Grade) + ": " + f.What
 			if f.Do != "" {
 				text += "; " + f.Do
 			}
@@ -94,7 +94,7 @@ it is.`,
 		if err != nil {
 			return err
 		}
-		m, err := server.MigrateStore(cmd.Context(), source, target)
+		m, err := open.Migrate(cmd.Context(), source, target)
 		if err != nil {
 			return failed(err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy/kv"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/oauth/grant"
 )
 
@@ -274,12 +275,12 @@ func callControl(ctx context.Context, cfg *config.Config, r request, out any) (r
 
 // openGrants opens the store of a configuration that no Aegis has open.
 func openGrants(ctx context.Context, cfg *config.Config) (*grant.Grants, func(), error) {
-	store, ring, err := openStore(ctx, cfg, false)
+	store, err := open.Existing(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	done := func() { _ = store.Close() } // nothing was written that is not on disk
-	g, err := grant.New(grant.Options{Store: store, Keys: ring.Derive, Config: lifetimes(cfg.Auth.OAuth)})
+	g, err := grant.New(grant.Options{Store: store, Keys: store.Derive, Config: lifetimes(cfg.Auth.OAuth)})
 	if err != nil {
 		done()
 		return nil, nil, err

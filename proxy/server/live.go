@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/telemetry"
 )
 
@@ -189,7 +190,7 @@ func (l *Live) open(ctx context.Context) (*Server, error) {
 // attend starts what goes on beside the requests of a server that keeps something
 // in the store, at the start or at the reload that switches it on. l.mu is held.
 func (l *Live) attend(s *Server) {
-	if s.serving.Load() && stateNeeded(s.cfg) {
+	if s.serving.Load() && open.Needed(s.cfg) {
 		l.attends.Do(func() {
 			go l.sweep(l.ctx)
 			go l.control(l.ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/proxy/kv"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/server"
 )
 
@@ -46,7 +47,7 @@ func TestGrantsOutlive(t *testing.T) {
 	check("a reload")
 
 	before := h.keys()
-	rotated, err := server.RotateKeys(t.Context(), h.load())
+	rotated, err := open.RotateKeys(t.Context(), h.load())
 	if err != nil || !rotated.InUse {
 		t.Fatalf("rotation beside a running Aegis: %+v, %v", rotated, err)
 	}
@@ -54,7 +55,7 @@ func TestGrantsOutlive(t *testing.T) {
 	h.reload()
 	check("a new key")
 	h.stop()
-	rotated, err = server.RotateKeys(t.Context(), h.load())
+	rotated, err = open.RotateKeys(t.Context(), h.load())
 	if err != nil || rotated.InUse || rotated.Resealed == 0 {
 		t.Fatalf("rotation with no Aegis running: %+v, %v", rotated, err)
 	}

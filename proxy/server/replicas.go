@@ -72,7 +72,7 @@ func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duratio
 func (st *state) shared() *redis.Store {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.redis
+	return st.backing.Redis
 }
 
 // replicaName returns the name of this replica.

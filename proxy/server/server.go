@@ -18,6 +18,7 @@ import (
 	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
 	"aegis/proxy/kv"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/limit"
 	"aegis/proxy/oauth"
 	"aegis/proxy/policy/members"
@@ -99,7 +100,7 @@ func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger
 		}
 	} else {
 		s.state = old.state
-		if stateNeeded(cfg) && old.serving.Load() { // it was switched on by a reload
+		if open.Needed(cfg) && old.serving.Load() { // it was switched on by a reload
 			if err = s.state.start(s); err != nil {
 				return nil, err
 			}
@@ -131,7 +132,7 @@ func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger
 // error says what to do.
 func (s *Server) OpenState() error {
 	s.serving.Store(true)
-	if !stateNeeded(s.cfg) || s.state.opened() {
+	if !open.Needed(s.cfg) || s.state.opened() {
 		return nil
 	}
 	if err := s.state.start(s); err != nil {

@@ -37,11 +37,11 @@ const upstreamTimeout = 30 * time.Second
 // is enabled.
 func (s *Server) buildSignIn() error {
 	ctx := context.Background() // local files; a person waits for the start
-	store, ring, err := s.state.sealed(ctx, s.cfg)
+	store, err := s.state.sealed(ctx, s.cfg)
 	if err != nil {
 		return err
 	}
-	s.store, s.derive = store, ring.Derive
+	s.store, s.derive = store, store.Derive
 	s.state.latest.Store(store)
 	if err := s.shareCursors(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Server) buildSignIn() error {
 	}); err != nil {
 		return err
 	}
-	known := client.Options{Config: cfg, Store: store, Keys: ring.Derive, Now: s.now}
+	known := client.Options{Config: cfg, Store: store, Keys: store.Derive, Now: s.now}
 	if s.state.documents != nil {
 		s.state.documents(&known)
 	}
@@ -70,12 +70,12 @@ func (s *Server) buildSignIn() error {
 		return err
 	}
 	if in.grants, err = grant.New(grant.Options{
-		Store: store, Keys: ring.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
+		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
 	}); err != nil {
 		return err
 	}
 	in.server, err = oauth.New(oauth.Options{
-		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: ring.Derive,
+		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: store.Derive,
 		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
 	})
 	s.signIn = in

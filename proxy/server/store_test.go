@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aegis/config"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/kv/redistest"
 	"aegis/proxy/server"
 )
@@ -42,18 +43,18 @@ func TestMigrateStore(t *testing.T) {
 	backFile, back := h.configured("back.yaml", fmt.Sprintf("{path: %q, key_file: %q}", filepath.Join(h.dir, "back.db"), keys))
 	_, others := h.configured("others.yaml", fmt.Sprintf("{kind: redis, url: \"redis://%s/1\", keys: [%s]}", redis.Address, replicaKey))
 
-	if _, err := server.MigrateStore(t.Context(), inFile, inRedis); err == nil || !strings.Contains(err.Error(), "stop the one") {
+	if _, err := open.Migrate(t.Context(), inFile, inRedis); err == nil || !strings.Contains(err.Error(), "stop the one") {
 		t.Errorf("while it is in use: %v", err)
 	}
 	h.stop()
-	if _, err := server.MigrateStore(t.Context(), inFile, others); err == nil || !strings.Contains(err.Error(), "lack key") {
+	if _, err := open.Migrate(t.Context(), inFile, others); err == nil || !strings.Contains(err.Error(), "lack key") {
 		t.Errorf("to a store with other keys: %v", err)
 	}
-	m, err := server.MigrateStore(t.Context(), inFile, inRedis)
+	m, err := open.Migrate(t.Context(), inFile, inRedis)
 	if err != nil || m.Copied < 4 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if _, err := server.MigrateStore(t.Context(), inFile, inRedis); err == nil || !strings.Contains(err.Error(), "holds entries already") {
+	if _, err := open.Migrate(t.Context(), inFile, inRedis); err == nil || !strings.Contains(err.Error(), "holds entries already") {
 		t.Errorf("a second time: %v", err)
 	}
 	on := func(file string) {
@@ -68,7 +69,7 @@ func TestMigrateStore(t *testing.T) {
 		h.stop()
 	}
 	on(redisFile)
-	for _, f := range server.CheckStore(t.Context(), inRedis) {
+	for _, f := range open.Check(t.Context(), inRedis) {
 		if f.Grade == "failure" {
 			t.Errorf("check: %+v", f)
 		}
@@ -76,7 +77,7 @@ func TestMigrateStore(t *testing.T) {
 	if list, err := server.ListOAuth(t.Context(), inRedis); err != nil || len(list) != 1 || list[0].Login != "alice" {
 		t.Errorf("%v, %v", list, err)
 	}
-	if m, err = server.MigrateStore(t.Context(), inRedis, back); err != nil || m.Copied < 4 {
+	if m, err = open.Migrate(t.Context(), inRedis, back); err != nil || m.Copied < 4 {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	on(backFile)

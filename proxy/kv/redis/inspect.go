@@ -25,13 +25,14 @@ const (
 	Failure Grade = "failure" // Aegis cannot work with it
 )
 
-// Finding is one result of [Store.Inspect].
+// Finding is one result of [Store.Inspect]. Its form in JSON is what "aegis store
+// check --json" prints.
 type Finding struct {
-	Grade Grade
+	Grade Grade `json:"grade"`
 	// What was found.
-	What string
+	What string `json:"what"`
 	// Do is what to do about it; "" when all is well.
-	Do string
+	Do string `json:"do,omitempty"`
 }
 
 // Inspect looks whether Redis is fit to keep what must not be lost: whether the

@@ -1,4 +1,4 @@
-package server_test
+package open_test
 
 import (
 	"crypto/ecdsa"
@@ -17,9 +17,12 @@ import (
 	"time"
 
 	"aegis/config"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/kv/redistest"
-	"aegis/proxy/server"
 )
+
+// storeKey is a key of store.keys.
+const storeKey = "key-of-all-replicas-0123456789-0123456789"
 
 // issuer makes certificates of an authority of its own, as files.
 type issuer struct {
@@ -95,8 +98,8 @@ func TestStoreOverTLS(t *testing.T) {
 		"no CA":           {"rediss", strings.TrimPrefix(show, ", "), false},
 		"plain":           {"redis", "", false},
 	} {
-		text := fmt.Sprintf("gitea: {url: http://127.0.0.1:1}\nauth: {tokens: [{name: bot, token: %s, gitea_token: x}]}\nstore: {kind: redis, url: \"%s://%s\", timeout: 30s, keys: [%s], tls: {%s}}\n",
-			botToken, c.scheme, redis.Address, replicaKey, c.tls)
+		text := fmt.Sprintf("gitea: {url: http://127.0.0.1:1}\nauth: {tokens: [{name: bot, token: bot-bearer-0123456789abcdef, gitea_token: x}]}\nstore: {kind: redis, url: \"%s://%s\", timeout: 30s, keys: [%s], tls: {%s}}\n",
+			c.scheme, redis.Address, storeKey, c.tls)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +108,7 @@ func TestStoreOverTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := 0
-		list := server.CheckStore(t.Context(), cfg)
+		list := open.Check(t.Context(), cfg)
 		for _, f := range list {
 			if f.Grade == "failure" {
 				bad++

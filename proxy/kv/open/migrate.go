@@ -1,0 +1,117 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"aegis/config"
+	"aegis/proxy/kv"
+)
+
+// Migration is what [Migrate] has done.
+type Migration struct {
+	// Copied is how many entries were copied, Skipped how many were not, since
+	// they are of use to running replicas alone or expired meanwhile.
+	Copied, Skipped int
+}
+
+// passingKeys begin the keys of entries that say something of running replicas.
+var passingKeys = [...]string{"lease/", "meta/", "check/"}
+
+// Migrate copies the store of one configuration into that of another, sealed with
+// the latter's keys, with what is left of every lifetime. No Aegis may use either of
+// them. It refuses a target that holds anything, and keys that lack one of the
+// source's: client ids and refresh tokens are derived from those.
+func Migrate(ctx context.Context, from, to *config.Config) (m Migration, err error) {
+	source, err := Existing(ctx, from)
+	if err != nil {
+		return m, fmt.Errorf("source: %w", err)
+	}
+	defer source.Close()
+	target, err := command(ctx, to)
+	if err != nil {
+		return m, fmt.Errorf("target: %w", err)
+	}
+	defer func() {
+		if cerr := target.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	if err := fits(ctx, source, target); err != nil {
+		return m, err
+	}
+	for key, err := range source.Keys(ctx, "") {
+		if err != nil {
+			return m, fmt.Errorf("source: %w", err)
+		}
+		done, err := copyEntry(ctx, source, target, key)
+		if err != nil {
+			return m, err
+		}
+		if done {
+			m.Copied++
+		} else {
+			m.Skipped++
+		}
+	}
+	return m, nil
+}
+
+// fits reports why the target cannot take what the source holds.
+func fits(ctx context.Context, source, target *Store) error {
+	ids, fresh := source.ring.KeyIDs(), target.ring
+	for _, id := range ids {
+		if !fresh.Has(id) {
+			return fmt.Errorf("the target's keys lack key %s of the source; put the lines of the source's key file (or its store.keys) "+
+				"into the target's, the first one first", id)
+		}
+	}
+	if ids[0] != fresh.KeyIDs()[0] {
+		return errors.New("the target's first key is not the source's; put that one first, and rotate afterwards if you like")
+	}
+	for key, err := range target.Keys(ctx, "") {
+		if err != nil {
+			return fmt.Errorf("target: %w", err)
+		}
+		if !isPassing(key) {
+			return errors.New("the target holds entries already; give it another path or prefix, or empty it")
+		}
+	}
+	return nil
+}
+
+func isPassing(key string) bool {
+	for _, p := range passingKeys {
+		if strings.HasPrefix(key, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// copyEntry copies one entry, unless it is not for others or has expired.
+func copyEntry(ctx context.Context, source, target *Store, key string) (bool, error) {
+	if isPassing(key) {
+		return false, nil
+	}
+	e, err := source.Get(ctx, key)
+	if errors.Is(err, kv.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("source: %w", err)
+	}
+	ttl := time.Duration(0)
+	if !e.Expires.IsZero() {
+		if ttl = e.Expires.Sub(source.Now()); ttl <= 0 {
+			return false, nil
+		}
+	}
+	if err := target.Put(ctx, key, e.Value, ttl); err != nil {
+		return false, fmt.Errorf("target: %w", err)
+	}
+	return true, nil
+}
