@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"aegis/proxy/kv/open"
+	"aegis/proxy/oauth/grant"
 	"aegis/proxy/server"
 )
 
@@ -44,11 +45,11 @@ in data_dir; without one, its store is read.`,
 		if err != nil {
 			return err
 		}
-		all, err := server.ListOAuth(cmd.Context(), cfg)
+		all, err := server.Operator(cfg).List(cmd.Context())
 		if err != nil {
 			return failed(err)
 		}
-		list := []server.OAuthGrant{}
+		list := []grant.Grant{}
 		for _, g := range all {
 			if *login == "" || strings.EqualFold(g.Login, *login) {
 				list = append(list, g)
@@ -64,7 +65,7 @@ in data_dir; without one, its store is read.`,
 	return cmd
 }
 
-func printGrants(w io.Writer, list []server.OAuthGrant) error {
+func printGrants(w io.Writer, list []grant.Grant) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "no client is allowed")
 		return err
@@ -101,7 +102,7 @@ in Gitea under Settings, Applications.`,
 	file := configFlag(cmd)
 	login := cmd.Flags().String("login", "", "end all grants of this Gitea `LOGIN`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		which := server.Revocation{Login: *login}
+		which := grant.Revocation{Login: *login}
 		if len(args) == 1 {
 			which.Grant = args[0]
 		}
@@ -112,7 +113,7 @@ in Gitea under Settings, Applications.`,
 		if err != nil {
 			return err
 		}
-		n, err := server.RevokeOAuth(cmd.Context(), cfg, which)
+		n, err := server.Operator(cfg).Revoke(cmd.Context(), which)
 		switch {
 		case err != nil:
 			return failed(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"aegis/proxy/oauth/grant"
 	"aegis/proxy/server"
 )
 
@@ -27,9 +28,9 @@ func TestOAuthSwitchedOnByAReload(t *testing.T) {
 	}
 	h.reload()
 	h.newApp().connect("alice")
-	var list []server.OAuthGrant
+	var list []grant.Grant
 	eventually(t, func() (err error) {
-		list, err = server.ListOAuth(t.Context(), h.load())
+		list, err = server.Operator(h.load()).List(t.Context())
 		return err
 	})
 	if len(list) != 1 || list[0].Login != "alice" {

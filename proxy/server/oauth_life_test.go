@@ -15,6 +15,7 @@ import (
 
 	"aegis/proxy/kv"
 	"aegis/proxy/kv/open"
+	"aegis/proxy/oauth/grant"
 	"aegis/proxy/server"
 )
 
@@ -126,7 +127,7 @@ func TestOperatorMeetsAStart(t *testing.T) {
 			_, _ = io.WriteString(w, `{"grants":[{"id":"g1"}]}`)
 		}))
 	}()
-	list, err := server.ListOAuth(t.Context(), h.load())
+	list, err := server.Operator(h.load()).List(t.Context())
 	if err != nil || len(list) != 1 || list[0].ID != "g1" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -138,13 +139,13 @@ func TestOperatorListsAndRevokes(t *testing.T) {
 	a := h.newApp()
 	alice, bob := a.connect("alice", "scope", "read:repository read:user"), a.connect("bob")
 	again := a.connect("alice", "state", "again")
-	list, err := server.ListOAuth(t.Context(), h.load())
+	list, err := server.Operator(h.load()).List(t.Context())
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%d grants, %v", len(list), err)
 	}
 	for _, g := range list {
 		if g.Login == "alice" && g.ClientName == "Test client" && len(g.Scopes) == 2 {
-			n, err := server.RevokeOAuth(t.Context(), h.load(), server.Revocation{Grant: g.ID})
+			n, err := server.Operator(h.load()).Revoke(t.Context(), grant.Revocation{Grant: g.ID})
 			if n != 1 || err != nil {
 				t.Fatalf("revoked %d, %v", n, err)
 			}
@@ -159,10 +160,10 @@ func TestOperatorListsAndRevokes(t *testing.T) {
 	h.works(again.field("access_token"), "alice")
 	h.works(bob.field("access_token"), "bob")
 	h.stop()
-	if n, err := server.RevokeOAuth(t.Context(), h.load(), server.Revocation{Login: "BOB"}); n != 1 || err != nil {
+	if n, err := server.Operator(h.load()).Revoke(t.Context(), grant.Revocation{Login: "BOB"}); n != 1 || err != nil {
 		t.Errorf("without a process: %d, %v", n, err)
 	}
-	if list, err := server.ListOAuth(t.Context(), h.load()); len(list) != 1 || err != nil {
+	if list, err := server.Operator(h.load()).List(t.Context()); len(list) != 1 || err != nil {
 		t.Errorf("without a process: %d grants, %v", len(list), err)
 	}
 	h.serve(h.listen(h.addr))

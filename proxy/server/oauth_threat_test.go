@@ -302,7 +302,7 @@ func TestLostKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.serve(h.listen(h.addr))
-	if list, err := server.ListOAuth(t.Context(), h.load()); len(list) != 1 || err != nil {
+	if list, err := server.Operator(h.load()).List(t.Context()); len(list) != 1 || err != nil {
 		t.Errorf("with the keys back: %d grants, %v", len(list), err)
 	}
 }

@@ -74,7 +74,7 @@ func TestMigrateStore(t *testing.T) {
 			t.Errorf("check: %+v", f)
 		}
 	}
-	if list, err := server.ListOAuth(t.Context(), inRedis); err != nil || len(list) != 1 || list[0].Login != "alice" {
+	if list, err := server.Operator(inRedis).List(t.Context()); err != nil || len(list) != 1 || list[0].Login != "alice" {
 		t.Errorf("%v, %v", list, err)
 	}
 	if m, err = open.Migrate(t.Context(), inRedis, back); err != nil || m.Copied < 4 {

@@ -139,24 +139,28 @@ func New(o Options) (*Grants, error) {
 	return &Grants{store: o.Store, keys: keys, life: c, now: o.Now, event: o.Event, cache: newCache(), outage: o.Outage}, nil
 }
 
-// Grant is what a person has allowed a client.
+// Grant is what a person has allowed a client. Its form in JSON is what "aegis oauth
+// list --json" prints, and what the control socket speaks.
 type Grant struct {
 	// ID names it in the audit log and on pages; it is no secret.
-	ID string
-	// ClientID and ClientName are the client's; the name is the client's own word
+	ID string `json:"id"`
+	// Login is the person's name at the sign-in, UserID Gitea's number of them.
+	Login  string `json:"login"`
+	UserID int64  `json:"user_id"`
+	// ClientName and ClientID are the client's; the name is the client's own word
 	// unless Verified.
-	ClientID, ClientName string
-	Verified             bool
-	// UserID is Gitea's number of the person, Login the name at the sign-in.
-	UserID int64
-	Login  string
+	ClientName string `json:"client_name"`
+	ClientID   string `json:"client_id"`
+	Verified   bool   `json:"verified"`
 	// Scopes are Gitea's words. Those of [Grants.Verify] are the access token's,
 	// which may be fewer.
-	Scopes []string
+	Scopes []string `json:"scopes"`
 	// Resource is the MCP endpoint that the tokens are for.
-	Resource string
+	Resource string `json:"resource"`
 	// Created, LastUsed (to the minute) and Expires (unless it is used before).
-	Created, LastUsed, Expires time.Time
+	Created  time.Time `json:"created"`
+	LastUsed time.Time `json:"last_used"`
+	Expires  time.Time `json:"expires"`
 }
 
 // Code is what a person has just allowed, on its way through the browser.
