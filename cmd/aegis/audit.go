@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aegis/proxy/server"
+	"aegis/proxy/audit"
 )
 
 func newAudit() *cobra.Command {
@@ -26,16 +26,21 @@ the configuration with all of its rotated files; a folder stands for the log in 
 	return cmd
 }
 
-// auditLog returns the log that the command line means.
-func auditLog(files []string, named string) (server.AuditLog, error) {
+// auditLog returns the files that the command line means; whole, when they stand for
+// the log that a configuration has.
+func auditLog(files []string, named string) (names []string, whole bool, err error) {
 	if len(files) > 0 {
-		return server.AuditLog{Files: files}, nil
+		return files, false, nil
 	}
 	cfg, err := loadConfig(named)
-	if err == nil && cfg.AuditOff() {
-		err = misused(errors.New("the configuration switches the audit log off (audit.path); name the files"))
+	if err != nil {
+		return nil, false, err
 	}
-	return server.AuditLog{Config: cfg}, err
+	if cfg.AuditOff() {
+		return nil, false, misused(errors.New("the configuration switches the audit log off (audit.path); name the files"))
+	}
+	path, _ := audit.Paths(cfg.Audit, cfg.DataDir)
+	return []string{path}, true, nil
 }
 
 func newAuditVerify() *cobra.Command {
@@ -57,42 +62,42 @@ verified one by one.`,
 		Example: "  aegis audit verify\n  aegis audit verify --key audit.pub data/audit\n  aegis audit verify --part audit-000000100001.jsonl.gz",
 	}
 	file := configFlag(cmd)
-	var v server.AuditVerification
+	var v audit.FilesOptions
 	cmd.Flags().StringArrayVar(&v.KeyFiles, "key", nil, "`FILE` with the public key of the checkpoints; may be repeated")
 	cmd.Flags().StringArrayVar(&v.NoteFiles, "checkpoint", nil, "`FILE` with a checkpoint that was kept elsewhere; may be repeated")
 	cmd.Flags().BoolVar(&v.Part, "part", false, "accept files that are not the beginning of the log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		log, err := auditLog(args, *file)
+		names, whole, err := auditLog(args, *file)
 		if err != nil {
 			return err
 		}
-		chains := server.AuditChains(args)
-		if len(chains) < 2 {
-			return failed(verifyAudit(cmd.OutOrStdout(), log, v))
+		if logs := audit.Logs(args); len(logs) > 1 {
+			return failed(verifyEach(cmd.OutOrStdout(), logs, v))
 		}
-		return failed(verifyEach(cmd.OutOrStdout(), chains, v))
+		v.Whole = whole
+		return failed(verifyAudit(cmd.OutOrStdout(), names, v))
 	}
 	return cmd
 }
 
 // verifyEach verifies several logs and reports on each.
-func verifyEach(w io.Writer, chains [][]string, v server.AuditVerification) error {
+func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 	bad := 0
-	for _, files := range chains {
+	for _, files := range logs {
 		fmt.Fprintf(w, "%s:\n", files[0])
-		if err := verifyAudit(w, server.AuditLog{Files: files}, v); err != nil {
+		if err := verifyAudit(w, files, v); err != nil {
 			bad++
 			fmt.Fprintln(w, "wrong:", err)
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %d logs are not as they were written", bad, len(chains))
+		return fmt.Errorf("%d of %d logs are not as they were written", bad, len(logs))
 	}
 	return nil
 }
 
-func verifyAudit(w io.Writer, log server.AuditLog, v server.AuditVerification) error {
-	r, keys, err := server.VerifyAudit(log, v)
+func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
+	r, keys, err := audit.VerifyFiles(files, v)
 	if err != nil {
 		return err
 	}
@@ -126,45 +131,65 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 		Example: "  aegis audit show --since 24h --outcome forbidden\n  aegis audit show --identity alice --tool 'gitea_repo_*' --json\n  aegis audit show --follow --event tool_invocation",
 	}
 	file := configFlag(cmd)
-	var view server.AuditView
-	times := filterFlags(cmd, &view)
-	cmd.Flags().BoolVar(&view.JSON, "json", false, "print the lines as they are in the log")
-	cmd.Flags().BoolVarP(&view.Follow, "follow", "f", false, "print what is written from now on, until interrupted")
+	var filter audit.Filter
+	var follow bool
+	var p audit.Printer
+	times := filterFlags(cmd, &filter)
+	cmd.Flags().BoolVar(&p.JSON, "json", false, "print the lines as they are in the log")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print what is written from now on, until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := times(); err != nil {
 			return misused(err)
 		}
-		log, err := auditLog(args, *file)
+		names, whole, err := auditLog(args, *file)
 		if err != nil {
 			return err
 		}
-		skipped, err := server.ShowAudit(cmd.Context(), log, view, cmd.OutOrStdout())
+		at, err := audit.Locate(names, whole)
+		if err != nil {
+			return failed(err)
+		}
+		p.W = cmd.OutOrStdout()
+		if !follow {
+			return reportSkipped(cmd)(audit.Show(at.Sources, filter, &p))
+		}
+		if at.Live == "" {
+			return failed(errors.New("none of the files is written to any more; follow the log itself"))
+		}
+		return failed(audit.Follow(cmd.Context(), at.Live, filter, &p))
+	}
+	return cmd
+}
+
+// reportSkipped returns what tells of lines that are no records, and makes an error
+// that of the command.
+func reportSkipped(cmd *cobra.Command) func(skipped int, err error) error {
+	return func(skipped int, err error) error {
 		if skipped > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
 		}
 		return failed(err)
 	}
-	return cmd
 }
 
 // filterFlags adds the flags that select records. The function that it returns
 // checks them once they are read.
-func filterFlags(cmd *cobra.Command, view *server.AuditView) (check func() error) {
+func filterFlags(cmd *cobra.Command, filter *audit.Filter) (check func() error) {
 	since := cmd.Flags().String("since", "", "not before this `TIME`")
 	until := cmd.Flags().String("until", "", "before this `TIME`")
-	cmd.Flags().StringVar(&view.Identity, "identity", "", "login, or name of a static token")
-	cmd.Flags().StringVar(&view.Tool, "tool", "", "name of a tool; * and ? match")
-	cmd.Flags().StringVar(&view.Outcome, "outcome", "", "ok, or the kind of an error")
-	cmd.Flags().StringVar(&view.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
+	cmd.Flags().StringVar(&filter.Identity, "identity", "", "login, or name of a static token")
+	cmd.Flags().StringVar(&filter.Tool, "tool", "", "name of a tool; * and ? match")
+	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "ok, or the kind of an error")
+	cmd.Flags().StringVar(&filter.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
 	return func() (err error) {
 		now := time.Now()
-		if view.Since, err = parseTime(*since, now); err != nil {
+		if filter.Since, err = parseTime(*since, now); err != nil {
 			return fmt.Errorf("--since: %w", err)
 		}
-		if view.Until, err = parseTime(*until, now); err != nil {
+		if filter.Until, err = parseTime(*until, now); err != nil {
 			return fmt.Errorf("--until: %w", err)
 		}
-		if _, err := path.Match(view.Tool, ""); err != nil {
+		if _, err := path.Match(filter.Tool, ""); err != nil {
 			return errors.New("--tool: is no glob; * stands for any characters, ? for one")
 		}
 		return nil
@@ -184,18 +209,16 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 		Example: "  aegis audit merge aegis-1/audit aegis-2/audit --since 24h\n  aegis audit merge --json --identity alice logs/*/audit",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	var view server.AuditView
-	times := filterFlags(cmd, &view)
-	cmd.Flags().BoolVar(&view.JSON, "json", false, "print the lines of the logs, with the replica as one more member")
+	var filter audit.Filter
+	var p audit.Printer
+	times := filterFlags(cmd, &filter)
+	cmd.Flags().BoolVar(&p.JSON, "json", false, "print the lines of the logs, with the replica as one more member")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := times(); err != nil {
 			return misused(err)
 		}
-		skipped, err := server.MergeAudit(args, view, cmd.OutOrStdout())
-		if skipped > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
-		}
-		return failed(err)
+		p.W = cmd.OutOrStdout()
+		return reportSkipped(cmd)(audit.MergeFiles(args, filter, &p))
 	}
 	return cmd
 }

@@ -2,10 +2,10 @@ package server_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"aegis/config"
+	"aegis/proxy/audit"
 	"aegis/proxy/server"
 
 	"github.com/rs/zerolog"
@@ -35,15 +36,24 @@ type auditLine struct {
 	Detail *struct{ Reason string }
 }
 
-func auditLines(t *testing.T, dir, event string) []auditLine {
+// shownAudit returns the records of an event, as "aegis audit show --json" prints them.
+func shownAudit(t testing.TB, dir, event string) io.Reader {
 	t.Helper()
-	var out bytes.Buffer
-	files := server.AuditLog{Files: []string{filepath.Join(dir, "audit")}}
-	if _, err := server.ShowAudit(context.Background(), files, server.AuditView{JSON: true, Event: event}, &out); err != nil {
+	at, err := audit.Locate([]string{filepath.Join(dir, "audit")}, false)
+	if err != nil {
 		t.Fatal(err)
 	}
+	var out bytes.Buffer
+	if _, err := audit.Show(at.Sources, audit.Filter{Event: event}, &audit.Printer{W: &out, JSON: true}); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+func auditLines(t *testing.T, dir, event string) []auditLine {
+	t.Helper()
 	var list []auditLine
-	for dec := json.NewDecoder(&out); dec.More(); {
+	for dec := json.NewDecoder(shownAudit(t, dir, event)); dec.More(); {
 		var l auditLine
 		if err := dec.Decode(&l); err != nil {
 			t.Fatal(err)
@@ -117,7 +127,7 @@ func TestAuditEndToEnd(t *testing.T) {
 	}
 	_ = r.stop()
 	r.srv.Close()
-	report, keys, err := server.VerifyAudit(server.AuditLog{Files: []string{filepath.Join(dir, "audit")}}, server.AuditVerification{})
+	report, keys, err := audit.VerifyFiles([]string{filepath.Join(dir, "audit")}, audit.FilesOptions{})
 	if err != nil || report.Problem != nil || keys == "" {
 		t.Errorf("%+v %v", report, err)
 	}

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -331,12 +330,7 @@ func (a app) connect(login string, pairs ...string) reply {
 // auditEvents returns the reasons of the audit records of an event.
 func (h *house) auditEvents(event string) (list []string) {
 	h.t.Helper()
-	var out bytes.Buffer
-	files := server.AuditLog{Files: []string{filepath.Join(h.dir, "audit")}}
-	if _, err := server.ShowAudit(context.Background(), files, server.AuditView{JSON: true, Event: event}, &out); err != nil {
-		h.t.Fatal(err)
-	}
-	for dec := json.NewDecoder(&out); dec.More(); {
+	for dec := json.NewDecoder(shownAudit(h.t, h.dir, event)); dec.More(); {
 		var l auditLine
 		if err := dec.Decode(&l); err != nil {
 			h.t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"aegis/proxy/audit"
 	"aegis/proxy/gitea/fakegitea"
-	"aegis/proxy/server"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -135,17 +135,17 @@ func TestAuditOfReplicas(t *testing.T) {
 		<-x.done
 		dirs = append(dirs, filepath.Join(x.dir, "audit"))
 	}
-	chains := server.AuditChains(dirs)
+	chains := audit.Logs(dirs)
 	if len(chains) != 3 {
 		t.Fatalf("%d logs: %q", len(chains), chains)
 	}
 	for _, c := range chains {
-		if r, _, err := server.VerifyAudit(server.AuditLog{Files: c}, server.AuditVerification{}); err != nil || r.Problem != nil {
+		if r, _, err := audit.VerifyFiles(c, audit.FilesOptions{}); err != nil || r.Problem != nil {
 			t.Errorf("%q: %v, %v", c, err, r.Problem)
 		}
 	}
 	var out bytes.Buffer
-	if skipped, err := server.MergeAudit(dirs, server.AuditView{JSON: true, Event: "tool_invocation"}, &out); err != nil || skipped != 0 {
+	if skipped, err := audit.MergeFiles(dirs, audit.Filter{Event: "tool_invocation"}, &audit.Printer{W: &out, JSON: true}); err != nil || skipped != 0 {
 		t.Fatal(skipped, err)
 	}
 	var last time.Time
