@@ -59,7 +59,7 @@ var layers = map[string][]string{
 	"proxy/audit":               {"config", "proxy"},
 	"proxy/mcp":                 {"config", "proxy", "proxy/internal/buffers", "proxy/internal/jsonscan"},
 	"proxy/server":              {"*"},
-	"cmd/aegis":                 {"config", "cmd/aegis/internal/doctor", "cmd/aegis/internal/systemd", "config/watch", "proxy/server", "proxy/audit", "proxy/kv/open", "proxy/oauth/grant"},
+	"cmd/aegis":                 {"config", "cmd/aegis/internal/doctor", "cmd/aegis/internal/systemd", "config/watch", "proxy/server", "proxy/audit", "proxy/catalog", "proxy/kv", "proxy/kv/open", "proxy/oauth/grant", "proxy/policy"},
 	"proxy/server/browser":      {},
 	"cmd/bench":                 {"config", "proxy/server"},
 	"cmd/bench/mask":            {},

@@ -38,16 +38,16 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 				return err
 			}
 		}
-		masker, err := server.NewMasker(cfg)
+		mask, err := server.Mask(cfg)
 		if err != nil {
 			return misused(err)
 		}
-		return failed(maskAll(cmd, masker, args, *report))
+		return failed(maskAll(cmd, mask, args, *report))
 	}
 	return cmd
 }
 
-func maskAll(cmd *cobra.Command, masker *server.Masker, files []string, report bool) error {
+func maskAll(cmd *cobra.Command, mask func([]byte) ([]byte, map[string]int), files []string, report bool) error {
 	total := map[string]int{}
 	one := func(r io.Reader) error {
 		data, err := io.ReadAll(io.LimitReader(r, maxMaskInput+1))
@@ -57,7 +57,7 @@ func maskAll(cmd *cobra.Command, masker *server.Masker, files []string, report b
 		if len(data) > maxMaskInput {
 			return fmt.Errorf("an input is larger than %d MiB; mask it in parts", maxMaskInput>>20)
 		}
-		out, hits := masker.Mask(data)
+		out, hits := mask(data)
 		for rule, n := range hits {
 			total[rule] += n
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"aegis/proxy/policy"
 )
 
 func newPolicy() *cobra.Command {
@@ -53,10 +55,11 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 			return err
 		}
 		defer srv.Close()
-		outcomes, err := srv.TestPolicies(cmd.Context(), suite)
+		parsed, err := policy.ParseSuite(suite)
 		if err != nil {
 			return misused(fmt.Errorf("%s: %w", args[0], err))
 		}
+		outcomes := parsed.Run(cmd.Context(), srv.Rules)
 		wrong := 0
 		for _, o := range outcomes {
 			team := o.Team
@@ -110,7 +113,11 @@ and the text says so.`,
 			return err
 		}
 		defer srv.Close()
-		v, err := srv.ExplainPolicy(cmd.Context(), *team, *login, *tool, json.RawMessage(*args))
+		rules, ok := srv.Rules(*team)
+		if !ok {
+			return misused(fmt.Errorf("the configuration has no team %q", *team))
+		}
+		v, err := policy.Try(cmd.Context(), rules, nil, policy.Request{Login: *login, Tool: *tool, Args: json.RawMessage(*args)})
 		if err != nil {
 			return misused(err)
 		}

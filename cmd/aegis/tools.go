@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"aegis/config"
+	"aegis/proxy/catalog"
 	"aegis/proxy/server"
 )
 
@@ -79,7 +80,7 @@ func toolServer(named string, stderr io.Writer) (*server.Server, error) {
 	return newServer(cfg, log)
 }
 
-func printTools(w io.Writer, sel *server.Selection) error {
+func printTools(w io.Writer, sel *catalog.Selection) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "TOOL\tRISK\tMETHOD\tPATH\tTITLE")
 	for _, t := range sel.Tools() {
@@ -117,7 +118,7 @@ type toolJSON struct {
 	Example       json.RawMessage `json:"example,omitempty"`
 }
 
-func printToolsJSON(w io.Writer, sel *server.Selection) error {
+func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 	list := []toolJSON{}
 	for _, t := range sel.Tools() {
 		scopes := t.Scopes
@@ -144,7 +145,7 @@ const manyTools = 128
 
 // printCost prints what the list of this configuration costs in both modes, and
 // what the presets would.
-func printCost(w io.Writer, srv *server.Server, sel *server.Selection) error {
+func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
 	full, search := sel.InMode("full").Cost(), sel.InMode("search").Cost().Total
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "domain\ttools\tbytes\ttokens\ttokens/tool\t")
@@ -168,7 +169,7 @@ func printCost(w io.Writer, srv *server.Server, sel *server.Selection) error {
 	return printCostNotes(w, sel)
 }
 
-func printCostNotes(w io.Writer, sel *server.Selection) error {
+func printCostNotes(w io.Writer, sel *catalog.Selection) error {
 	longest, total := "", sel.Cost().Total
 	for _, t := range sel.Tools() {
 		if len(t.Name) > len(longest) {

@@ -66,17 +66,15 @@ func newMask(cfg *config.Config, rules config.Masking) (*mask.Engine, error) {
 	return mask.New(rules, known)
 }
 
-// Masker masks texts as results are masked.
-type Masker struct{ engine *mask.Engine }
-
-// NewMasker returns the masker of a configuration.
-func NewMasker(cfg *config.Config) (*Masker, error) {
+// Mask returns what masks texts as the results of a configuration are masked: JSON or
+// plain text comes back without secrets, with the number of hits by rule.
+func Mask(cfg *config.Config) (func(text []byte) ([]byte, map[string]int), error) {
 	engine, err := newMask(cfg, cfg.Masking)
-	return &Masker{engine}, err
+	if err != nil {
+		return nil, err
+	}
+	return func(text []byte) ([]byte, map[string]int) { return engine.Bytes(text) }, nil
 }
-
-// Mask returns text, JSON or plain, without secrets, and the hits by rule.
-func (m *Masker) Mask(text []byte) ([]byte, map[string]int) { return m.engine.Bytes(text) }
 
 // APIVersion names the API that the built-in catalog was made of, such as
 // "Gitea API 28.1.0".

@@ -39,9 +39,6 @@ type team struct {
 	metadata  http.Handler                // RFC 9728
 }
 
-// Selection is what one team may use of the catalog, and what it costs.
-type Selection = catalog.Selection
-
 // path is the endpoint's path below the public URL's.
 func (t *team) path() string {
 	if t.name == "" {
@@ -81,7 +78,7 @@ func newTeams(cfg *config.Config) []*team {
 
 // Team returns the tools of a team by its name, "" for the default one; false
 // when there is no such team.
-func (s *Server) Team(name string) (*Selection, bool) {
+func (s *Server) Team(name string) (*catalog.Selection, bool) {
 	for _, t := range s.teams {
 		if t.name == name {
 			return t.tools(), true
