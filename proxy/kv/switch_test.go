@@ -1,0 +1,50 @@
+package kv_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"aegis/proxy/kv"
+	"aegis/proxy/kv/kvtest"
+)
+
+// switched is a switch that closes the store behind it, as the table wants it.
+type switched struct {
+	*kv.Switch
+	behind kv.Store
+}
+
+func (s switched) Close() error { return s.behind.Close() }
+
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
+		m := kv.NewMemory(now)
+		return switched{kv.NewSwitch(m), m}
+	})
+}
+
+// TestSwitchIsThrown: what begins after it meets the new store, and the one before it
+// stays open.
+func TestSwitchIsThrown(t *testing.T) {
+	t.Parallel()
+	first, second := kv.NewMemory(nil), kv.NewMemory(nil)
+	s := kv.NewSwitch(first)
+	if err := s.Put(t.Context(), "a/1", []byte("x"), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.Use(second)
+	if _, err := s.Get(t.Context(), "a/1"); !errors.Is(err, kv.ErrNotFound) {
+		t.Errorf("the new store has it: %v", err)
+	}
+	if e, err := first.Get(t.Context(), "a/1"); err != nil || string(e.Value) != "x" {
+		t.Errorf("the old store: %q, %v", e.Value, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Put(t.Context(), "a/2", nil, 0); err != nil {
+		t.Errorf("closing the switch closed the store: %v", err)
+	}
+}
