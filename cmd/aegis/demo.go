@@ -56,7 +56,7 @@ always the built-in one, and tls.mode, which is off.`,
 		}
 		cfg.Listen = ln.Addr().String() // port 0 has become a real one
 		demo.SignIn(cfg)
-		srv, err := newServer(cfg, log)
+		srv, err := openServer(cfg, log)
 		if err != nil {
 			_ = ln.Close() // the error that counts is the other one
 			return err
@@ -66,7 +66,7 @@ always the built-in one, and tls.mode, which is off.`,
 		if err := printDemo(cmd.OutOrStdout(), srv, cfg.Listen, bearer); err != nil {
 			return failed(err)
 		}
-		announce(log, srv, ln)
+		announce(log.Logger, srv, ln)
 		return failed(srv.Serve(cmd.Context(), ln))
 	}
 	return cmd

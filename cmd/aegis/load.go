@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"aegis/config"
@@ -51,7 +50,7 @@ func loadConfig(named string) (*config.Config, error) {
 }
 
 // newLog returns the log that cfg asks for. Coloured text goes to terminals.
-func newLog(cfg *config.Config, w io.Writer) (zerolog.Logger, error) {
+func newLog(cfg *config.Config, w io.Writer) (server.Log, error) {
 	style := server.LogJSON
 	switch {
 	case isTerminal(w) && cfg.Log.Format != "json":
@@ -75,29 +74,69 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// build loads a configuration and builds the server that it describes.
-func build(named string, stderr io.Writer) (*config.Config, *server.Server, zerolog.Logger, error) {
+// build loads a configuration and builds the server that it describes, without touching
+// what a running one has.
+func build(named string, stderr io.Writer) (*config.Config, *server.Server, server.Log, error) {
 	cfg, err := loadConfig(named)
 	if err != nil {
-		return nil, nil, zerolog.Nop(), err
+		return nil, nil, server.Log{}, err
 	}
-	forPeople := *cfg // the configuration may want JSON, but who calls this reads
-	forPeople.Log.Format = "console"
-	log, err := newLog(&forPeople, stderr)
-	if err != nil {
-		return nil, nil, log, err
-	}
-	srv, err := newServer(cfg, log)
+	srv, log, err := dryServer(cfg, "", stderr)
 	return cfg, srv, log, err
 }
 
-func newServer(cfg *config.Config, log zerolog.Logger) (*server.Server, error) {
-	srv, err := server.New(cfg, buildVersion(), log)
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return nil, misused(err) // what cannot be built from a configuration is the configuration's fault
+// dryServer builds the server of a configuration for a command that only looks at it.
+// Its log is for the person who calls it, whatever the configuration says; level is ""
+// for the configuration's.
+func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Server, server.Log, error) {
+	forPeople := *cfg
+	forPeople.Log.Format = "console"
+	if level != "" {
+		forPeople.Log.Level = level
 	}
-	return srv, err
+	log, err := newLog(&forPeople, stderr)
+	if err != nil {
+		return nil, log, err
+	}
+	p, err := server.Dry(cfg, buildVersion(), log)
+	if err != nil {
+		return nil, log, unbuilt(err)
+	}
+	srv, err := newServer(p, cfg, log)
+	return srv, log, err
+}
+
+// openServer opens what the server of a configuration needs, and builds it. Closing the
+// server closes all of it.
+func openServer(cfg *config.Config, log server.Log) (*server.Server, error) {
+	p, err := server.Open(cfg, buildVersion(), log)
+	if err != nil {
+		return nil, unbuilt(err)
+	}
+	return newServer(p, cfg, log)
+}
+
+func newServer(p *server.Process, cfg *config.Config, log server.Log) (*server.Server, error) {
+	srv, err := server.New(p, cfg, log)
+	if err != nil {
+		p.Close()
+		return nil, unbuilt(err)
+	}
+	return srv, nil
+}
+
+// unbuilt gives an error of building a server its exit code: what cannot be built from a
+// configuration is the configuration's fault, and what cannot be opened is not.
+func unbuilt(err error) error {
+	var problems config.Problems
+	var unopened *server.OpenError
+	switch {
+	case errors.As(err, &unopened):
+		return failed(err)
+	case errors.As(err, &problems):
+		return err
+	}
+	return misused(err)
 }
 
 // loadDemoFile loads a file over base, which has what the demo brings itself.

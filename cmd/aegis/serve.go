@@ -66,7 +66,7 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	srv, err := newServer(cfg, log)
+	srv, err := openServer(cfg, log)
 	if err != nil {
 		return err
 	}
@@ -75,14 +75,11 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	for _, w := range cfg.Warnings() {
 		log.Warn().Msg(w.String())
 	}
-	if err := errors.Join(srv.OpenAudit(), srv.OpenState()); err != nil {
-		return failed(err)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var reloading sync.WaitGroup
 	defer reloading.Wait()
 	defer cancel()
-	return svc.serve(ctx, r.live, cfg.Listen, log, func() {
+	return svc.serve(ctx, r.live, cfg.Listen, log.Logger, func() {
 		reloading.Go(func() { r.run(ctx, hangup, since) })
 	})
 }

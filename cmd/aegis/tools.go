@@ -72,12 +72,8 @@ func toolServer(named string, stderr io.Writer) (*server.Server, error) {
 			return nil, err
 		}
 	}
-	cfg.Log.Level, cfg.Log.Format = "warn", "console"
-	log, err := newLog(cfg, stderr)
-	if err != nil {
-		return nil, err
-	}
-	return newServer(cfg, log)
+	srv, _, err := dryServer(cfg, "warn", stderr)
+	return srv, err
 }
 
 func printTools(w io.Writer, sel *catalog.Selection) error {

@@ -32,13 +32,11 @@ type Options struct {
 	// Refused is told of every refusal; nil: nobody is. It is called from many
 	// goroutines and must not block.
 	Refused func(Bucket)
-	// From is the limiter that this one follows after a change of configuration;
-	// nil at the start. Limits that did not change keep their buckets, and calls
-	// in flight keep counting.
-	From *Limiter
-	// Flight is the limiter whose calls in flight count together with this one's,
-	// whose own caps then do not count; nil: none.
-	Flight *Limiter
+	// Counters are what limiters have counted before and elsewhere; nil: nothing.
+	// All limiters that share them count their calls in flight together.
+	Counters *Counters
+	// Endpoint tells the limiters that share counters apart: each has its own buckets.
+	Endpoint string
 	// Shared counts the calls of identities and teams for all replicas together;
 	// nil: this process counts its own.
 	Shared *Shared
@@ -54,6 +52,7 @@ type Limiter struct {
 	class                   map[proxy.Class]*store
 	tools                   map[string]*store
 	flight                  *flight
+	held                    map[storeKey]*store // all of the above
 	shared                  *Shared
 	policy                  []string // the RateLimit-Policy header; nil without a limit by address
 }
@@ -61,44 +60,50 @@ type Limiter struct {
 // New returns the limiter of a configuration that [config.Config.Validate] has
 // found right.
 func New(cfg config.Limits, o Options) *Limiter {
-	l := &Limiter{cfg: cfg, now: o.Now, refused: o.Refused, shared: o.Shared, flight: &flight{by: map[string]int{}}}
+	if o.Counters == nil {
+		o.Counters = NewCounters()
+	}
+	l := &Limiter{
+		cfg: cfg, now: o.Now, refused: o.Refused, shared: o.Shared,
+		flight: &o.Counters.flight, held: map[storeKey]*store{},
+	}
 	if l.now == nil {
 		l.now = time.Now
 	}
 	if l.refused == nil {
 		l.refused = func(Bucket) {}
 	}
-	from := o.From
-	if from == nil {
-		from = &Limiter{}
-	} else {
-		l.flight = from.flight
-	}
-	if o.Flight != nil {
-		l.flight, l.cfg.Concurrency = o.Flight.flight, o.Flight.cfg.Concurrency
+	keep := func(kind Bucket, tool string, limit config.Limit) *store {
+		return l.hold(o.Counters, storeKey{o.Endpoint, kind, tool, limit, cfg.MaxKeys})
 	}
 	l.policy = policy(config.Limit(cfg.Address))
-	l.address = l.keep(from, from.address, config.Limit(cfg.Address))
-	l.identity = l.keep(from, from.identity, config.Limit(cfg.Identity))
-	l.team = l.keep(from, from.team, cfg.Team)
+	l.address = keep(BucketAddress, "", config.Limit(cfg.Address))
+	l.identity = keep(BucketIdentity, "", config.Limit(cfg.Identity))
+	l.team = keep(BucketTeam, "", cfg.Team)
 	l.class = map[proxy.Class]*store{
-		proxy.ClassRead:        l.keep(from, from.class[proxy.ClassRead], cfg.Read),
-		proxy.ClassWrite:       l.keep(from, from.class[proxy.ClassWrite], cfg.Write),
-		proxy.ClassDestructive: l.keep(from, from.class[proxy.ClassDestructive], cfg.Destructive),
+		proxy.ClassRead:        keep(BucketRead, "", cfg.Read),
+		proxy.ClassWrite:       keep(BucketWrite, "", cfg.Write),
+		proxy.ClassDestructive: keep(BucketDestructive, "", cfg.Destructive),
 	}
 	l.tools = make(map[string]*store, len(cfg.Tools))
 	for name, limit := range cfg.Tools {
-		l.tools[name] = l.keep(from, from.tools[name], limit)
+		l.tools[name] = keep(BucketTool, name, limit)
 	}
 	return l
 }
 
-// keep returns the store of a limit: the former one when nothing changed.
-func (l *Limiter) keep(from *Limiter, old *store, limit config.Limit) *store {
-	if old != nil && old.limit == limit && from.cfg.MaxKeys == l.cfg.MaxKeys {
-		return old
+// hold returns the buckets of a limit: those that count already, or new ones.
+func (l *Limiter) hold(c *Counters, key storeKey) *store {
+	c.mu.Lock()
+	s := c.stores[key]
+	c.mu.Unlock()
+	if s == nil {
+		s = newStore(key.limit, key.maxKeys)
 	}
-	return newStore(limit, l.cfg.MaxKeys)
+	if s != nil {
+		l.held[key] = s
+	}
+	return s
 }
 
 // flight counts the calls that are being answered. Identities that have none are

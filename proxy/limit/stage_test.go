@@ -185,15 +185,48 @@ func TestPanicLeaves(t *testing.T) {
 // TestChangedConfiguration: buckets outlive a change that does not concern them.
 func TestChangedConfiguration(t *testing.T) {
 	cfg := config.Limits{Identity: config.IdentityLimit(perSecond(1, 5)), Read: perSecond(1, 4), Tools: map[string]config.Limit{"gitea_issue_create": perSecond(1, 2)}}
-	b := newBench(cfg, limit.Options{})
+	counters := limit.NewCounters()
+	b := newBench(cfg, limit.Options{Counters: counters})
+	counters.Keep(b.l)
 	b.run(4, "alice", reader)
 	cfg.Read, cfg.Write = config.Limit{}, perSecond(1, 1)
-	next := newBench(cfg, limit.Options{From: b.l})
+	next := newBench(cfg, limit.Options{Counters: counters})
 	if passed, _ := next.run(3, "alice", reader); passed != 1 {
 		t.Errorf("%d passed, want the one token that the identity has left", passed)
 	}
 	if passed, _ := next.run(3, "bob", writer); passed != 1 {
 		t.Errorf("%d passed the new limit, want 1", passed)
+	}
+}
+
+// TestCountersOfLimitersThatServe: what a limiter counted that never served is not
+// taken on, endpoints have buckets of their own, and a limit that was changed and
+// changed back begins with full ones.
+func TestCountersOfLimitersThatServe(t *testing.T) {
+	cfg := config.Limits{Identity: config.IdentityLimit(perSecond(1, 3)), Concurrency: config.Concurrency{Identity: 9}}
+	counters := limit.NewCounters()
+	at := func(endpoint string, cfg config.Limits) *bench {
+		return newBench(cfg, limit.Options{Counters: counters, Endpoint: endpoint})
+	}
+	left := func(b *bench) int {
+		passed, _ := b.run(4, "alice", reader)
+		return passed
+	}
+	dropped := at("", cfg)
+	left(dropped)
+	first, team := at("", cfg), at("web", cfg)
+	if a, b := left(first), left(team); a != 3 || b != 3 {
+		t.Errorf("after one that never served: %d and %d of 3 passed", a, b)
+	}
+	counters.Keep(first.l, team.l)
+	if a, b := left(at("", cfg)), left(at("web", cfg)); a != 0 || b != 0 {
+		t.Errorf("the buckets did not go on: %d and %d passed", a, b)
+	}
+	other := cfg
+	other.Identity = config.IdentityLimit(perSecond(1, 2))
+	counters.Keep(at("", other).l)
+	if n := left(at("", cfg)); n != 3 {
+		t.Errorf("changed back: %d of 3 passed", n)
 	}
 }
 

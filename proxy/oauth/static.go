@@ -57,18 +57,19 @@ func NewStatic(tokens []config.Token, resolver Resolver) *Static {
 	return s
 }
 
-// Adopt takes over the identities that old has already made, for the entries
-// that are the same in both, so that a reload does not ask Gitea for what is
-// known. Call it before the first use of s, and only when both have the same
-// Gitea.
-func (s *Static) Adopt(old *Static) {
-	for _, e := range s.entries {
-		for _, o := range old.entries {
+// With returns the verifier of other tokens for the same Gitea, which resolver asks.
+// Entries that are the same in both are shared, with the identities that s has made or
+// will make, so that a reload does not ask Gitea for what is known. s stays as it is.
+func (s *Static) With(tokens []config.Token, resolver Resolver) *Static {
+	n := NewStatic(tokens, resolver)
+	for i, e := range n.entries {
+		for _, o := range s.entries {
 			if e.sameAs(o) {
-				e.ready.Store(o.ready.Load())
+				n.entries[i] = o
 			}
 		}
 	}
+	return n
 }
 
 // sameAs reports whether both entries make the same identity for the same token.

@@ -5,41 +5,45 @@ import (
 	"time"
 )
 
-// hour counts the writes of identities: each may save up to an hour's worth and
-// gets them back evenly (the generic cell rate algorithm, which keeps one time
-// per identity).
-type hour struct {
-	n     int
-	every time.Duration
-	now   func() time.Time
-
+// Counters are the writes of identities that count against policy.budgets. They
+// outlive a change of the configuration. Safe for concurrent use.
+type Counters struct {
 	mu   sync.Mutex
-	full map[string]time.Time // when an identity's hour is whole again
+	full map[writer]time.Time // when an hour is whole again
 }
 
-// maxCounted bounds the identities that are counted at once. Identities are known
+// writer is an identity at an endpoint.
+type writer struct{ endpoint, identity string }
+
+// NewCounters returns counters that have counted nothing.
+func NewCounters() *Counters { return &Counters{full: map[writer]time.Time{}} }
+
+// hour counts the writes of identities at one endpoint: each may save up to an
+// hour's worth and gets them back evenly (the generic cell rate algorithm, which
+// keeps one time per identity).
+type hour struct {
+	n        int
+	every    time.Duration
+	now      func() time.Time
+	endpoint string
+	*Counters
+}
+
+// maxCounted bounds the writers that are counted at once. Identities are known
 // people and tokens, so only an instance with more of them ever forgets one.
 const maxCounted = 1 << 16
 
-func newHour(n int, now func() time.Time) *hour {
-	return &hour{n: n, every: time.Hour / time.Duration(n), now: now, full: map[string]time.Time{}}
-}
-
-// adopt takes over what another one has counted.
-func (h *hour) adopt(old *hour) {
-	if old == nil {
-		return
+func newHour(n int, o Options) *hour {
+	h := &hour{n: n, every: time.Hour / time.Duration(n), now: o.Now, endpoint: o.Endpoint, Counters: o.Counters}
+	if h.Counters == nil {
+		h.Counters = NewCounters()
 	}
-	old.mu.Lock()
-	defer old.mu.Unlock()
-	for key, at := range old.full {
-		h.full[key] = at
-	}
+	return h
 }
 
 // take counts one write, or says how long until there is one again.
-func (h *hour) take(key string) (time.Duration, bool) {
-	now := h.now()
+func (h *hour) take(identity string) (time.Duration, bool) {
+	now, key := h.now(), writer{h.endpoint, identity}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at, known := h.full[key]
@@ -58,7 +62,8 @@ func (h *hour) take(key string) (time.Duration, bool) {
 }
 
 // giveBack takes back one count.
-func (h *hour) giveBack(key string) {
+func (h *hour) giveBack(identity string) {
+	key := writer{h.endpoint, identity}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if at, known := h.full[key]; known {
@@ -66,19 +71,21 @@ func (h *hour) giveBack(key string) {
 	}
 }
 
-// forget drops the identities whose hour is whole, or else the one nearest to it.
-func (h *hour) forget(now time.Time) {
-	first, at := "", time.Time{}
-	for key, full := range h.full {
+// forget drops the writers whose hour is whole, or else the one nearest to it. The
+// caller holds the lock.
+func (c *Counters) forget(now time.Time) {
+	var first writer
+	var at time.Time
+	for key, full := range c.full {
 		if !full.After(now) {
-			delete(h.full, key)
+			delete(c.full, key)
 			continue
 		}
-		if first == "" || full.Before(at) {
+		if at.IsZero() || full.Before(at) {
 			first, at = key, full
 		}
 	}
-	if len(h.full) >= maxCounted {
-		delete(h.full, first)
+	if len(c.full) >= maxCounted {
+		delete(c.full, first)
 	}
 }

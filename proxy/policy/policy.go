@@ -25,9 +25,10 @@ type Options struct {
 	Hosts []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// From is the policy that this one takes the place of: what was counted this
-	// hour counts on. Nil: none.
-	From *Policy
+	// Counters are what was counted before; nil: nothing. Endpoint tells the policies
+	// that share them apart.
+	Counters *Counters
+	Endpoint string
 }
 
 // Policy are the rules of one team, ready to decide. It is safe for concurrent
@@ -70,10 +71,7 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 		p.credential = &cred
 	}
 	if cfg.Budgets.WritesPerHour > 0 {
-		p.hour = newHour(cfg.Budgets.WritesPerHour, o.Now)
-		if o.From != nil {
-			p.hour.adopt(o.From.hour)
-		}
+		p.hour = newHour(cfg.Budgets.WritesPerHour, o)
 	}
 	p.empty = !p.scope.restricts() && !p.branches.any() && !p.paths.any() && cfg.Budgets == (config.Budgets{}) && p.credential == nil
 	p.hosts = make(map[string]bool, len(o.Hosts))

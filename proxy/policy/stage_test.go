@@ -98,7 +98,7 @@ func TestWritesPerHour(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	tools := byID(t)
 	cfg := rules(t, func(p *config.Policy) { p.Budgets.WritesPerHour = 4 })
-	options := policy.Options{Operations: builtin(t).Tools(), Now: func() time.Time { return now }}
+	options := policy.Options{Operations: builtin(t).Tools(), Now: func() time.Time { return now }, Counters: policy.NewCounters()}
 	p, err := policy.New(cfg, options)
 	if err != nil {
 		t.Fatal(err)
@@ -121,12 +121,21 @@ func TestWritesPerHour(t *testing.T) {
 	if e := write("bob"); e != nil {
 		t.Errorf("bob: %v", e)
 	}
-	options.From = p
 	if p, err = policy.New(cfg, options); err != nil { // a reload
 		t.Fatal(err)
 	}
 	if e := write("alice"); e == nil {
 		t.Error("a reload gives a new hour")
+	}
+	elsewhere := options
+	elsewhere.Endpoint = "web"
+	other, err := policy.New(cfg, elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "alice"}}
+	if _, err := arrived(t, other, c); err != nil {
+		t.Errorf("another endpoint: %v", err)
 	}
 	now = now.Add(15 * time.Minute)
 	if e := write("alice"); e != nil {

@@ -12,10 +12,9 @@ import (
 	"aegis/proxy/mask"
 )
 
-// auditing is the audit log, which all servers of a process share, and the
-// masking that was built last.
+// auditing is the audit log of a process, and the masking in force.
 type auditing struct {
-	log   *audit.Log // nil: switched off
+	log   *audit.Log // nil: switched off, or the process is only for looking
 	masks atomic.Pointer[mask.Engine]
 	names atomic.Pointer[cleanNames]
 }
@@ -61,54 +60,34 @@ func (a *auditing) clean(text string) string {
 	return out
 }
 
-// newAuditing builds the log that a configuration describes and touches no file.
-func newAuditing(cfg *config.Config, s *Server) *auditing {
-	a := &auditing{}
+// newAuditLog returns the log that a configuration describes, not yet open; nil when it
+// is switched off.
+func newAuditLog(cfg *config.Config, p *Process) *audit.Log {
 	if cfg.AuditOff() {
-		return a
+		return nil
 	}
 	path, key := audit.Paths(cfg.Audit, cfg.DataDir)
 	replica := ""
 	if cfg.Store.Shared() {
 		replica = replicaName(cfg)
 	}
-	a.log = audit.New(audit.Options{
-		Replica: replica, Path: path, KeyFile: key, Config: cfg.Audit, Version: s.version, Log: s.log, Stdout: os.Stdout,
-		Clean: a.clean,
+	return audit.New(audit.Options{
+		Replica: replica, Path: path, KeyFile: key, Config: cfg.Audit, Version: p.version, Log: p.log.Logger, Stdout: os.Stdout,
+		Clean: p.audit.clean,
 	})
-	return a
-}
-
-// OpenAudit opens the audit log, and makes its folder, file and key when they
-// are missing. Serving does so too; doing it before makes sure that nothing
-// listens while the log cannot be written. The error says what to do.
-func (s *Server) OpenAudit() error {
-	if s.audit.log == nil {
-		return nil
-	}
-	return s.audit.log.Open()
 }
 
 // bearerRefused records a request without a valid token.
 func (s *Server) bearerRefused(x *proxy.Exchange, reason string) {
-	s.audit.log.Event(audit.BearerRefused, x, audit.Detail{Reason: reason})
-}
-
-// reloaded records what became of a changed configuration.
-func (s *Server) reloaded(err error) {
-	if err != nil {
-		s.audit.log.Event(audit.ConfigRefused, nil, audit.Detail{Reason: "the changed configuration is not used; the operational log says why"})
-		return
-	}
-	s.audit.log.Event(audit.ConfigReloaded, nil, audit.Detail{Version: s.version})
+	s.process.audit.log.Event(audit.BearerRefused, x, audit.Detail{Reason: reason})
 }
 
 // auditCheck returns why calls would be refused, "ok" when they would not.
 func (s *Server) auditCheck() string {
 	switch {
-	case s.audit.log == nil:
+	case s.process.audit.log == nil:
 		return "off"
-	case s.audit.log.Ready() != nil:
+	case s.process.audit.log.Ready() != nil:
 		return "the audit log cannot be written, so calls are refused; the operational log says why"
 	}
 	return "ok"
@@ -116,6 +95,6 @@ func (s *Server) auditCheck() string {
 
 // auditLag returns the audit log's state for metrics.
 func (s *Server) auditLag() (pending int, oldest time.Duration) {
-	lag := s.audit.log.Lag()
+	lag := s.process.audit.log.Lag()
 	return lag.Pending, lag.Oldest
 }

@@ -146,11 +146,8 @@ func TestAuditOfReloads(t *testing.T) {
 		}
 		return c
 	}
-	first, err := server.New(cfg(), "test", zerolog.Nop())
+	first, err := server.Build(cfg(), zerolog.Nop())
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.OpenAudit(); err != nil {
 		t.Fatal(err)
 	}
 	live := server.NewLive(first)
@@ -158,7 +155,7 @@ func TestAuditOfReloads(t *testing.T) {
 	changed.Gitea.MaxConnections = 7 // another client of Gitea
 	changed.Audit.Path = filepath.Join(t.TempDir(), "elsewhere.jsonl")
 	for range 3 {
-		if err := live.Reload(changed, zerolog.Nop()); err != nil {
+		if err := live.Reload(changed, server.Plain(zerolog.Nop())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +183,7 @@ func TestCheckingAConfigurationTouchesNoLog(t *testing.T) {
 	if err := c.Gitea.URL.UnmarshalText([]byte("http://127.0.0.1:1")); err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(c, "test", zerolog.Nop())
+	s, err := server.Look(c)
 	if err != nil {
 		t.Fatal(err)
 	}

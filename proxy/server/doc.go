@@ -1,6 +1,7 @@
 // Package server joins the parts of Aegis: it is the only package that names two
-// of its siblings. [New] builds everything from a configuration short of
-// listening, so that checking a configuration and serving it take the same path;
-// [Server.Serve] answers requests until it is told to stop and lets calls in
-// flight finish.
+// of its siblings. [Open] makes a [Process], which lives as long as the process and
+// holds what no reload may lose; [Dry] makes one that touches nothing. [New] builds a
+// generation of the server of a configuration on either, so that checking a
+// configuration and serving it take the same path. [Live] serves one generation after
+// another until it is told to stop, and lets calls in flight finish.
 package server

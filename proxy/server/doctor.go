@@ -26,10 +26,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	for i := range 2 {
 		if i > 0 {
 			select {
-			case <-s.state.pace.after(StreamGap):
+			case <-s.process.pace.after(StreamGap):
 			case <-r.Context().Done():
 				return
-			case <-s.stopping.Done():
+			case <-s.process.stopping.Done():
 				return
 			}
 		}
@@ -61,10 +61,14 @@ type Examined struct {
 // Examine builds a configuration for comparison. Call Close when done.
 func Examine(cfg *config.Config, version string) (*Examined, error) {
 	quiet := *cfg
-	quiet.Audit.Path, quiet.Audit.Sinks = "off", nil
 	quiet.Metrics.Listen, quiet.Tracing.Endpoint = "", nil
 	quiet.Gitea.HideMissing = false // Gitea is not asked for this
-	s, err := New(&quiet, version, zerolog.Nop())
+	log := Log{Logger: zerolog.Nop()}
+	p, err := Dry(&quiet, version, log)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(p, &quiet, log)
 	if err != nil {
 		return nil, err
 	}

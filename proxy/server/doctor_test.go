@@ -80,14 +80,11 @@ func TestExamineLeavesNoTrace(t *testing.T) {
 	if code != http.StatusUnauthorized || after != path {
 		t.Error(code, after)
 	}
-	srv, err := server.New(cfg, "test", zerolog.Nop())
+	srv, err := server.Build(cfg, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	if err := srv.OpenAudit(); err != nil {
-		t.Fatal(err)
-	}
 	if code2, challenge2, _ := ask(srv.Handler()); code2 != code || challenge2 != challenge {
 		t.Errorf("%d %s, and the server %d %s", code, challenge, code2, challenge2)
 	}

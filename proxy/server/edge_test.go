@@ -33,7 +33,7 @@ type edgeRig struct {
 
 // newEdgeRig serves a configuration of the given lines, with one identity. Tune is
 // called with the server before it serves.
-func newEdgeRig(t *testing.T, upstream, gitea, yaml string, tune ...func(*server.Server)) *edgeRig {
+func newEdgeRig(t *testing.T, upstream, gitea, yaml string, tune ...func(*server.Process)) *edgeRig {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "aegis.yaml")
 	text := fmt.Sprintf("gitea: {url: %q%s}\nauth: {tokens: [{name: alice, token: %s, gitea_token: t%040d}]}\n%s", upstream, gitea, aliceToken, 7, yaml)
@@ -50,12 +50,9 @@ func newEdgeRig(t *testing.T, upstream, gitea, yaml string, tune ...func(*server
 	}
 	cfg.Listen = ln.Addr().String()
 	r := &edgeRig{t: t, addr: cfg.Listen, log: &syncBuffer{}}
-	srv, err := server.New(cfg, "test", zerolog.New(r.log).Level(zerolog.InfoLevel))
+	srv, err := server.Build(cfg, zerolog.New(r.log).Level(zerolog.InfoLevel), tune...)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, f := range tune {
-		f(srv)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -361,7 +358,7 @@ func TestReadinessFollowsGitea(t *testing.T) {
 	}))
 	defer up.Close()
 	var at clock
-	r := newEdgeRig(t, up.URL, "", "", func(s *server.Server) { server.SetClock(s, at.now) })
+	r := newEdgeRig(t, up.URL, "", "", func(s *server.Process) { server.SetClock(s, at.now) })
 	status := func(path string) int {
 		res, _ := r.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		return res.StatusCode
@@ -403,7 +400,7 @@ func TestLimitsOutliveAReload(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		return w.Code
 	}
-	old, err := server.New(load("limits: {address: {rate: 1/h, burst: 2}}\n"), "test", zerolog.Nop())
+	old, err := server.Look(load("limits: {address: {rate: 1/h, burst: 2}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +408,7 @@ func TestLimitsOutliveAReload(t *testing.T) {
 	if a, b, c := ask(old), ask(old), ask(old); a != 401 || b != 401 || c != 429 {
 		t.Fatalf("before: %d %d %d", a, b, c)
 	}
-	same, err := server.NewFrom(old, load("limits: {address: {rate: 1/h, burst: 2}, read: {rate: 1/s}}\nresults: {max_items: 7}\n"), "test", zerolog.Nop())
+	same, err := server.Next(old, load("limits: {address: {rate: 1/h, burst: 2}, read: {rate: 1/s}}\nresults: {max_items: 7}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +416,7 @@ func TestLimitsOutliveAReload(t *testing.T) {
 	if status := ask(same); status != 429 {
 		t.Errorf("after a change of something else: %d", status)
 	}
-	other, err := server.NewFrom(same, load("limits: {address: {rate: 1/h, burst: 3}}\n"), "test", zerolog.Nop())
+	other, err := server.Next(same, load("limits: {address: {rate: 1/h, burst: 3}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

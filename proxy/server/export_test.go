@@ -4,18 +4,57 @@ import (
 	"maps"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"aegis/config"
 	"aegis/proxy/audit"
+	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 )
 
+// Plain is the log of a server that writes its lines as they are.
+func Plain(log zerolog.Logger) Log { return Log{Logger: log} }
+
+// Build opens a process and builds the server of a configuration on it; prepare are
+// called with the process before it opens anything.
+func Build(cfg *config.Config, log zerolog.Logger, prepare ...func(*Process)) (*Server, error) {
+	p, err := openProcess(cfg, "test", Plain(log), func(p *Process) {
+		for _, f := range prepare {
+			f(p)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(p, cfg, Plain(log))
+	if err != nil {
+		p.Close()
+	}
+	return s, err
+}
+
+// Look builds the server of a configuration, and touches nothing.
+func Look(cfg *config.Config) (*Server, error) {
+	p, err := Dry(cfg, "test", Plain(zerolog.Nop()))
+	if err != nil {
+		return nil, err
+	}
+	return New(p, cfg, Plain(zerolog.Nop()))
+}
+
+// Next builds the server that takes s's place, as a reload does, and puts it in force.
+func Next(s *Server, cfg *config.Config) (*Server, error) {
+	s.process.use(s)
+	next, err := New(s.process, cfg, Plain(zerolog.Nop()))
+	if err == nil {
+		s.process.use(next)
+	}
+	return next, err
+}
+
 // RetryMissing sets the time between attempts to read the live API's
 // description.
-func RetryMissing(s *Server, every time.Duration) {
-	if s.missing != nil {
-		s.missing.interval = every
-	}
-}
+func RetryMissing(p *Process, every time.Duration) { p.pace.learn = every }
 
 // ConfigOf returns the configuration that s was built from.
 func ConfigOf(s *Server) *config.Config { return s.cfg }
@@ -23,22 +62,29 @@ func ConfigOf(s *Server) *config.Config { return s.cfg }
 // ReadinessTTL is how long readiness is believed.
 const ReadinessTTL = readinessTTL
 
-// SetClock gives a server and those that take its place another clock for what they
-// believe for a while. Call it before serving.
-func SetClock(s *Server, now func() time.Time) { s.state.pace.now = now }
+// SetClock gives a process another clock for what it believes for a while. Call it
+// before serving.
+func SetClock(p *Process, now func() time.Time) { p.pace.now = now }
 
 // Hasten sets the time between two signs of life of a replica, and between two of
 // its looks at another's lock. Call it before serving.
-func Hasten(s *Server, every time.Duration) { s.state.pace.beat, s.state.pace.poll = every, every }
+func Hasten(p *Process, every time.Duration) { p.pace.beat, p.pace.poll = every, every }
 
-// WaitForStore sets how long a server waits for a process that has the store's file.
-// Call it before serving.
-func WaitForStore(s *Server, d time.Duration) { s.state.pace.wait = d }
+// WaitForStore sets how long a process waits for another that has the store's file.
+// Call it before it opens anything.
+func WaitForStore(p *Process, d time.Duration) { p.pace.wait = d }
 
 // HoldStream keeps back the second event of /healthz/stream until next has a value.
 func HoldStream(e *Examined, next <-chan time.Time) {
-	e.server.state.pace.after = func(time.Duration) <-chan time.Time { return next }
+	e.server.process.pace.after = func(time.Duration) <-chan time.Time { return next }
 }
+
+// Watch has made told of each part that is built from now on.
+func Watch(p *Process, made func(part string)) { p.pace.made = made }
+
+// FetchDocumentsBy lets a test stand in for the internet that client documents
+// are fetched from. Call it before a server is built.
+func FetchDocumentsBy(p *Process, change func(*client.Options)) { p.documents = change }
 
 // Started is closed when [Server.Start] has ended.
 func Started(s *Server) <-chan struct{} { return s.started }

@@ -21,8 +21,17 @@ import (
 	"aegis/proxy/telemetry"
 )
 
-// buildEndpoints makes the HTTP side of every team.
+// buildEndpoints makes the HTTP side of every team. With gitea.hide_missing it serves
+// what the generation before has learned of the same Gitea, so that a reload makes no
+// gap; else nothing until Gitea was asked.
 func (s *Server) buildEndpoints() error {
+	if s.missing = newMissing(s.cfg); s.missing != nil {
+		if known := s.routes.known.Load(); known != nil {
+			if err := s.serveOnly(*known); err != nil {
+				return err
+			}
+		}
+	}
 	for _, t := range s.teams {
 		h := http.Handler(s.hidden(t))
 		if s.missing == nil {
@@ -62,7 +71,7 @@ func (s *Server) admit(t *team) func(context.Context, *proxy.Identity) error {
 		if from := proxy.ExchangeFrom(ctx); from != nil {
 			x.RequestID, x.Addr = from.RequestID, from.Addr
 		}
-		s.audit.log.Event(audit.AccessRefused, x, audit.Detail{Reason: e.Public})
+		s.process.audit.log.Event(audit.AccessRefused, x, audit.Detail{Reason: e.Public})
 		return oauth.NotAdmitted(e.Public)
 	}
 }
@@ -104,7 +113,7 @@ func (s *Server) Handler() http.Handler {
 
 // root says what this is; it is the page that a person opens first.
 func (s *Server) root(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"name": "aegis", "version": s.version, "mcp": s.Endpoint()})
+	writeJSON(w, http.StatusOK, map[string]string{"name": "aegis", "version": s.process.version, "mcp": s.Endpoint()})
 }
 
 // healthz is liveness: the process answers. Gitea does not matter to it.
@@ -115,17 +124,17 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz is readiness: calls would work.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	checks, status, word := map[string]string{"gitea": "ok"}, http.StatusOK, "ready"
-	if err := s.ready.do(r.Context()); err != nil {
+	if err := s.gitea.ready.do(r.Context()); err != nil {
 		checks["gitea"] = proxy.AsError(err).Public
 		status, word = http.StatusServiceUnavailable, "not ready"
 	}
-	if s.tls != nil {
+	if s.process.tls != nil {
 		var ok bool
 		if checks["certificate"], ok = s.certificateCheck(); !ok {
 			status, word = http.StatusServiceUnavailable, "not ready"
 		}
 	}
-	if checks["audit"] = s.auditCheck(); s.audit.log.Ready() != nil {
+	if checks["audit"] = s.auditCheck(); s.process.audit.log.Ready() != nil {
 		status, word = http.StatusServiceUnavailable, "not ready"
 	}
 	if s.missing != nil {
@@ -135,7 +144,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	// A configuration that could not be loaded anew stops no call.
 	checks["config"] = "ok"
-	if problem := s.reload.status().Problem; problem != "" {
+	if problem := s.process.reload.status().Problem; problem != "" {
 		checks["config"] = problem
 	}
 	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
@@ -261,7 +270,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 		return err
 	}
 	defer stopMetrics()
-	srv.RegisterOnShutdown(s.stop)
+	srv.RegisterOnShutdown(s.process.stop)
 	done := make(chan error, 1)
 	go func() { done <- s.accept(srv, guarded) }()
 	select {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/proxy/mask"
 	"aegis/proxy/telemetry"
 )
 
@@ -22,34 +23,65 @@ const (
 	LogColoured                 // text for a terminal
 )
 
-// NewLog returns the operational log of a configuration on w. Every line passes masking, so that neither
-// a configured secret nor what looks like one is written. The level is one that
-// config has checked.
-func NewLog(cfg *config.Config, w io.Writer, style LogStyle) (zerolog.Logger, error) {
+// Log is the operational log of a configuration. Make one with [NewLog]; one that is
+// made of a logger alone writes its lines as they are.
+type Log struct {
+	zerolog.Logger
+	masks *lazyMasks // nil: made of a logger alone
+}
+
+// NewLog returns the operational log of a configuration on w. Every line passes masking,
+// so that neither a configured secret nor what looks like one is written. The level is
+// one that config has checked.
+func NewLog(cfg *config.Config, w io.Writer, style LogStyle) (Log, error) {
 	level, err := zerolog.ParseLevel(cfg.Log.Level)
 	if err != nil {
-		return zerolog.Nop(), err
+		return Log{Logger: zerolog.Nop()}, err
 	}
 	if style != LogJSON {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05", NoColor: style == LogPlain}
 	}
-	w = &maskedWriter{cfg: cfg, to: w}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger(), nil
+	masks := &lazyMasks{cfg: cfg}
+	out := &maskedWriter{masks: masks, to: w}
+	return Log{zerolog.New(out).Level(level).With().Timestamp().Logger(), masks}, nil
 }
 
-// maskedWriter masks log lines with the rules of a configuration, which it
-// compiles when the first line comes.
+// of returns the log with the masking of a configuration: its own, when that is the one
+// that it was made for.
+func (l Log) of(cfg *config.Config) Log {
+	if l.masks == nil || l.masks.cfg != cfg {
+		l.masks = &lazyMasks{cfg: cfg}
+	}
+	return l
+}
+
+// lazyMasks is the masking of a configuration's results and log lines, which is compiled
+// once, when it is first needed.
+type lazyMasks struct {
+	cfg    *config.Config
+	once   sync.Once
+	engine *mask.Engine
+	err    error
+}
+
+func (m *lazyMasks) get() (*mask.Engine, error) {
+	m.once.Do(func() { m.engine, m.err = newMask(m.cfg, m.cfg.Masking) })
+	return m.engine, m.err
+}
+
+// maskedWriter masks log lines.
 type maskedWriter struct {
-	cfg  *config.Config
-	once sync.Once
-	to   io.Writer
+	masks *lazyMasks
+	once  sync.Once
+	to    io.Writer
 }
 
+// Write implements [io.Writer].
 func (m *maskedWriter) Write(line []byte) (int, error) {
 	m.once.Do(func() {
 		// Rules that do not compile are reported by New, whose report must be
 		// seen; what the log says before that holds no call's data.
-		if engine, err := newMask(m.cfg, m.cfg.Masking); err == nil {
+		if engine, err := m.masks.get(); err == nil {
 			m.to = engine.Writer(m.to)
 		}
 	})

@@ -57,7 +57,7 @@ func newBulk(t *testing.T, yaml string, texts map[string]string) *bulk {
 	}
 	cfg.Listen = ln.Addr().String()
 	cfg.DataDir = t.TempDir()
-	srv, err := server.New(cfg, "test", zerolog.Nop())
+	srv, err := server.Build(cfg, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

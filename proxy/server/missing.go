@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/catalog"
 )
@@ -19,10 +20,7 @@ import (
 // the MCP endpoint answers 503 and /readyz says why: a list that was once shown
 // never changes, so it is right from the start or not there.
 type missing struct {
-	problem  atomic.Pointer[string] // why nothing is served; "" when something is
-	routes   atomic.Pointer[map[string]bool]
-	retired  atomic.Bool // another server has taken this one's place
-	interval time.Duration
+	problem atomic.Pointer[string] // why nothing is served; "" when something is
 }
 
 // servedTools are the tools that are left, and the endpoint that serves them.
@@ -34,22 +32,15 @@ type servedTools struct {
 // missingRetry is the time between attempts to read the description.
 const missingRetry = 5 * time.Second
 
-// hideMissing sets up gitea.hide_missing. What old has learned of the same
-// server serves on, so that a reload makes no gap.
-func (s *Server) hideMissing(old *Server) error {
-	if !s.cfg.Gitea.HideMissing {
+// newMissing returns what gitea.hide_missing needs; nil when it is off.
+func newMissing(cfg *config.Config) *missing {
+	if !cfg.Gitea.HideMissing {
 		return nil
 	}
-	s.missing = &missing{interval: missingRetry}
+	m := &missing{}
 	why := "Gitea's API description has not been read yet (gitea.hide_missing)"
-	s.missing.problem.Store(&why)
-	if old == nil || old.missing == nil || !sameURL(old.cfg.Gitea.URL, s.cfg.Gitea.URL) {
-		return nil
-	}
-	if routes := old.missing.routes.Load(); routes != nil {
-		return s.serveOnly(*routes)
-	}
-	return nil
+	m.problem.Store(&why)
+	return m
 }
 
 // serveOnly serves the tools whose operation is among routes.
@@ -71,7 +62,7 @@ func (s *Server) serveOnly(routes map[string]bool) error {
 	for i, t := range s.teams {
 		t.serving.Store(served[i])
 	}
-	s.missing.routes.Store(&routes)
+	s.routes.known.Store(&routes)
 	s.missing.problem.Store(new(string))
 	return nil
 }
@@ -105,7 +96,7 @@ func (s *Server) missingCheck() string {
 // version, with numbers, and hides what is missing when it is asked to. With
 // gitea.hide_missing it tries until it succeeds or ctx ends.
 func (s *Server) compareAPI(ctx context.Context, version string) {
-	differs := version != "" && baseVersion(version) != baseVersion(s.catalog.GiteaVersion)
+	differs := version != "" && baseVersion(version) != baseVersion(s.library.catalog.GiteaVersion)
 	if !differs && s.missing == nil {
 		return
 	}
@@ -120,7 +111,7 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 		}
 		reason := proxy.AsError(err).Public
 		if s.missing == nil {
-			s.log.Warn().Str("gitea", version).Str("catalog", s.catalog.GiteaVersion).Str("reason", reason).
+			s.log.Warn().Str("gitea", version).Str("catalog", s.library.catalog.GiteaVersion).Str("reason", reason).
 				Msg(`the catalog is of another version; "aegis catalog build" makes one of this server`)
 			return
 		}
@@ -131,9 +122,9 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(s.missing.interval):
+		case <-time.After(s.process.pace.learn):
 		}
-		if s.missing.retired.Load() {
+		if s.retired.Load() {
 			return
 		}
 	}
@@ -142,7 +133,7 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 // reportAPI logs how the live server differs from the catalog.
 func (s *Server) reportAPI(version string, differs bool, routes map[string]bool) {
 	known, lacking := map[string]bool{}, 0
-	for _, t := range s.set.Tools() {
+	for _, t := range s.library.set.Tools() {
 		key := routeKey(t.Method, t.Path)
 		if known[key] = true; !routes[key] {
 			lacking++
@@ -157,7 +148,7 @@ func (s *Server) reportAPI(version string, differs bool, routes map[string]bool)
 	if !differs && lacking == 0 && unknown == 0 {
 		return
 	}
-	event := s.log.Warn().Str("gitea", version).Str("catalog", s.catalog.GiteaVersion).Int("missing", lacking).Int("without_tool", unknown)
+	event := s.log.Warn().Str("gitea", version).Str("catalog", s.library.catalog.GiteaVersion).Int("missing", lacking).Int("without_tool", unknown)
 	if s.missing != nil {
 		event.Int("tools", len(s.Tools())).Msg("the live server differs from the catalog; tools whose operation it lacks are hidden")
 		return
@@ -177,7 +168,7 @@ func (s *Server) liveRoutes(ctx context.Context) (map[string]bool, error) {
 	if len(s.cfg.Auth.Tokens) > 0 {
 		cred = proxy.NewCredential(proxy.ModeStatic, s.cfg.Auth.Tokens[0].GiteaToken.Reveal())
 	}
-	data, err := s.gitea.Description(ctx, cred)
+	data, err := s.gitea.client.Description(ctx, cred)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +176,7 @@ func (s *Server) liveRoutes(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, errDescription
 	}
-	for _, t := range s.set.Tools() {
+	for _, t := range s.library.set.Tools() {
 		if routes[routeKey(t.Method, t.Path)] {
 			return routes, nil
 		}

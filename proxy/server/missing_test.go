@@ -80,13 +80,10 @@ func olderRig(t *testing.T, g *olderGitea, yaml string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, log: &syncBuffer{}}
-	if r.srv, err = server.New(cfg, "test", zerolog.New(r.log)); err != nil {
+	soon := func(p *server.Process) { server.RetryMissing(p, 10*time.Millisecond) }
+	if r.srv, err = server.Build(cfg, zerolog.New(r.log), soon); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.srv.OpenAudit(); err != nil {
-		t.Fatal(err)
-	}
-	server.RetryMissing(r.srv, 10*time.Millisecond)
 	front := httptest.NewServer(r.srv.Handler())
 	ctx, cancel := context.WithCancel(context.Background())
 	var started sync.WaitGroup
@@ -204,7 +201,7 @@ func TestHiddenToolsStayHiddenOverAReload(t *testing.T) {
 	g := &olderGitea{description: older}
 	r := olderRig(t, g, "hide_missing: true, timeout: 20s")
 	r.until("/readyz", 200, `"tools":"ok"`)
-	next, err := server.NewFrom(r.srv, server.ConfigOf(r.srv), "test", zerolog.Nop())
+	next, err := server.Next(r.srv, server.ConfigOf(r.srv))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestUpstreamRefresh(t *testing.T) {
 		delete(m, "refresh_token")
 		m["expires_in"] = life.Seconds()
 	})
-	h := newHouse(t, houseOptions{oauth: "access_ttl: 24h\n", tune: func(s *server.Server) { server.SetClock(s, at.now) }, front: func(next http.Handler) http.Handler {
+	h := newHouse(t, houseOptions{oauth: "access_ttl: 24h\n", tune: func(s *server.Process) { server.SetClock(s, at.now) }, front: func(next http.Handler) http.Handler {
 		a, b := first(next), then(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -88,15 +87,15 @@ func TestSecondProcess(t *testing.T) {
 	h := newHouse(t, houseOptions{})
 	cfg := h.load()
 	cfg.Audit.Path = "off"
-	second, err := server.New(cfg, "test", zerolog.Nop())
+	second, err := server.Look(cfg)
 	if err != nil {
 		t.Fatalf("checking a configuration beside a running Aegis: %v", err)
 	}
-	defer second.Close()
-	server.WaitForStore(second, time.Millisecond) // the first keeps it
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	err = second.Serve(ctx, h.listen("127.0.0.1:0"))
+	if err := second.Serve(t.Context(), h.listen("127.0.0.1:0")); err == nil {
+		t.Error("what was made for looking serves")
+	}
+	second.Close()
+	_, err = server.Build(cfg, zerolog.Nop(), func(p *server.Process) { server.WaitForStore(p, time.Millisecond) }) // the first keeps it
 	if err == nil || !strings.Contains(err.Error(), "store") {
 		t.Fatalf("a second process serves: %v", err)
 	}

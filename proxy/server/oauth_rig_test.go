@@ -55,7 +55,7 @@ type houseOptions struct {
 	top   string                          // further top-level keys
 	front func(http.Handler) http.Handler // stands before the double
 	fetch func(*client.Options)           // stands in for the internet
-	tune  func(*server.Server)            // is called with each server before it serves
+	tune  func(*server.Process)           // is called with each process before it opens anything
 	path  string                          // of the public address
 	sub   string                          // path below which Gitea is, for browsers on another host name
 }
@@ -127,15 +127,14 @@ func (h *house) load() *config.Config {
 // serve starts Aegis and waits until it answers.
 func (h *house) serve(ln net.Listener) {
 	h.t.Helper()
-	srv, err := server.New(h.load(), "test", zerolog.New(h.log).Level(zerolog.TraceLevel))
+	srv, err := server.Build(h.load(), zerolog.New(h.log).Level(zerolog.TraceLevel), func(p *server.Process) {
+		server.FetchDocumentsBy(p, h.o.fetch)
+		if h.o.tune != nil {
+			h.o.tune(p)
+		}
+	})
 	if err != nil {
 		h.t.Fatal(err)
-	}
-	if h.o.fetch != nil {
-		server.FetchDocumentsBy(srv, h.o.fetch)
-	}
-	if h.o.tune != nil {
-		h.o.tune(srv)
 	}
 	h.live = server.NewLive(srv)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -165,7 +164,7 @@ func (h *house) restart() {
 // reload loads the file anew.
 func (h *house) reload() {
 	h.t.Helper()
-	if err := h.live.Reload(h.load(), zerolog.New(h.log).Level(zerolog.TraceLevel)); err != nil {
+	if err := h.live.Reload(h.load(), server.Plain(zerolog.New(h.log).Level(zerolog.TraceLevel))); err != nil {
 		h.t.Fatal(err)
 	}
 }

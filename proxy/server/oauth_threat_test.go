@@ -285,12 +285,7 @@ func TestLostKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := server.New(h.load(), "test", zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = srv.Serve(t.Context(), h.listen(h.addr))
-	srv.Close()
+	_, err = server.Build(h.load(), zerolog.Nop())
 	if err == nil || !strings.Contains(err.Error(), "key") {
 		t.Fatalf("served without the keys: %v", err)
 	}

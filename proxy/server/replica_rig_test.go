@@ -61,15 +61,16 @@ func serveReplica(file string) error {
 		return err
 	}
 	logger := zerolog.New(os.Stderr).Level(zerolog.TraceLevel)
-	srv, err := server.New(cfg, "test", logger)
+	srv, err := server.Build(cfg, logger, func(p *server.Process) {
+		if file := os.Getenv(replicaClock); file != "" {
+			server.SetClock(p, fileClock(file))
+		}
+		if os.Getenv(replicaHaste) != "" {
+			server.Hasten(p, 50*time.Millisecond)
+		}
+	})
 	if err != nil {
 		return err
-	}
-	if file := os.Getenv(replicaClock); file != "" {
-		server.SetClock(srv, fileClock(file))
-	}
-	if os.Getenv(replicaHaste) != "" {
-		server.Hasten(srv, 50*time.Millisecond)
 	}
 	live := server.NewLive(srv)
 	defer live.Close()
@@ -78,7 +79,7 @@ func serveReplica(file string) error {
 	go func() {
 		for range hup {
 			if cfg, err := config.Load(file); err == nil {
-				_ = live.Reload(cfg, logger) // it logs its error
+				_ = live.Reload(cfg, server.Plain(logger)) // it logs its error
 			}
 		}
 	}()

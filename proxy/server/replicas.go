@@ -37,18 +37,18 @@ func (s *Server) sharedLimits() *limit.Shared {
 		return nil
 	}
 	return &limit.Shared{
-		Counter: counter{s}, Refuse: s.cfg.Limits.OnStoreFailure == "refuse",
-		Replicas: func() int { return s.state.sharing.count() },
-		Failed:   func(error) { s.state.sharing.failed.Add(1) },
+		Counter: counter{s.process}, Refuse: s.cfg.Limits.OnStoreFailure == "refuse",
+		Replicas: func() int { return s.process.sharing.count() },
+		Failed:   func(error) { s.process.sharing.failed.Add(1) },
 	}
 }
 
 // counter counts in the store that replicas share.
-type counter struct{ s *Server }
+type counter struct{ process *Process }
 
 // Spend implements [limit.Counter].
 func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duration, error) {
-	store := c.s.state.shared()
+	store := c.process.storage.shared()
 	if store == nil {
 		return nil, errors.New("limits: the store is not open")
 	}
@@ -69,7 +69,7 @@ func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duratio
 }
 
 // shared returns the store that replicas share; nil while it is not open.
-func (st *state) shared() *redis.Store {
+func (st *storage) shared() *redis.Store {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.backing.Redis
@@ -166,21 +166,21 @@ func (p *presence) bury(m map[string]uint64) {
 
 // beat gives signs of life until ctx ends.
 func (l *Live) beat(ctx context.Context) {
-	st := l.Server().state
-	p := newPresence(st.sharing.id, time.Now)
+	sharing := l.process.sharing
+	p := newPresence(sharing.id, time.Now)
 	news := &bulletin{}
-	tick := time.NewTicker(st.pace.beat)
+	tick := time.NewTicker(l.process.pace.beat)
 	defer tick.Stop()
 	down := false
 	for {
 		s := l.Server()
 		n, err := p.beat(ctx, s.store)
 		if err == nil {
-			err = news.exchange(ctx, s.store, &st.sharing.leavers, s.people.Recheck)
+			err = news.exchange(ctx, s.store, &sharing.leavers, s.gitea.people.Recheck)
 		}
 		switch {
 		case err == nil:
-			st.sharing.replicas.Store(int64(n))
+			sharing.replicas.Store(int64(n))
 			if down {
 				s.log.Info().Int("replicas", n).Msg("the store is back")
 			}
@@ -196,13 +196,13 @@ func (l *Live) beat(ctx context.Context) {
 			cancel()
 			return
 		case <-tick.C:
-		case <-st.sharing.leavers.waiting():
+		case <-sharing.leavers.waiting():
 		}
 	}
 }
 
 // storeMetrics is the state of the store that replicas share.
 func (s *Server) storeMetrics() telemetry.Store {
-	store := s.state.shared()
-	return telemetry.Store{Up: store != nil && !store.Down(), Replicas: s.state.sharing.count(), Uncounted: int(s.state.sharing.failed.Load())}
+	store := s.process.storage.shared()
+	return telemetry.Store{Up: store != nil && !store.Down(), Replicas: s.process.sharing.count(), Uncounted: int(s.process.sharing.failed.Load())}
 }

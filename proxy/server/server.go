@@ -14,137 +14,69 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/catalog"
-	"aegis/proxy/edge/certs"
-	"aegis/proxy/envelope"
-	"aegis/proxy/gitea"
-	"aegis/proxy/kv"
-	"aegis/proxy/kv/open"
-	"aegis/proxy/limit"
-	"aegis/proxy/oauth"
-	"aegis/proxy/policy/members"
-	"aegis/proxy/telemetry"
-	"aegis/spec"
 )
 
 // MCPPath is where the default team's MCP endpoint is.
 const MCPPath = "/mcp"
 
-// Server is Aegis, ready to serve. Build one with [New].
+// Server is one generation of Aegis: everything that was built of one configuration.
+// It does not change. Build one with [New].
 type Server struct {
-	cfg     *config.Config
+	parts
+	process *Process
 	log     zerolog.Logger
-	version string
+	base    *url.URL // public address, without a trailing slash
+	library *library
+	teams   []*team      // the default team first
+	missing *missing     // nil: tools are served whatever the live server has
+	signIn  *signIn      // nil: people do not sign in
+	pass    http.Handler // nil: nothing is passed through to Gitea
 
-	base     *url.URL // public address, without a trailing slash
-	gitea    *gitea.Client
-	catalog  *spec.Catalog
-	set      *catalog.Set
-	teams    []*team // the default team first
-	people   *members.Directory
-	missing  *missing // nil: tools are served whatever the live server has
-	tokens   *oauth.Static
-	state    *state
-	store    kv.Store                    // sealed; in memory until the state is open
-	derive   func(label string) [][]byte // keys of a purpose, from the store's
-	signIn   *signIn                     // nil: people do not sign in
-	ready    *readiness
-	cursors  envelope.Cursors
-	tls      *certs.TLS // nil: plain HTTP
-	reload   *reloadState
-	audit    *auditing
-	limits   *limit.Limiter
-	metrics  *telemetry.Metrics // nil: none are served
-	tracing  *telemetry.Tracing // nil: none; set last
-	pass     http.Handler       // nil: nothing is passed through to Gitea
-	passPool *http.Transport    // pass's connections
-	stopping context.Context    // done when the process takes no more requests
-	stop     context.CancelFunc
-	serving  atomic.Bool   // the store may be opened
-	started  chan struct{} // closed when Start has asked Gitea what it wants to know
-	begun    sync.Once
+	started chan struct{} // closed when Start has asked Gitea what it wants to know
+	begun   sync.Once
+	retired atomic.Bool // another generation has taken this one's place
 }
 
-// New builds a server from a loaded configuration. It opens no port and asks
-// Gitea nothing. The error is [config.Problems] when the configuration names
-// something that does not exist.
-func New(cfg *config.Config, version string, log zerolog.Logger) (*Server, error) {
-	return NewFrom(nil, cfg, version, log)
-}
-
-// NewFrom is [New] for a configuration that takes the place of old's: parts of
-// old whose settings did not change, and what they have learned, serve on in the
-// new server. Old stays usable; nil is no server. See [Live] for the swap.
-func NewFrom(old *Server, cfg *config.Config, version string, log zerolog.Logger) (*Server, error) {
-	s := &Server{cfg: cfg, log: log, version: version, base: publicURL(cfg), reload: newReloadState(), teams: newTeams(cfg), started: make(chan struct{})}
-	if old != nil {
-		s.reload = old.reload
-	}
-	if err := s.buildTools(); err != nil {
-		return nil, err
-	}
+// New builds the generation of the server that a configuration describes. It opens no
+// port, asks Gitea nothing, and changes nothing of the process: a generation that fails,
+// or is not used, is forgotten. Parts of the generation in force whose settings did not
+// change serve on in the new one. The error is [config.Problems] when the configuration
+// names something that does not exist.
+func New(p *Process, cfg *config.Config, log Log) (*Server, error) {
+	s := &Server{process: p, log: log.Logger, base: publicURL(cfg), teams: newTeams(cfg), started: make(chan struct{})}
 	var err error
-	if err = s.connect(old); err != nil {
+	if s.library, err = p.libraryOf(cfg); err != nil {
 		return nil, err
 	}
-	if err = s.secure(old); err != nil {
+	warnings, err := s.library.choose(cfg, s.teams)
+	for _, w := range warnings {
+		log.Warn().Msg(w.String())
+	}
+	if err != nil {
 		return nil, err
 	}
-	s.measure(old)
-	if err = s.connectPassthrough(); err != nil {
+	before := p.inForce.Load()
+	if s.parts, err = p.newParts(cfg, log, before); err != nil {
 		return nil, err
 	}
-	if old == nil {
-		s.state, err = newState()
-		if err != nil {
+	for _, t := range s.teams {
+		s.warnOfCost(t)
+		if err := s.buildTeam(t, log); err != nil {
 			return nil, err
 		}
-	} else {
-		s.state = old.state
-		if open.Needed(cfg) && old.serving.Load() { // it was switched on by a reload
-			if err = s.state.start(s); err != nil {
-				return nil, err
-			}
+	}
+	if s.signIn, err = s.newSignIn(); err != nil {
+		return nil, err
+	}
+	s.pass = s.newPassthrough()
+	s.tracing = p.newTracing(cfg, log, before)
+	if err := s.buildEndpoints(); err != nil {
+		if before == nil || s.tracing != before.tracing {
+			s.endTraces(context.Background()) // it has sent nothing; only its goroutine ends
 		}
-		s.serving.Store(old.serving.Load())
-	}
-	if s.audit = newAuditing(cfg, s); old != nil {
-		s.audit = old.audit
-	}
-	if err = s.buildSignIn(); err != nil {
 		return nil, err
 	}
-	if err = s.buildTeams(old); err != nil {
-		return nil, err
-	}
-	if err = s.hideMissing(old); err != nil {
-		return nil, err
-	}
-	if err = s.buildEndpoints(); err != nil {
-		return nil, err
-	}
-	s.trace(old)
-	s.audit.masks.Store(s.teams[0].masks) // last: what is shared with old changes only when all is well
 	return s, nil
-}
-
-// OpenState opens the store, when the configuration keeps anything in it, and
-// makes its folder, file and keys when they are missing. Serving does so too. The
-// error says what to do.
-func (s *Server) OpenState() error {
-	s.serving.Store(true)
-	if !open.Needed(s.cfg) || s.state.opened() {
-		return nil
-	}
-	if err := s.state.start(s); err != nil {
-		return err
-	}
-	if err := s.buildSignIn(); err != nil {
-		return err
-	}
-	if err := s.buildTeams(nil); err != nil {
-		return err
-	}
-	return s.buildEndpoints()
 }
 
 // Tools returns what clients of the default team see.
@@ -164,31 +96,23 @@ func (s *Server) Start(ctx context.Context) {
 	for name, err := range s.tokens.Resolve(ctx) {
 		s.log.Error().Str("token", name).Err(err).Msg("this token does not work yet")
 	}
-	live, err := s.gitea.Version(ctx)
+	live, err := s.gitea.client.Version(ctx)
 	if err != nil {
 		s.log.Warn().Err(err).Msg("Gitea does not answer yet")
 	} else {
-		s.log.Info().Str("gitea", live).Str("catalog", s.catalog.GiteaVersion).Msg("connected to Gitea")
+		s.log.Info().Str("gitea", live).Str("catalog", s.library.catalog.GiteaVersion).Msg("connected to Gitea")
 	}
 	s.checkSignIn(ctx)
 	s.compareAPI(ctx, live)
 }
 
-// Close sends the last spans, ends the audit log and releases the connections to
-// Gitea.
+// Close sends the last spans, closes the connections to Gitea, and ends the process that
+// the generation was built on.
 func (s *Server) Close() {
 	s.endTraces(context.Background())
 	s.closeSignIn()
-	s.state.close()
-	s.audit.log.Close()
-	s.gitea.Close()
-	s.closePassthrough()
-}
-
-func (s *Server) closePassthrough() {
-	if s.passPool != nil {
-		s.passPool.CloseIdleConnections()
-	}
+	s.process.Close()
+	s.gitea.close()
 }
 
 // ErrStopped is returned by Serve when calls were still running at the end of

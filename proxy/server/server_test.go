@@ -116,7 +116,7 @@ func newRig(t *testing.T, yaml string) *rig {
 	}
 	cfg.Listen = ln.Addr().String()
 	r := &rig{t: t, double: double, log: &syncBuffer{}, gitea: gitea}
-	if r.srv, err = server.New(cfg, "test", zerolog.New(r.log)); err != nil {
+	if r.srv, err = server.Build(cfg, zerolog.New(r.log)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

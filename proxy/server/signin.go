@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/audit"
-	"aegis/proxy/gitea"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth"
 	"aegis/proxy/oauth/client"
@@ -27,59 +25,45 @@ type signIn struct {
 	server *oauth.Server
 	gitea  *upstream.Gitea
 	grants *grant.Grants
-	pool   *http.Transport
 }
 
 // upstreamTimeout bounds one request of the sign-in to Gitea.
 const upstreamTimeout = 30 * time.Second
 
-// buildSignIn makes the state that the server keeps, and per-user OAuth when it
-// is enabled.
-func (s *Server) buildSignIn() error {
-	ctx := context.Background() // local files; a person waits for the start
-	store, err := s.state.sealed(ctx, s.cfg)
-	if err != nil {
-		return err
+// newSignIn makes per-user OAuth; nil when it is off.
+func (s *Server) newSignIn() (*signIn, error) {
+	cfg, p, store := s.cfg.Auth.OAuth, s.process, s.store
+	if !cfg.Enabled {
+		return nil, nil
 	}
-	s.store, s.derive = store, store.Derive
-	s.state.latest.Store(store)
-	if err := s.shareCursors(); err != nil {
-		return err
-	}
-	s.signIn = nil
-	if !s.cfg.Auth.OAuth.Enabled {
-		return nil
-	}
+	p.building("sign-in")
 	in := &signIn{}
-	if in.pool, err = gitea.PassTransport(s.cfg.Gitea); err != nil {
-		return fmt.Errorf("gitea: %w", err)
-	}
-	cfg := s.cfg.Auth.OAuth
+	var err error
 	if in.gitea, err = upstream.New(upstream.Options{
 		Config: cfg, Gitea: &s.cfg.Gitea.URL.URL, RedirectURL: s.base.String() + "/oauth/callback",
-		HTTP: &http.Client{Transport: in.pool, Timeout: upstreamTimeout}, Store: store, Event: s.giteaEvent, Now: s.now,
+		HTTP: &http.Client{Transport: s.gitea.signIn, Timeout: upstreamTimeout}, Store: store, Event: s.giteaEvent, Now: p.now,
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	known := client.Options{Config: cfg, Store: store, Keys: store.Derive, Now: s.now}
-	if s.state.documents != nil {
-		s.state.documents(&known)
+	known := client.Options{Config: cfg, Store: store, Keys: store.Derive, Now: p.now}
+	if p.documents != nil {
+		p.documents(&known)
 	}
 	clients, err := client.NewResolver(known)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	outage := s.cfg.Store.Grace.Std()
 	if in.grants, err = grant.New(grant.Options{
-		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
+		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: outage, Now: p.now,
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	in.server, err = oauth.New(oauth.Options{
 		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: store.Derive,
-		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: s.cfg.Store.Grace.Std(), Now: s.now,
+		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: outage, Now: p.now,
 	})
-	s.signIn = in
-	return err
+	return in, err
 }
 
 func lifetimes(cfg config.OAuth) grant.Lifetimes {
@@ -180,7 +164,7 @@ func (s *Server) oauthEvent(x *proxy.Exchange, e oauth.Event) {
 	if e.Name == "consent" {
 		name = audit.Consent
 	}
-	s.audit.log.Event(name, x, audit.Detail{Reason: detail})
+	s.process.audit.log.Event(name, x, audit.Detail{Reason: detail})
 }
 
 // grantEvents are what the audit log calls what becomes of grants.
@@ -200,7 +184,7 @@ func (s *Server) grantEvent(e grant.Event) {
 	if e.Login != "" {
 		x.Identity = &proxy.Identity{Login: e.Login, Mode: proxy.ModeOAuth, UserID: e.UserID}
 	}
-	s.audit.log.Event(name, x, audit.Detail{Reason: string(e.Kind) + "; grant " + e.Grant + "; client " + e.ClientName})
+	s.process.audit.log.Event(name, x, audit.Detail{Reason: string(e.Kind) + "; grant " + e.Grant + "; client " + e.ClientName})
 }
 
 // giteaEvent tells operators what happens to credentials.
@@ -240,7 +224,7 @@ func (l *Live) sweep(ctx context.Context) {
 	}
 }
 
-// closeSignIn waits for refreshes under way and closes connections.
+// closeSignIn waits for refreshes under way.
 func (s *Server) closeSignIn() {
 	if s.signIn == nil {
 		return
@@ -250,7 +234,6 @@ func (s *Server) closeSignIn() {
 	if err := s.signIn.gitea.Close(ctx); err != nil {
 		s.log.Error().Err(err).Msg("a refresh of a Gitea credential may be lost")
 	}
-	s.signIn.pool.CloseIdleConnections()
 }
 
 // ours reports whether a bearer token is for Aegis, so that it never reaches Gitea.

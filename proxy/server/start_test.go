@@ -51,7 +51,7 @@ func TestStartWaitsForTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.o.tune = func(s *server.Server) { server.WaitForStore(s, patience) }
+	h.o.tune = func(s *server.Process) { server.WaitForStore(s, patience) }
 	held.Store(true)
 	time.AfterFunc(300*time.Millisecond, func() { // it waits, as it should
 		held.Store(false)

@@ -95,75 +95,46 @@ func (t *team) tools() *catalog.Selection {
 	return t.selection
 }
 
-// buildTeams makes what stands between a team's clients and Gitea.
-func (s *Server) buildTeams(old *Server) error {
-	for _, t := range s.teams {
-		var err error
-		if t.masks == nil { // they have nothing to do with the store that is opened later
-			if t.masks, err = s.teamMasks(t); err != nil {
-				return s.maskProblem(t, err)
-			}
-		}
-		t.limits = s.teamLimits(t, old)
-		t.gate = members.NewGate(s.people, t.rules.Members)
-		if t.confirm, err = s.teamConfirm(t); err != nil {
-			return err
-		}
-		if t.policy, err = s.teamPolicy(t, old); err != nil {
-			return err
-		}
+// buildTeam makes what stands between a team's clients and Gitea.
+func (s *Server) buildTeam(t *team, log Log) (err error) {
+	switch first := s.teams[0]; {
+	case t == first:
+		t.masks, err = s.process.masking(s.cfg, log)
+	case !s.cfg.IsSet(t.key("masking")): // the same rules, and an engine takes time and memory
+		t.masks = first.masks
+	default:
+		s.process.building("masking of " + t.name)
+		t.masks, err = newMask(s.cfg, t.rules.Masking)
+	}
+	if err != nil {
+		return maskProblem(s.cfg, t, err)
+	}
+	t.limits = limit.New(s.teamLimits(t), s.limitOptions(t.name))
+	t.gate = members.NewGate(s.gitea.people, t.rules.Members)
+	if t.confirm, err = s.teamConfirm(t); err != nil {
+		return err
+	}
+	s.process.building("policy" + t.path())
+	t.policy, err = policy.New(t.rules.Policy, policy.Options{
+		Operations: t.set.Tools(), Lookup: policy.Ask(s.gitea.client, s.library.set.Tools()), Hosts: s.giteaHosts(),
+		Counters: s.process.writes, Endpoint: t.name,
+	})
+	if err != nil {
+		return config.Problems{s.cfg.Problem(t.key("policy"), err.Error(), "correct it")}
 	}
 	return nil
 }
 
-// teamMasks returns the team's masking engine: the default team's when it has the
-// same rules, as an engine takes time and memory to build.
-func (s *Server) teamMasks(t *team) (*mask.Engine, error) {
-	if first := s.teams[0]; t != first && !s.cfg.IsSet(t.key("masking")) {
-		return first.masks, nil
-	}
-	return newMask(s.cfg, t.rules.Masking)
-}
-
-// teamLimits returns the team's limiter. What a team has of its own counts at its
-// endpoint; caps on calls at a time count for all endpoints together.
-func (s *Server) teamLimits(t *team, old *Server) *limit.Limiter {
-	if t.name == "" {
-		return s.limits
-	}
+// teamLimits returns the team's limits. What a team has of its own counts at its
+// endpoint; caps on calls at a time count for all endpoints together, and addresses at
+// the edge alone.
+func (s *Server) teamLimits(t *team) config.Limits {
 	cfg := s.cfg.Limits
-	l := t.rules.Limits
-	cfg.Address = config.AddressLimit{}
-	cfg.Identity, cfg.Team, cfg.Read, cfg.Write, cfg.Destructive, cfg.Tools = l.Identity, l.Team, l.Read, l.Write, l.Destructive, l.Tools
-	o := s.limitOptions()
-	o.Flight = s.limits
-	if old != nil {
-		for _, before := range old.teams {
-			if before.name == t.name {
-				o.From = before.limits
-			}
-		}
+	if l := t.rules.Limits; t.name != "" {
+		cfg.Address = config.AddressLimit{}
+		cfg.Identity, cfg.Team, cfg.Read, cfg.Write, cfg.Destructive, cfg.Tools = l.Identity, l.Team, l.Read, l.Write, l.Destructive, l.Tools
 	}
-	return limit.New(cfg, o)
-}
-
-// teamPolicy returns the team's rules. What was counted at the endpoint goes on.
-func (s *Server) teamPolicy(t *team, old *Server) (*policy.Policy, error) {
-	o := policy.Options{
-		Operations: t.set.Tools(), Lookup: policy.Ask(s.gitea, s.set.Tools()), Hosts: s.giteaHosts(),
-	}
-	if old != nil {
-		for _, before := range old.teams {
-			if before.name == t.name {
-				o.From = before.policy
-			}
-		}
-	}
-	p, err := policy.New(t.rules.Policy, o)
-	if err != nil {
-		return nil, config.Problems{s.cfg.Problem(t.key("policy"), err.Error(), "correct it")}
-	}
-	return p, nil
+	return cfg
 }
 
 // giteaHosts returns the hosts at which people and Aegis reach Gitea, so that
@@ -185,30 +156,30 @@ func (s *Server) giteaHosts() []string {
 
 // teamConfirm returns what asks people before calls of the team run.
 func (s *Server) teamConfirm(t *team) (*confirm.Confirm, error) {
-	keys := s.derive("confirm")
+	keys := s.store.Derive("confirm")
 	account := ""
-	if s.signIn != nil {
+	if s.cfg.Auth.OAuth.Enabled {
 		account = s.base.String() + "/account"
 	}
-	o := confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Facts: s.gitea}
+	o := confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Facts: s.gitea.client}
 	return confirm.New(t.rules.Policy.Confirm, o)
 }
 
 // chain returns the stages of a call, in the order in which they see it.
 func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
 	env := envelope.New(t.rules.Results, s.cursors)
-	return proxy.Chain(s.gitea,
-		s.metrics.Stage(),
+	return proxy.Chain(s.gitea.client,
+		s.process.metrics.Stage(),
 		s.traceCalls(),
 		telemetry.Calls(s.log),
 		t.masks.Errors(),
-		s.audit.log.Stage(),
+		s.process.audit.log.Stage(),
 		env.Own(),
 		t.confirm.Before(),
 		sel.Stage(),
-		s.audit.log.Begin(),
+		s.process.audit.log.Begin(),
 		s.scopesStage(),
-		s.people.Stage(),
+		s.gitea.people.Stage(),
 		t.limits.Stage(),
 		t.policy.Stage(),
 		t.confirm.Stage(),
@@ -221,8 +192,9 @@ func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
 
 // mcpHandler returns the MCP side of a team's selection of tools.
 func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, error) {
+	s.process.building("endpoint " + t.path())
 	h, err := mcp.New(mcp.Options{
-		Name: "aegis", Title: "Aegis for Gitea", Version: s.version,
+		Name: "aegis", Title: "Aegis for Gitea", Version: s.process.version,
 		Instructions:   instructions(t),
 		Tools:          sel.Tools(),
 		SudoTools:      sel.SudoTools(),
@@ -231,7 +203,7 @@ func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, erro
 		PageSize:       t.rules.Tools.PageSize,
 		ListTTL:        time.Duration(t.rules.Tools.ListTTL),
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
-		CatalogVersion: s.catalog.Version,
+		CatalogVersion: s.library.catalog.Version,
 		Hold:           edge.Hold,
 		Log:            s.log,
 	})

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"aegis/config"
 	"aegis/proxy/server"
 )
@@ -239,7 +237,7 @@ func newConfigured(t *testing.T, yaml string) (*server.Server, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server.New(cfg, "test", zerolog.Nop())
+	return server.Look(cfg)
 }
 
 const boundTeams = `members: {everyone: true}

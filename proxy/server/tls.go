@@ -8,41 +8,43 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddyserver/certmagic"
+
 	"aegis/config"
 	"aegis/proxy/edge/certs"
+	"aegis/proxy/kv/certstore"
 )
 
-// secure makes the certificates' keeper, or takes over old's: the settings of
-// tls take effect at the start.
-func (s *Server) secure(old *Server) error {
-	if old != nil {
-		s.tls = old.tls
+// secure makes the certificates' keeper. Replicas keep certificates in the store, with
+// the keys in force: a reload may change those.
+func (p *Process) secure(cfg *config.Config) (err error) {
+	if cfg.TLS.Mode == "off" {
 		return nil
 	}
-	if s.cfg.TLS.Mode == "off" {
-		return nil
+	o := certs.Options{TLS: cfg.TLS, Hosts: cfg.TLSHosts(), Base: publicURL(cfg), Listen: cfg.Listen, DataDir: cfg.DataDir, Log: p.log.Logger}
+	if cfg.Store.Shared() {
+		o.Storage = func() certmagic.Storage {
+			return certstore.New(p.storage.latest, certstore.Options{Poll: p.pace.poll, Failed: func(err error) {
+				p.log.Warn().Err(err).Msg("certificates: a lock may be lost to another replica")
+			}})
+		}
 	}
-	t, err := certs.New(certs.Options{
-		TLS: s.cfg.TLS, Hosts: s.cfg.TLSHosts(), Base: s.base, Listen: s.cfg.Listen, DataDir: s.cfg.DataDir, Log: s.log,
-		Storage: s.certificates(),
-	})
-	if err != nil {
-		return s.tlsProblem(err)
+	if p.tls, err = certs.New(o); err != nil {
+		return tlsProblem(cfg, err)
 	}
-	s.tls = t
 	return nil
 }
 
 // tlsProblem turns complaints about files into problems with their place in the
 // configuration file.
-func (s *Server) tlsProblem(err error) error {
+func tlsProblem(cfg *config.Config, err error) error {
 	var problems config.Problems
 	for _, e := range leaves(err) {
 		var key *certs.KeyError
 		if !errors.As(e, &key) {
 			return err
 		}
-		problems = append(problems, s.cfg.Problem(key.Key, key.What, key.Do))
+		problems = append(problems, cfg.Problem(key.Key, key.What, key.Do))
 	}
 	problems.Sort()
 	return problems
@@ -62,25 +64,25 @@ func leaves(err error) (list []error) {
 
 // Certificates returns the state of each certificate; nil when TLS is off.
 func (s *Server) Certificates() []certs.CertStatus {
-	if s.tls == nil {
+	if s.process.tls == nil {
 		return nil
 	}
-	return s.tls.Status()
+	return s.process.tls.Status()
 }
 
 // CertificateWarnings returns what is wrong with the certificate of tls.mode files; nil
 // when nothing is, and in other modes.
 func (s *Server) CertificateWarnings() []string {
-	if s.tls == nil {
+	if s.process.tls == nil {
 		return nil
 	}
-	return s.tls.Warnings()
+	return s.process.tls.Warnings()
 }
 
 // PlainListen returns the address of the plain listener beside the encrypted
 // one; "" when there is none.
 func (s *Server) PlainListen() string {
-	if s.tls == nil || s.cfg.TLS.HTTPListen == "off" {
+	if s.process.tls == nil || s.cfg.TLS.HTTPListen == "off" {
 		return ""
 	}
 	return s.cfg.TLS.HTTPListen
@@ -88,17 +90,17 @@ func (s *Server) PlainListen() string {
 
 // accept serves ln, encrypted when TLS is on.
 func (s *Server) accept(srv *http.Server, ln net.Listener) error {
-	if s.tls == nil {
+	if s.process.tls == nil {
 		return srv.Serve(ln)
 	}
-	srv.TLSConfig = s.tls.Config()
+	srv.TLSConfig = s.process.tls.Config()
 	return srv.ServeTLS(ln, "", "")
 }
 
 // plainServer is the server of the plain listener. Nothing long is said there.
 func (s *Server) plainServer() *http.Server {
 	return &http.Server{
-		Handler:        s.tls.Plain(),
+		Handler:        s.process.tls.Plain(),
 		ReadTimeout:    plainTimeout,
 		WriteTimeout:   plainTimeout,
 		IdleTimeout:    plainTimeout,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -15,77 +16,117 @@ import (
 // maxCatalogFile bounds a catalog file; the built-in one has about 2 MB.
 const maxCatalogFile = 64 << 20
 
-// buildTools loads the catalog and selects the configured tools.
-func (s *Server) buildTools() error {
-	cat, err := loadCatalog(s.cfg.Gitea.Catalog)
+// library is a catalog from which teams select their tools. It is immutable.
+type library struct {
+	file    string // "": the built-in one
+	catalog *spec.Catalog
+	set     *catalog.Set
+}
+
+// loadLibrary loads the catalog of a configuration.
+func loadLibrary(cfg *config.Config) (*library, error) {
+	cat, err := loadCatalog(cfg.Gitea.Catalog)
 	if err != nil {
-		if s.cfg.Gitea.Catalog == "" {
-			return fmt.Errorf("built-in catalog: %w", err)
+		if cfg.Gitea.Catalog == "" {
+			return nil, fmt.Errorf("built-in catalog: %w", err)
 		}
-		return config.Problems{s.cfg.Problem("gitea.catalog", err.Error(), `make the file with "aegis catalog build"`)}
+		return nil, config.Problems{cfg.Problem("gitea.catalog", err.Error(), `make the file with "aegis catalog build"`)}
 	}
 	set, err := catalog.Load(cat)
 	if err != nil {
-		return fmt.Errorf("catalog: %w", err)
+		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	s.catalog, s.set = cat, set
+	return &library{cfg.Gitea.Catalog, cat, set}, nil
+}
+
+// libraryOf returns the catalog of a configuration: that of the start where it is the
+// built-in one, as a file may have changed.
+func (p *Process) libraryOf(cfg *config.Config) (*library, error) {
+	if cfg == p.cfg || cfg.Gitea.Catalog == "" && p.library.file == "" {
+		return p.library, nil
+	}
+	p.building("catalog")
+	return loadLibrary(cfg)
+}
+
+// choose selects the tools of teams. The error is what a configuration names that does
+// not exist, as [config.Problems]; warnings are what need not be an error.
+func (l *library) choose(cfg *config.Config, teams []*team) (warnings config.Problems, err error) {
 	var fatal config.Problems
-	for _, t := range s.teams {
-		fatal = append(fatal, s.selectTools(t)...)
+	for _, t := range teams {
+		f, w := t.choose(cfg, l.set)
+		fatal, warnings = append(fatal, f...), append(warnings, w...)
 	}
 	if len(fatal) > 0 {
 		fatal.Sort()
-		return fatal
+		return warnings, fatal
 	}
-	for _, t := range s.teams {
-		s.warnOfCost(t)
-	}
-	return nil
+	return warnings, nil
 }
 
-// selectTools selects the tools of a team, and returns what its configuration
-// names that does not exist. What it only inherits is reported where it stands.
-func (s *Server) selectTools(t *team) (fatal config.Problems) {
-	set, err := s.set.Bind(t.rules.Policy.Bind)
+// choose selects the tools of a team. What the team only inherits is reported where it
+// stands.
+func (t *team) choose(cfg *config.Config, whole *catalog.Set) (fatal, warnings config.Problems) {
+	set, err := whole.Bind(t.rules.Policy.Bind)
 	if err != nil {
-		return config.Problems{s.cfg.Problem(t.key("policy.bind"), err.Error(), "correct it")}
+		return config.Problems{cfg.Problem(t.key("policy.bind"), err.Error(), "correct it")}, nil
 	}
 	t.set = set
 	sel, problems := t.set.Select(t.rules.Tools)
 	t.selection = sel
-	if t.name == "" || s.cfg.IsSet(t.key("results.fields_default")) {
-		fatal = append(fatal, s.unknownFieldTools(t)...)
+	own := func(key string) bool { return t.name == "" || cfg.IsSet(t.key(key)) }
+	if own("results.fields_default") {
+		fatal = append(fatal, t.unknownFieldTools(cfg, whole)...)
 	}
-	if t.name == "" || s.cfg.IsSet(t.key("limits.tools")) {
-		fatal = append(fatal, s.unknownLimitTools(t)...)
+	if own("limits.tools") {
+		fatal = append(fatal, t.unknownLimitTools(cfg, whole)...)
 	}
-	if t.name == "" || s.cfg.IsSet(t.key("policy.confirm")) {
-		fatal = append(fatal, s.confirmProblems(t)...)
+	if own("policy.confirm") {
+		fatal = append(fatal, t.confirmProblems(cfg, whole)...)
 	}
-	if t.name != "" && !s.cfg.IsSet(t.key("tools")) && !s.cfg.IsSet(t.key("policy")) {
-		return fatal
+	if !own("tools") && !own("policy") {
+		return fatal, nil
 	}
 	for _, p := range problems {
-		cp := s.cfg.Problem(t.key("tools."+p.Path), p.Message, "")
-		if p.Warning {
-			s.log.Warn().Msg(cp.String())
-			continue
+		if cp := cfg.Problem(t.key("tools."+p.Path), p.Message, ""); p.Warning {
+			warnings = append(warnings, cp)
+		} else {
+			fatal = append(fatal, cp)
 		}
-		fatal = append(fatal, cp)
 	}
-	return fatal
+	return fatal, warnings
+}
+
+// unknown returns the problem of a name that is not in the catalog.
+func unknown(cfg *config.Config, key, what, near string) config.Problem {
+	do := "use a name that \"aegis tools\" lists"
+	if near != "" {
+		do = "did you mean " + near + "?"
+	}
+	return cfg.Problem(key, what, do)
 }
 
 // unknownFieldTools reports the keys of results.fields_default that name no tool
 // of the catalog.
-func (s *Server) unknownFieldTools(t *team) (problems config.Problems) {
+func (t *team) unknownFieldTools(cfg *config.Config, whole *catalog.Set) (problems config.Problems) {
 	for name := range t.rules.Results.FieldsDefault {
-		if near, ok := s.set.Has(name); !ok {
-			do := "use a name that \"aegis tools\" lists"
-			if near != "" {
-				do = "did you mean " + near + "?"
+		if near, ok := whole.Has(name); !ok {
+			problems = append(problems, unknown(cfg, t.key("results.fields_default."+name), "unknown tool", near))
+		}
+	}
+	return problems
+}
+
+// unknownLimitTools reports the keys of limits.tools that name no tool of the
+// catalog.
+func (t *team) unknownLimitTools(cfg *config.Config, whole *catalog.Set) (problems config.Problems) {
+	for name := range t.rules.Limits.Tools {
+		if near, ok := whole.Has(name); !ok {
+			key := t.key("limits.tools." + name)
+			if strings.Contains(name, ".") { // as config writes keys with dots
+				key = t.key(`limits.tools["` + name + `"]`)
 			}
-			problems = append(problems, s.cfg.Problem(t.key("results.fields_default."+name), "unknown tool", do))
+			problems = append(problems, unknown(cfg, key, "unknown tool", near))
 		}
 	}
 	return problems
@@ -94,21 +135,23 @@ func (s *Server) unknownFieldTools(t *team) (problems config.Problems) {
 // confirmProblems reports the names and globs of policy.confirm.tools that are about
 // no tool of the catalog: such a rule would ask nobody, and nobody would notice. It
 // also reports codes that nobody could read.
-func (s *Server) confirmProblems(t *team) (problems config.Problems) {
-	for i, name := range t.rules.Policy.Confirm.Tools {
+func (t *team) confirmProblems(cfg *config.Config, whole *catalog.Set) (problems config.Problems) {
+	rules := t.rules.Policy.Confirm
+	for i, name := range rules.Tools {
 		if _, ok := proxy.ParseRisk(name); ok {
 			continue
 		}
-		if near, ok := s.set.Matches(name); !ok {
-			do := "use a risk class, or a name or glob of what \"aegis tools\" lists"
-			if near != "" {
-				do = "did you mean " + near + "?"
+		if near, ok := whole.Matches(name); !ok {
+			p := unknown(cfg, t.key(fmt.Sprintf("policy.confirm.tools[%d]", i)), "matches no tool", near)
+			if near == "" {
+				p.Do = "use a risk class, or a name or glob of what \"aegis tools\" lists"
 			}
-			problems = append(problems, s.cfg.Problem(t.key(fmt.Sprintf("policy.confirm.tools[%d]", i)), "matches no tool", do))
+			problems = append(problems, p)
 		}
 	}
-	if rules := t.rules.Policy.Confirm; len(rules.Tools) > 0 && rules.Fallback == "token" && !s.cfg.Auth.OAuth.Enabled {
-		problems = append(problems, s.cfg.Problem(t.key("policy.confirm.fallback"), "token needs the page where people read their codes, and nobody can sign in there", "set up auth.oauth, or write deny"))
+	if len(rules.Tools) > 0 && rules.Fallback == "token" && !cfg.Auth.OAuth.Enabled {
+		problems = append(problems, cfg.Problem(t.key("policy.confirm.fallback"),
+			"token needs the page where people read their codes, and nobody can sign in there", "set up auth.oauth, or write deny"))
 	}
 	return problems
 }
@@ -129,7 +172,7 @@ func (s *Server) warnOfCost(t *team) {
 }
 
 // PresetCosts returns what the list of each preset of toolsets costs.
-func (s *Server) PresetCosts() []catalog.PresetCost { return s.set.PresetCosts() }
+func (s *Server) PresetCosts() []catalog.PresetCost { return s.library.set.PresetCosts() }
 
 // instructions tell a model what all tools have in common.
 func instructions(t *team) string {
@@ -157,23 +200,15 @@ func loadCatalog(file string) (*spec.Catalog, error) {
 
 // maskProblem turns complaints about masking rules into problems with their
 // place in the configuration file.
-func (s *Server) maskProblem(t *team, err error) error {
+func maskProblem(cfg *config.Config, t *team, err error) error {
 	var problems config.Problems
-	for _, e := range flatten(err) {
+	for _, e := range leaves(err) {
 		var rule *mask.RuleError
 		if !errors.As(e, &rule) {
 			return err
 		}
-		problems = append(problems, s.cfg.Problem(t.key(rule.Key), rule.What, rule.Do))
+		problems = append(problems, cfg.Problem(t.key(rule.Key), rule.What, rule.Do))
 	}
 	problems.Sort()
 	return problems
-}
-
-// flatten returns the errors that were joined into err.
-func flatten(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }

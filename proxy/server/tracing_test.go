@@ -140,7 +140,7 @@ func TestTracingOverReloads(t *testing.T) {
 		}
 		return cfg
 	}
-	s, err := server.New(load("tracing: {endpoint: "+old.URL+"}\n"), "test", zerolog.Nop())
+	s, err := server.Build(load("tracing: {endpoint: "+old.URL+"}\n"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,17 +165,17 @@ func TestTracingOverReloads(t *testing.T) {
 	}
 	ask()
 	for _, step := range []string{"tracing: {endpoint: " + old.URL + "}\ntools: {read_only: true}\n", "tracing: {endpoint: " + next.URL + "}\n"} {
-		if err := live.Reload(load(step), zerolog.Nop()); err != nil {
+		if err := live.Reload(load(step), server.Plain(zerolog.Nop())); err != nil {
 			t.Fatal(err)
 		}
 		ask()
 	}
 	// A configuration that is not used changes nothing.
-	if err := live.Reload(load("tracing: {endpoint: "+old.URL+"}\ntools: {enable: [nothing_like_it]}\n"), zerolog.Nop()); err == nil {
+	if err := live.Reload(load("tracing: {endpoint: "+old.URL+"}\ntools: {enable: [nothing_like_it]}\n"), server.Plain(zerolog.Nop())); err == nil {
 		t.Fatal("a tool that is not there was accepted")
 	}
 	ask()
-	if err := live.Reload(load(""), zerolog.Nop()); err != nil {
+	if err := live.Reload(load(""), server.Plain(zerolog.Nop())); err != nil {
 		t.Fatal(err)
 	}
 	ask()

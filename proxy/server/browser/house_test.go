@@ -128,7 +128,12 @@ func (h *house) serve(ln net.Listener, file, text string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	srv, err := server.New(cfg, "test", zerolog.Nop())
+	log := server.Log{Logger: zerolog.Nop()}
+	process, err := server.Open(cfg, "test", log)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	srv, err := server.New(process, cfg, log)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -118,7 +118,12 @@ func launch(dir string, change func(*config.Config)) (a *aegis, stop func() erro
 	if err != nil {
 		return nil, nil, err
 	}
-	srv, err := server.New(cfg, "test", zerolog.Nop())
+	log := server.Log{Logger: zerolog.Nop()}
+	process, err := server.Open(cfg, "test", log)
+	if err != nil {
+		return nil, nil, err
+	}
+	srv, err := server.New(process, cfg, log)
 	if err != nil {
 		return nil, nil, err
 	}
