@@ -70,6 +70,7 @@ func Examine(cfg *config.Config, version string) (*Examined, error) {
 	}
 	s, err := New(p, &quiet, log)
 	if err != nil {
+		p.Close()
 		return nil, err
 	}
 	e := &Examined{Handler: s.Handler(), Base: s.base.String(), Needs: map[string]int{}, server: s}

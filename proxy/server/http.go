@@ -25,7 +25,7 @@ import (
 // what the generation before has learned of the same Gitea, so that a reload makes no
 // gap; else nothing until Gitea was asked.
 func (s *Server) buildEndpoints() error {
-	if s.missing = newMissing(s.cfg); s.missing != nil {
+	if s.missing != nil {
 		if known := s.routes.known.Load(); known != nil {
 			if err := s.serveOnly(*known); err != nil {
 				return err

@@ -97,27 +97,34 @@ func openProcess(cfg *config.Config, version string, log Log, prepare func(*Proc
 	if prepare != nil {
 		prepare(p)
 	}
+	if err := p.open(cfg); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// open opens what is served with.
+func (p *Process) open(cfg *config.Config) error {
 	// What the configuration most often has wrong is said before files are made.
 	if _, err := p.library.choose(cfg, newTeams(cfg)); err != nil {
-		return nil, err
+		return err
 	}
 	masks, err := p.masking(cfg, p.log)
 	if err != nil {
-		return nil, maskProblem(cfg, newTeams(cfg)[0], err)
+		return maskProblem(cfg, newTeams(cfg)[0], err)
 	}
 	p.audit.masks.Store(masks)
-	p.audit.log = newAuditLog(cfg, p)
-	if p.audit.log != nil {
+	if p.audit.log = newAuditLog(cfg, p); p.audit.log != nil {
 		err = p.audit.log.Open()
 	}
 	if open.Needed(cfg) {
 		err = errors.Join(err, p.openStore(cfg))
 	}
 	if err != nil {
-		p.Close()
-		return nil, &OpenError{err}
+		return &OpenError{err}
 	}
-	return p, nil
+	return nil
 }
 
 // Dry makes the process of a configuration that is only looked at: it touches no file
@@ -143,6 +150,7 @@ func newProcess(cfg *config.Config, version string, log Log) (*Process, error) {
 		return nil, err
 	}
 	p.storage.latest = kv.NewSwitch(kv.NewMemory(nil)) // until a generation is in force
+	go p.log.masks.get() // compiled while the catalog is read; both take their time
 	if p.library, err = loadLibrary(cfg); err != nil {
 		return nil, err
 	}
