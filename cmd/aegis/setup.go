@@ -1,368 +1,44 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"net"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"aegis/cmd/aegis/internal/doctor"
-	"aegis/config"
+	"aegis/cmd/aegis/internal/setup"
 )
 
-// setupFlags answer the questions of "aegis setup" beforehand.
-type setupFlags struct {
-	gitea, ca, mode, tls, public, listen string
-	token, name, admin, id, secret       string
-	email, cert, key, data, output       string
-	force, yes, offline, agree           bool
-}
-
+// newSetup returns "aegis setup", whose errors get the exit codes of this program.
 func newSetup() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "setup",
-		Short: "Write a first configuration, or connect a client",
-		Long: `Asks what a first configuration must say, checks Gitea with the answers, and writes
-the file and its secrets, for their owner alone. Flags answer beforehand; with --yes
-nothing is asked. Nothing that exists is replaced without --force.
-
-"aegis setup gitea" makes the OAuth application in Gitea. The other commands below
-this one connect an MCP client to a configured Aegis.`,
-		Example: `  aegis setup
-  aegis setup --gitea https://git.example.org --mode oauth --tls auto --agree-tos --public-url https://aegis.example.org --admin-token file:admin.token --yes`,
-		Args: cobra.NoArgs,
-	}
-	f := &setupFlags{}
-	s := cmd.Flags().StringVar
-	s(&f.gitea, "gitea", "", "address of Gitea, `URL`")
-	s(&f.ca, "gitea-ca", "", "PEM `FILE` with a private authority of Gitea's certificate")
-	s(&f.mode, "mode", "", "how callers are known: token or oauth")
-	s(&f.tls, "tls", "", "who has the certificate: off (a proxy, or nobody on loopback), auto or files")
-	s(&f.public, "public-url", "", "address that clients use, `URL`")
-	s(&f.listen, "listen", "", "`ADDR` to listen on (default 127.0.0.1:8080, with TLS :443)")
-	s(&f.token, "gitea-token", "", "with mode token: the Gitea `TOKEN` that calls run with, or file:PATH (default $GITEA_TOKEN)")
-	s(&f.name, "name", "", "with mode token: `NAME` of the caller (default the login)")
-	s(&f.admin, "admin-token", "", "with mode oauth: a Gitea `TOKEN` that makes the OAuth application, or file:PATH (default $"+adminTokenVariable+")")
-	s(&f.id, "client-id", "", "with mode oauth: client `ID` of an application that is there")
-	s(&f.secret, "client-secret", "", "with mode oauth: its `SECRET`, or file:PATH (default $GITEA_OAUTH_SECRET)")
-	s(&f.email, "email", "", "with tls auto: `ADDRESS` that the certificate authority may write to")
-	s(&f.cert, "cert", "", "with tls files: PEM `FILE` with the certificate and its chain")
-	s(&f.key, "key", "", "with tls files: PEM `FILE` with its private key")
-	s(&f.data, "data-dir", "", "`FOLDER` for what Aegis keeps (default data beside the configuration, /var/lib/aegis for one in /etc)")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "aegis.yaml", "configuration `FILE` to write")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace the configuration and its secrets")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "ask nothing: take flags and defaults")
-	cmd.Flags().BoolVar(&f.agree, "agree-tos", false, "with tls auto: agree to the terms of Let's Encrypt, "+termsOfService)
-	cmd.Flags().BoolVar(&f.offline, "offline", false, "do not ask Gitea")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runSetup(cmd, f)
-	}
-	cmd.AddCommand(newSetupGitea())
-	cmd.AddCommand(newSetupClients()...)
-	return cmd
-}
-
-// wizard is one run of this command.
-type wizard struct {
-	*setupFlags
-	ask   *asker
-	out   io.Writer
-	gitea doctor.Gitea
-	// secrets to write, by file name.
-	secrets [][2]string
-	login   string
-}
-
-func runSetup(cmd *cobra.Command, f *setupFlags) error {
-	if _, err := os.Stat(f.output); err == nil && !f.force {
-		return failed(fmt.Errorf("%s is there already; choose another file with -o, or replace it with --force", f.output))
-	}
-	s := &wizard{setupFlags: f, out: cmd.OutOrStdout(), ask: &asker{in: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout(), quiet: f.yes, done: cmd.Context().Done()}}
-	if file, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(file) {
-		s.ask.tty = file
-	}
-	ctx := cmd.Context()
-	for _, step := range []func(context.Context) error{s.askGitea, s.askMode, s.askTLS, s.askCallers} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	if err := s.write(); err != nil {
-		return err
-	}
-	return failed(s.next())
-}
-
-// askGitea asks for Gitea's address until one answers as Gitea does.
-func (s *wizard) askGitea(ctx context.Context) error {
-	for i := range tries {
-		address, err := s.ask.ask(s.setupFlags.gitea, question{flag: "gitea", text: "Address of Gitea", preset: "http://127.0.0.1:3000", check: webAddress})
-		if err != nil {
-			return err
-		}
-		if s.gitea, err = giteaAt(address, s.ca); err != nil {
-			return err
-		}
-		if s.offline {
-			return nil
-		}
-		facts, err := s.gitea.Ask(ctx, "")
-		if err != nil {
-			if s.setupFlags.gitea != "" || s.yes || i == tries-1 {
-				return failed(fmt.Errorf("%s: %w (--offline does not ask it)", address, err))
+	root := setup.New(setup.Program{
+		ConfigFlag: configFlag, Load: loadConfig, LocalAddr: localAddr,
+		Check: func(file string) error {
+			_, srv, _, err := build(file, io.Discard)
+			if err == nil {
+				srv.Close()
 			}
-			fmt.Fprintln(s.out, "  "+err.Error())
-			continue
-		}
-		if facts.Hidden {
-			fmt.Fprintln(s.out, "  Gitea answers; it tells its version to signed-in users only.")
-		} else {
-			fmt.Fprintln(s.out, "  Gitea "+facts.Version+" answers.")
-		}
-		return nil
-	}
-	return nil
-}
-
-func (s *wizard) askMode(context.Context) (err error) {
-	s.mode, err = s.ask.ask(s.mode, question{
-		flag: "mode", preset: "token", check: oneOf("token", "oauth"),
-		text: "How are callers known? token: one shared token; oauth: people sign in with Gitea",
+			return err
+		},
 	})
-	return err
+	for _, cmd := range append(root.Commands(), root) {
+		work := cmd.RunE
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return coded(work(cmd, args)) }
+	}
+	return root
 }
 
-func (s *wizard) askTLS(context.Context) (err error) {
-	if s.tls, err = s.ask.ask(s.tls, question{
-		flag: "tls", preset: "off", check: oneOf("off", "auto", "files"),
-		text: "Who has the certificate? off: a reverse proxy, or nobody on this machine; auto: Aegis gets one; files: Aegis reads files",
-	}); err != nil {
+// coded gives an error of setup its exit code. Errors of this program's own functions have
+// one already.
+func coded(err error) error {
+	var usage *setup.UsageError
+	var known *failure
+	switch {
+	case errors.As(err, &known):
 		return err
-	}
-	listen := "127.0.0.1:8080"
-	if s.tls != "off" {
-		listen = ":443"
-	}
-	public := question{flag: "public-url", text: "Address that clients use", check: s.checkPublic, needed: s.tls != "off"}
-	if s.tls == "off" {
-		public.preset = "http://127.0.0.1:8080"
-		if s.listen != "" {
-			public.preset = "http://" + localAddr(s.listen)
-		}
-	}
-	if s.public, err = s.ask.ask(s.public, public); err != nil {
-		return err
-	}
-	s.public = strings.TrimRight(s.public, "/")
-	if u, err := url.Parse(s.public); err == nil && u.Scheme == "http" && u.Port() != "" {
-		listen = net.JoinHostPort(u.Hostname(), u.Port()) // clients come straight to it
-	}
-	if s.listen, err = s.ask.ask(s.listen, question{flag: "listen", text: "Address to listen on", preset: listen, check: checkListen}); err != nil {
-		return err
-	}
-	if s.tls == "auto" {
-		return s.askAuthority()
-	}
-	if s.tls == "files" {
-		if s.cert, err = s.ask.ask(s.cert, question{flag: "cert", text: "File with the certificate and its chain", needed: true, check: readableFile}); err != nil {
-			return err
-		}
-		s.key, err = s.ask.ask(s.key, question{flag: "key", text: "File with its private key", needed: true, check: readableFile})
-	}
-	return err
-}
-
-// termsOfService is where the authority has the terms that tls auto agrees to.
-const termsOfService = "https://letsencrypt.org/repository/"
-
-// askAuthority asks what the certificate authority wants to know.
-func (s *wizard) askAuthority() (err error) {
-	if !s.agree {
-		if _, err = s.ask.ask("", question{
-			flag: "agree-tos", needed: true, check: oneOf("yes"),
-			text: "The certificate comes from Let's Encrypt. Do you agree to its terms, " + termsOfService + "? yes, or stop with Ctrl-C",
-		}); err != nil {
-			return err
-		}
-	}
-	if s.email == "" && !s.yes {
-		s.email, err = s.ask.ask("", question{flag: "email", text: "E-mail address for it (may be empty)"})
-	}
-	return err
-}
-
-// checkPublic refuses addresses over which tokens would travel in the clear.
-func (s *wizard) checkPublic(text string) error {
-	if err := webAddress(text); err != nil {
-		return err
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return err
-	}
-	local := u.Hostname() == "localhost" || loopback(u)
-	if u.Scheme == "http" && (s.tls != "off" || !local) {
-		return errors.New("an https address; plain http is for this machine alone")
-	}
-	return nil
-}
-
-func checkListen(text string) error {
-	if _, _, err := net.SplitHostPort(text); err != nil {
-		return errors.New("host:port, such as 127.0.0.1:8080 or :443")
-	}
-	return nil
-}
-
-func readableFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-func (s *wizard) askCallers(ctx context.Context) error {
-	if s.mode == "oauth" {
-		return s.askApp(ctx)
-	}
-	token, err := secretValue("gitea-token", s.token, "GITEA_TOKEN")
-	if err != nil {
-		return err
-	}
-	if token, err = s.ask.ask(token, question{
-		flag: "gitea-token", secret: true, needed: true, check: s.checkToken(ctx),
-		text: "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
-	}); err != nil {
-		return err
-	}
-	if s.name, err = s.ask.ask(s.name, question{flag: "name", text: "Name of the caller", preset: or(s.login, "agent"), check: checkName}); err != nil {
-		return err
-	}
-	bearer := make([]byte, 32)
-	if _, err := rand.Read(bearer); err != nil {
+	case errors.As(err, &usage):
+		return misused(err)
+	default:
 		return failed(err)
 	}
-	s.secrets = [][2]string{{"gitea_token", token}, {"client_token", hex.EncodeToString(bearer)}}
-	return nil
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-func checkName(text string) error {
-	if len(text) > 64 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
-		return errors.New("1 to 64 characters of a-z A-Z 0-9 . _ -")
-	}
-	return nil
-}
-
-// checkToken asks Gitea whose a token is.
-func (s *wizard) checkToken(ctx context.Context) func(string) error {
-	return func(token string) error {
-		if s.offline {
-			return nil
-		}
-		u, err := s.gitea.Token(ctx, token)
-		if err != nil {
-			return err
-		}
-		if u.Login == "" {
-			return errors.New("the token lacks the scope read:user, without which Aegis cannot learn whose it is")
-		}
-		s.login = u.Login
-		may := "everything that " + u.Login + " may"
-		if u.Scopes != nil {
-			may = strings.Join(u.Scopes, ", ")
-		}
-		fmt.Fprintf(s.out, "  The token is %s's and may do: %s\n", u.Login, may)
-		return nil
-	}
-}
-
-// askApp makes the application in Gitea, or asks for one that is there.
-func (s *wizard) askApp(ctx context.Context) error {
-	admin, err := secretValue("admin-token", s.admin, adminTokenVariable)
-	if err != nil {
-		return err
-	}
-	if admin == "" && s.id == "" {
-		admin, err = s.ask.ask("", question{
-			flag: "admin-token", secret: true,
-			text: "Gitea token with write:user, to make the OAuth application now (empty: it is there already)",
-		})
-		if err != nil {
-			return err
-		}
-	}
-	dir := s.secretsDir()
-	if admin != "" && s.id == "" {
-		app, _, err := makeApp(ctx, &appFlags{gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: dir, force: s.force}, admin)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(s.out, "  Gitea has the OAuth application %q.\n", app.Name)
-		s.id = app.ClientID
-		return nil
-	}
-	if !s.yes {
-		fmt.Fprintf(s.out, "  In Gitea, under Settings, Applications, the application must be confidential,\n  with the redirect URI %s\n", callbackOf(s.public))
-	}
-	if s.id, err = s.ask.ask(s.id, question{flag: "client-id", text: "Client ID", needed: true}); err != nil {
-		return err
-	}
-	secret, err := secretValue("client-secret", s.secret, "GITEA_OAUTH_SECRET")
-	if err != nil {
-		return err
-	}
-	if secret, err = s.ask.ask(secret, question{flag: "client-secret", text: "Client secret", secret: true, needed: true}); err != nil {
-		return err
-	}
-	s.secrets = [][2]string{{fileClientSecret, secret}}
-	return nil
-}
-
-func (s *wizard) secretsDir() string { return filepath.Join(filepath.Dir(s.output), "secrets") }
-
-// write writes the secrets and the configuration, which must load.
-func (s *wizard) write() error {
-	for _, secret := range s.secrets {
-		err := writeSecret(filepath.Join(s.secretsDir(), secret[0]), secret[1], s.force)
-		if errors.Is(err, fs.ErrExist) {
-			return failed(fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force", filepath.Join(s.secretsDir(), secret[0])))
-		}
-		if err != nil {
-			return failed(err)
-		}
-	}
-	draft := s.output + ".new"
-	if err := writeSecret(draft, strings.TrimSuffix(s.yaml(), "\n"), true); err != nil {
-		return failed(err)
-	}
-	defer func() { _ = os.Remove(draft) }() // it has become the file, or is of no use
-	_, srv, _, err := build(draft, io.Discard)
-	if err != nil {
-		var problems config.Problems
-		if errors.As(err, &problems) {
-			return failed(fmt.Errorf("the answers do not fit together:\n%w", problems))
-		}
-		return err
-	}
-	srv.Close()
-	return failed(os.Rename(draft, s.output))
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 	"aegis/proxy/server"
 )
 
-// newSetupClients returns a command for each MCP client, which prints or writes
+// newClients returns a command for each MCP client, which prints or writes
 // what makes it use this deployment.
-func newSetupClients() []*cobra.Command {
+func newClients(p Program) []*cobra.Command {
 	var list []*cobra.Command
 	for _, c := range clients {
-		list = append(list, newSetupClient(c))
+		list = append(list, newClient(p, c))
 	}
 	return list
 }
@@ -32,7 +32,7 @@ type clientFlags struct {
 	token, write, force, markdown bool
 }
 
-func newSetupClient(c mcpClient) *cobra.Command {
+func newClient(p Program, c mcpClient) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.command,
 		Short: "Connect " + c.title,
@@ -44,7 +44,7 @@ replaced with --force. No token is ever printed or written.`,
 		Args:    cobra.NoArgs,
 	}
 	f := &clientFlags{}
-	file := configFlag(cmd)
+	file := p.ConfigFlag(cmd)
 	cmd.Flags().StringVar(&f.team, "team", "", "endpoint of this `TEAM`")
 	cmd.Flags().StringVar(&f.url, "url", "", "`ADDRESS` of the endpoint, instead of reading a configuration")
 	cmd.Flags().StringVar(&f.name, "name", "gitea", "`NAME` of the server in the client")
@@ -55,24 +55,24 @@ replaced with --force. No token is ever printed or written.`,
 	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print it as a section of a Markdown page")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f.config = *file
-		return setupClient(cmd, c, f)
+		return connect(cmd, p, c, f)
 	}
 	return cmd
 }
 
-func setupClient(cmd *cobra.Command, c mcpClient, f *clientFlags) error {
+func connect(cmd *cobra.Command, p Program, c mcpClient, f *clientFlags) error {
 	if err := checkServerName(f.name); err != nil {
 		return err
 	}
 	if !f.write && (f.force || f.file != "") {
 		return misused(errors.New("--force and --file need --write"))
 	}
-	t, err := clientTarget(f)
+	t, err := clientTarget(p, f)
 	if err != nil {
 		return err
 	}
 	if t.token && c.tokenless {
-		return failed(fmt.Errorf("%s has no place for a static token: people must sign in; set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title))
+		return fmt.Errorf("%s has no place for a static token: people must sign in; set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title)
 	}
 	if c.hosted && !t.public() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s connects from its maker's own servers, which can reach only https on port 443 of a public address; %s is not that\n", c.title, t.url)
@@ -84,7 +84,7 @@ func setupClient(cmd *cobra.Command, c mcpClient, f *clientFlags) error {
 		} else {
 			_, err = io.WriteString(cmd.OutOrStdout(), g.text())
 		}
-		return failed(err)
+		return err
 	}
 	return writeClient(cmd, c, g, f)
 }
@@ -108,7 +108,7 @@ func (t target) public() bool {
 }
 
 // clientTarget finds the endpoint, from --url or from the configuration.
-func clientTarget(f *clientFlags) (target, error) {
+func clientTarget(p Program, f *clientFlags) (target, error) {
 	t := target{url: f.url, name: f.name, token: f.token}
 	if f.url != "" {
 		if f.team != "" {
@@ -123,7 +123,7 @@ func clientTarget(f *clientFlags) (target, error) {
 		}
 		return t, nil
 	}
-	cfg, err := loadConfig(f.config)
+	cfg, err := p.Load(f.config)
 	if err != nil {
 		return t, err
 	}
@@ -134,7 +134,7 @@ func clientTarget(f *clientFlags) (target, error) {
 	case !f.token && !cfg.Auth.OAuth.Enabled:
 		t.token = true // the only way in
 	case f.token && len(cfg.Auth.Tokens) == 0:
-		return t, failed(errors.New("the configuration has no static tokens (auth.tokens); leave out --token, and people sign in"))
+		return t, errors.New("the configuration has no static tokens (auth.tokens); leave out --token, and people sign in")
 	}
 	return t, nil
 }
@@ -164,7 +164,7 @@ func checkServerName(name string) error {
 // writeClient adds the server to the client's configuration file.
 func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error {
 	if g.file == nil {
-		return failed(fmt.Errorf("%s keeps its servers in no file of its own that could be written; follow what \"aegis setup %s\" prints", c.title, c.command))
+		return fmt.Errorf("%s keeps its servers in no file of its own that could be written; follow what \"aegis setup %s\" prints", c.title, c.command)
 	}
 	path := f.file
 	if path == "" {
@@ -172,26 +172,26 @@ func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return failed(fmt.Errorf("%w; name the file with --file", err))
+				return fmt.Errorf("%w; name the file with --file", err)
 			}
 			path = filepath.Join(home, filepath.FromSlash(rest))
 		}
 	}
 	before, err := readClientFile(path)
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	after, err := g.file.add(before, f.force)
 	if err != nil {
-		return failed(fmt.Errorf("%s: %w", path, err))
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if string(after) == string(before) {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has it already\n", path)
-		return failed(err)
+		return err
 	}
 	if err := replaceFile(path, after); err != nil {
-		return failed(err)
+		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "added %s to %s\n%s", f.name, path, g.after)
-	return failed(err)
+	return err
 }

@@ -1,9 +1,9 @@
-package main
+package setup
 
 import "golang.org/x/sys/unix"
 
 // How a terminal's settings are read and written.
 const (
-	getTerminal = unix.TIOCGETA
-	setTerminal = unix.TIOCSETA
+	getTerminal = unix.TCGETS
+	setTerminal = unix.TCSETS
 )

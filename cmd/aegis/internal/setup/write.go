@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ func (s *wizard) yaml() string {
 	q := strconv.Quote
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Written by \"aegis setup\". aegis.example.yaml and docs/config.md have every key.\nlisten: %s\n", q(s.listen))
-	if s.public != "http://"+localAddr(s.listen) {
+	if s.public != "http://"+s.program.LocalAddr(s.listen) {
 		fmt.Fprintf(&b, "public_url: %s\n", q(s.public))
 	}
 	if s.data == "" && strings.HasPrefix(absolute(s.output), "/etc/") {

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -69,7 +70,7 @@ func (a *asker) ask(given string, q question) (string, error) {
 		}
 		return line, nil
 	}
-	return "", failed(fmt.Errorf("no usable answer in %d tries; give it as --%s", tries, q.flag))
+	return "", fmt.Errorf("no usable answer in %d tries; give it as --%s", tries, q.flag)
 }
 
 func (a *asker) line(q question) (string, error) {
@@ -87,10 +88,10 @@ func (a *asker) line(q question) (string, error) {
 	line, err := a.read()
 	if err != nil && line == "" {
 		if !errors.Is(err, io.EOF) {
-			return "", failed(err)
+			return "", err
 		}
 		fmt.Fprintln(a.out)
-		return "", failed(fmt.Errorf("the input has ended; give the answer as --%s, or take defaults with --yes", q.flag))
+		return "", fmt.Errorf("the input has ended; give the answer as --%s, or take defaults with --yes", q.flag)
 	}
 	if line = strings.TrimSpace(line); line == "" {
 		line = q.preset
@@ -120,7 +121,7 @@ func (a *asker) read() (string, error) {
 // oneOf checks for a word of a list.
 func oneOf(words ...string) func(string) error {
 	return func(s string) error {
-		if !contains(words, s) {
+		if !slices.Contains(words, s) {
 			return errors.New("one of " + strings.Join(words, ", "))
 		}
 		return nil

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type appFlags struct {
 	show, force                         bool
 }
 
-func newSetupGitea() *cobra.Command {
+func newGitea() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gitea",
 		Short: "Make the OAuth application in Gitea",
@@ -107,13 +107,13 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 	idFile, secretFile := filepath.Join(f.dir, fileClientID), filepath.Join(f.dir, fileClientSecret)
 	known, err := os.ReadFile(idFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return app, false, failed(err)
+		return app, false, err
 	}
 	_, err = os.Stat(secretFile)
 	have := len(known) > 0 && err == nil
 	list, err := g.Apps(ctx, token)
 	if err != nil {
-		return app, false, failed(err)
+		return app, false, err
 	}
 	callback := callbackOf(f.public)
 	at := slices.IndexFunc(list, func(a doctor.App) bool {
@@ -123,17 +123,17 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 	case have && !f.force && at >= 0 && list[at].Confidential && slices.Contains(list[at].RedirectURIs, callback):
 		return list[at], false, nil
 	case (have || at >= 0) && !f.force:
-		return app, false, failed(fmt.Errorf("there is an application already, in Gitea or in %s, and both do not fit together; --force gives it the redirect URI %s and a new secret, which ends the old one", f.dir, callback))
+		return app, false, fmt.Errorf("there is an application already, in Gitea or in %s, and both do not fit together; --force gives it the redirect URI %s and a new secret, which ends the old one", f.dir, callback)
 	}
 	app = doctor.App{Name: f.name, RedirectURIs: []string{callback}}
 	if at >= 0 {
 		app.ID = list[at].ID
 	}
 	if app, err = g.MakeApp(ctx, token, app); err != nil {
-		return app, false, failed(err)
+		return app, false, err
 	}
 	err = errors.Join(writeSecret(idFile, app.ClientID, true), writeSecret(secretFile, app.Secret, true))
-	return app, true, failed(err)
+	return app, true, err
 }
 
 // writeSecret writes a file for its owner alone, in a folder for its owner alone.
@@ -173,7 +173,7 @@ func printApp(cmd *cobra.Command, f *appFlags, app doctor.App, done bool) error 
 	}
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	_, err = fmt.Fprintf(out, `  client id      %s
   redirect URI   %s
@@ -190,5 +190,5 @@ In the configuration:
 	if f.show && app.Secret != "" {
 		fmt.Fprintf(out, "\nSecret: %s\n", app.Secret)
 	}
-	return failed(err)
+	return err
 }
