@@ -2,6 +2,7 @@
 // [Tool] on behalf of an [Identity], its [Result] or [Error], and the [Handler],
 // [Stage] and [Chain] that carry one through the others.
 //
-// It does no I/O and knows no configuration. The packages below proxy/ know
+// It knows no configuration and does no I/O but for [WriteError], which answers an HTTP request
+// with an error. The packages below proxy/ know
 // this one and config, never each other; proxy/server alone joins them.
 package proxy

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -207,6 +208,39 @@ func TestNothingIsLeftOpen(t *testing.T) {
 			}
 		}
 	})
+}
+
+// ownErrors finds the members of errors in Aegis's own form, written by hand or named in a tag.
+var ownErrors = regexp.MustCompile(`\\?"(request_id|kind)\\?"\s*:|json:"(request_id|kind)[",]`)
+
+// TestErrorsHaveOneWriter: whoever answers with an error uses proxy.WriteError, so that each has
+// kind, message and request id. Errors of JSON-RPC (mcp), records (audit) and the answer to a
+// head that never came (edge/late.go, below net/http) have forms of their own.
+func TestErrorsHaveOneWriter(t *testing.T) {
+	exempt := []string{"../proxy/write.go", "../proxy/mcp/", "../proxy/audit/", "../proxy/edge/late.go", "../proxy/gitea/fakegitea/"}
+	found := map[string]bool{}
+	for file := range sources(t, false) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(exempt, func(prefix string) bool { return strings.HasPrefix(file, prefix) })
+		for i, line := range strings.Split(string(data), "\n") {
+			if !ownErrors.MatchString(line) {
+				continue
+			}
+			if at < 0 {
+				t.Errorf("%s:%d: an error is written by hand; use proxy.WriteError: %s", file, i+1, strings.TrimSpace(line))
+			} else {
+				found[exempt[at]] = true
+			}
+		}
+	}
+	for _, place := range exempt[:4] { // else the pattern matches nothing, or the exemption is idle
+		if !found[place] {
+			t.Errorf("%s writes no errors of its own; remove it here", place)
+		}
+	}
 }
 
 func TestModuleHasNoReplace(t *testing.T) {

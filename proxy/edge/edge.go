@@ -2,7 +2,6 @@ package edge
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -149,11 +148,12 @@ func notToken(r rune) bool {
 
 // refusal is an answer of the edge itself.
 type refusal struct {
-	status    int
-	kind, why string
+	status int
+	kind   proxy.Kind
+	why    string
 }
 
-func forbidden(why string) refusal { return refusal{http.StatusForbidden, "forbidden", why} }
+func forbidden(why string) refusal { return refusal{http.StatusForbidden, proxy.KindForbidden, why} }
 
 // refuse answers a request without reading its body.
 func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
@@ -170,11 +170,5 @@ func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
 
 func (e *Edge) explain(w http.ResponseWriter, x *proxy.Exchange, f refusal) {
 	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).Msg("request refused at the edge")
-	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": f.kind, "message": f.why, "request_id": x.RequestID}})
-	if err != nil { // strings always marshal
-		body = []byte(`{"error":{"kind":"internal"}}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(f.status)
-	_, _ = w.Write(body) // the client has gone when this fails
+	proxy.WriteError(w, x, f.status, proxy.NewError(f.kind, f.why, nil))
 }

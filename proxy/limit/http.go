@@ -1,9 +1,7 @@
 package limit
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -27,7 +25,7 @@ func (l *Limiter) Address(next http.Handler) http.Handler {
 		left, wait := l.admit(x.Addr)
 		if wait > 0 {
 			l.refused(BucketAddress)
-			l.tooMany(w, x.RequestID, wait)
+			l.tooMany(w, x, wait)
 			return
 		}
 		if l.address != nil {
@@ -57,7 +55,7 @@ func policy(l config.Limit) []string {
 	if l.Rate.Off() {
 		return nil
 	}
-	window := seconds(time.Duration(float64(l.Size()) / l.Rate.PerSecond() * float64(time.Second)))
+	window := proxy.Seconds(time.Duration(float64(l.Size()) / l.Rate.PerSecond() * float64(time.Second)))
 	return []string{fmt.Sprintf(`"address";q=%d;w=%d`, l.Size(), window)}
 }
 
@@ -71,7 +69,7 @@ const (
 // It runs for every request, so it takes two allocations and no more.
 func (l *Limiter) tell(h http.Header, left float64) {
 	missing := float64(config.Limit(l.cfg.Address).Size()) - left
-	full := seconds(time.Duration(missing / l.cfg.Address.Rate.PerSecond() * float64(time.Second)))
+	full := proxy.Seconds(time.Duration(missing / l.cfg.Address.Rate.PerSecond() * float64(time.Second)))
 	var room [64]byte
 	text := append(room[:0], `"address";r=`...)
 	text = strconv.AppendInt(text, int64(left), 10)
@@ -81,24 +79,11 @@ func (l *Limiter) tell(h http.Header, left float64) {
 	h[headerLimit] = []string{string(text)}
 }
 
-func (l *Limiter) tooMany(w http.ResponseWriter, requestID string, wait time.Duration) {
-	after := seconds(wait)
+func (l *Limiter) tooMany(w http.ResponseWriter, x *proxy.Exchange, wait time.Duration) {
 	h := w.Header()
-	h.Set("Retry-After", strconv.FormatInt(after, 10))
 	h[headerPolicy] = l.policy
-	h.Set(headerLimit, fmt.Sprintf(`"address";r=0;t=%d`, after))
-	h.Set("Content-Type", "application/json")
-	body, err := json.Marshal(map[string]any{"error": map[string]any{
-		"kind": proxy.KindRateLimited, "message": "too many requests from your address; come back after retry_after seconds",
-		"request_id": requestID, "retry_after": after}})
-	if err != nil { // texts and numbers always marshal
-		body = []byte(`{"error":{"kind":"rate_limited"}}`)
-	}
-	w.WriteHeader(http.StatusTooManyRequests)
-	_, _ = w.Write(append(body, '\n')) // the client has gone when this fails
-}
-
-// seconds rounds up to whole seconds, at least one.
-func seconds(d time.Duration) int64 {
-	return max(1, int64(math.Ceil(d.Seconds())))
+	h.Set(headerLimit, fmt.Sprintf(`"address";r=0;t=%d`, proxy.Seconds(wait)))
+	proxy.WriteError(w, x, http.StatusTooManyRequests, &proxy.Error{
+		Kind: proxy.KindRateLimited, Public: "too many requests from your address; come back after retry_after seconds", RetryAfter: wait,
+	})
 }

@@ -185,14 +185,7 @@ func (req *request) unreadable(w http.ResponseWriter, err error) {
 
 // refuse answers at the level of HTTP, before any message could be read.
 func (req *request) refuse(w http.ResponseWriter, status int, kind proxy.Kind, message string) {
-	body, err := encode(map[string]any{"error": map[string]any{"kind": kind, "message": message, "request_id": req.exchange.RequestID}})
-	if err != nil { // texts always encode
-		http.Error(w, message, status)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that went away needs no answer
+	proxy.WriteError(w, req.exchange, status, proxy.NewError(kind, message, nil))
 }
 
 // writeRPCError refuses a body before any request in it could be read. MCP

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,7 +43,7 @@ func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
 		body.Error.Status = &err.Status
 	}
 	if err.RetryAfter > 0 {
-		seconds := int64(math.Ceil(err.RetryAfter.Seconds()))
+		seconds := proxy.Seconds(err.RetryAfter)
 		body.Error.RetryAfter = &seconds
 	}
 	text, merr := encode(body)

@@ -3,11 +3,12 @@ package oauth
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"aegis/proxy"
 )
 
 // The error codes of RFC 6749 sections 4.1.2.1 and 5.2, RFC 7009, RFC 8707 and,
@@ -56,10 +57,8 @@ func ours(cause error) *failure {
 		says: "Aegis cannot answer at the moment; try again shortly"}
 }
 
-// seconds rounds up to whole seconds, at least one.
-func seconds(d time.Duration) string {
-	return strconv.Itoa(int(max(1, math.Ceil(d.Seconds()))))
-}
+// seconds is a Retry-After header.
+func seconds(d time.Duration) string { return strconv.FormatInt(proxy.Seconds(d), 10) }
 
 // endpoint makes an endpoint for programs of h: open to every origin without
 // cookies, POST alone, failures in JSON.

@@ -90,14 +90,14 @@ func (g *Guard) refuse(w http.ResponseWriter, x *proxy.Exchange, err error) {
 	if errors.Is(err, errNotAdmitted) {
 		g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("not admitted")
 		g.refused(x, pe.Public)
-		writeError(w, http.StatusForbidden, string(pe.Kind), pe.Public, x.RequestID)
+		writeError(w, x, http.StatusForbidden, proxy.NewError(pe.Kind, pe.Public, nil))
 		return
 	}
 	g.Log.Error().Str("request_id", x.RequestID).Str("addr", x.Addr).Err(err).Msg("identity not established")
 	g.refused(x, "the token is known, and its identity could not be confirmed: "+string(pe.Kind))
 	retry := max(pe.RetryAfter, resolveAgain)
 	w.Header().Set("Retry-After", seconds(retry))
-	writeError(w, http.StatusServiceUnavailable, string(pe.Kind), pe.Public, x.RequestID)
+	writeError(w, x, http.StatusServiceUnavailable, proxy.NewError(pe.Kind, pe.Public, nil))
 }
 
 // errNotAdmitted marks the refusals of [NotAdmitted].
@@ -127,7 +127,7 @@ func (g *Guard) challenge(w http.ResponseWriter, x *proxy.Exchange, err error) {
 	if len(g.Scopes) > 0 {
 		says = "sign in: an MCP client that knows OAuth does so by itself; or send a token that whoever runs this server gave you, as \"Authorization: Bearer …\""
 	}
-	writeError(w, http.StatusUnauthorized, "unauthorized", says, x.RequestID)
+	writeError(w, x, http.StatusUnauthorized, proxy.NewError(proxy.KindUnauthorized, says, nil))
 }
 
 // reason returns why there is no identity in fixed words; causes are for the log.
@@ -146,15 +146,10 @@ func (g *Guard) refused(x *proxy.Exchange, reason string) {
 	}
 }
 
-func writeError(w http.ResponseWriter, status int, kind, message, requestID string) {
-	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": kind, "message": message, "request_id": requestID}})
-	if err != nil { // strings always marshal
-		body = []byte(`{"error":{"kind":"internal"}}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
+// writeError answers for the guard; what it says holds for this request alone.
+func writeError(w http.ResponseWriter, x *proxy.Exchange, status int, err *proxy.Error) {
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client has gone when this fails; there is nobody to tell
+	proxy.WriteError(w, x, status, err)
 }
 
 // Metadata returns the handler of the protected resource metadata (RFC 9728

@@ -129,7 +129,7 @@ func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.Exchange
 	}
 	need, err := calls(body, g.Needs)
 	if err != nil {
-		writeError(w, http.StatusBadRequest, string(proxy.KindBadRequest), "the message is ambiguous: "+err.Error(), x.RequestID)
+		writeError(w, x, http.StatusBadRequest, proxy.NewError(proxy.KindBadRequest, "the message is ambiguous: "+err.Error(), err))
 		return false
 	}
 	have := x.Identity.Grant.Scopes
@@ -166,8 +166,8 @@ func (g *Guard) peek(w http.ResponseWriter, r *http.Request, x *proxy.Exchange) 
 	body := buf.Bytes()
 	if int64(len(body)) > limit {
 		w.Header().Set("Connection", "close") // the rest stays unread
-		writeError(w, http.StatusRequestEntityTooLarge, string(proxy.KindPayloadTooLarge),
-			fmt.Sprintf("the request body exceeds %d bytes, the bound of this server; send less at once", limit), x.RequestID)
+		writeError(w, x, http.StatusRequestEntityTooLarge, proxy.NewError(proxy.KindPayloadTooLarge,
+			fmt.Sprintf("the request body exceeds %d bytes, the bound of this server; send less at once", limit), nil))
 		return nil, false
 	}
 	r.Body = &restored{Reader: bytes.NewReader(body), err: err, body: r.Body}
@@ -215,5 +215,5 @@ func (g *Guard) askMore(w http.ResponseWriter, x *proxy.Exchange, all, lacks []s
 		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", resource_metadata="`+g.MetadataURL+`", scope="`+strings.Join(all, " ")+
 			`", error_description="the call needs more than the token allows"`)
 	}
-	writeError(w, http.StatusForbidden, "insufficient_scope", says, x.RequestID)
+	writeError(w, x, http.StatusForbidden, proxy.NewError("insufficient_scope", says, nil))
 }

@@ -151,18 +151,15 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	id := ""
-	if x := proxy.ExchangeFrom(r.Context()); x != nil {
-		id = x.RequestID
-	}
-	writeJSON(w, http.StatusNotFound, map[string]any{"error": map[string]string{
-		"kind": "not_found", "message": "nothing is served here; the MCP endpoint is " + MCPPath, "request_id": id}})
+	proxy.WriteError(w, proxy.ExchangeFrom(r.Context()), http.StatusNotFound,
+		proxy.NewError(proxy.KindNotFound, "nothing is served here; the MCP endpoint is "+MCPPath, nil))
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil { // maps of strings always marshal
-		status, body = http.StatusInternalServerError, []byte(`{"error":{"kind":"internal"}}`)
+		proxy.WriteError(w, nil, http.StatusInternalServerError, proxy.AsError(err))
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

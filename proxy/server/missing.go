@@ -74,13 +74,9 @@ func (s *Server) hidden(t *team) http.HandlerFunc {
 			served.handler.ServeHTTP(w, r)
 			return
 		}
-		id := ""
-		if x := proxy.ExchangeFrom(r.Context()); x != nil {
-			id = x.RequestID
-		}
 		w.Header().Set("Retry-After", "5")
-		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"error": map[string]string{
-			"kind": string(proxy.KindUpstreamUnavailable), "message": *s.missing.problem.Load(), "request_id": id}})
+		proxy.WriteError(w, proxy.ExchangeFrom(r.Context()), http.StatusServiceUnavailable,
+			proxy.NewError(proxy.KindUpstreamUnavailable, *s.missing.problem.Load(), nil))
 	}
 }
 

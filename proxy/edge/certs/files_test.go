@@ -326,6 +326,10 @@ func TestPlainListener(t *testing.T) {
 		if got := res.Status[:4] + res.Header.Get("Location"); got != want || strings.Contains(string(body), "Bearer") {
 			t.Errorf("%q: %s, want %s; %s", request, got, want, body)
 		}
+		if id := res.Header.Get("X-Request-Id"); want[0] == '4' && (id == "" || !strings.Contains(string(body), `"kind":"`) ||
+			!strings.Contains(string(body), `"message":"`) || !strings.Contains(string(body), `"request_id":"`+id+`"`)) {
+			t.Errorf("%q: an error without its parts: %s", request, body)
+		}
 		_ = conn.Close()
 	}
 }

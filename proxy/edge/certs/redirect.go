@@ -1,9 +1,12 @@
 package certs
 
 import (
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"aegis/proxy"
 )
 
 // challengePath is where ACME HTTP challenges are (RFC 8555 section 8.3).
@@ -24,10 +27,10 @@ func (t *TLS) Plain() http.Handler {
 		switch {
 		case strings.HasPrefix(r.URL.Path, challengePath):
 			if !t.source.challenge(w, r) {
-				plainError(w, http.StatusNotFound, "not_found", "no such challenge is pending")
+				plainError(w, http.StatusNotFound, proxy.KindNotFound, "no such challenge is pending")
 			}
 		case r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
-			plainError(w, http.StatusForbidden, "forbidden", "this port is not encrypted; use "+base+" and consider the token sent here as seen by others")
+			plainError(w, http.StatusForbidden, proxy.KindForbidden, "this port is not encrypted; use "+base+" and consider the token sent here as seen by others")
 		default:
 			h.Set("Location", base+target(r.URL))
 			w.WriteHeader(http.StatusPermanentRedirect)
@@ -45,10 +48,10 @@ func target(u *url.URL) string {
 	return path
 }
 
-// plainError writes an error in the form of the other listener. The texts are
-// this package's own and need no escaping.
-func plainError(w http.ResponseWriter, status int, kind, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(`{"error":{"kind":"` + kind + `","message":"` + message + `"}}` + "\n")) // the client has gone when this fails
+// plainError writes an error in the form of the other listener. The edge is not before this
+// one, so the request gets its id here.
+func plainError(w http.ResponseWriter, status int, kind proxy.Kind, message string) {
+	x := &proxy.Exchange{RequestID: rand.Text()}
+	w.Header().Set("X-Request-Id", x.RequestID)
+	proxy.WriteError(w, x, status, proxy.NewError(kind, message, nil))
 }

@@ -10,7 +10,6 @@ package passthrough
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -80,7 +79,7 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
-		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "this method is not passed on", x.RequestID)
+		refuse(w, x, http.StatusMethodNotAllowed, proxy.NewError(proxy.KindMethodNotAllowed, "this method is not passed on", nil))
 		return
 	}
 	// A push or a download takes as long as it takes. Without a deadline there is
@@ -182,18 +181,13 @@ func (p *pass) failed(w http.ResponseWriter, r *http.Request, err error) {
 	} else {
 		p.o.Log.Warn().Str("request_id", x.RequestID).Err(err).Msg("a request could not be passed through")
 	}
-	fail(w, http.StatusBadGateway, "upstream_unavailable", "Gitea does not answer; try again in a moment", x.RequestID)
+	refuse(w, x, http.StatusBadGateway, proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea does not answer; try again in a moment", err))
 }
 
-func fail(w http.ResponseWriter, status int, kind, message, requestID string) {
-	body, err := json.Marshal(map[string]any{"error": map[string]string{"kind": kind, "message": message, "request_id": requestID}})
-	if err != nil { // texts always marshal
-		body = []byte(`{"error":{"kind":"internal"}}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
+// refuse answers in Gitea's place; nobody may keep that for Gitea's answer.
+func refuse(w http.ResponseWriter, x *proxy.Exchange, status int, err *proxy.Error) {
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client has gone when this fails
+	proxy.WriteError(w, x, status, err)
 }
 
 // buffers recycles what bodies are copied through.
