@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"aegis/proxy"
 )
@@ -56,7 +57,7 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	default:
 		kind = proxy.KindUpstreamError
 	}
-	e := &proxy.Error{Kind: kind, Status: ans.status, RetryAfter: retryAfter(ans.header)}
+	e := &proxy.Error{Kind: kind, Status: ans.status, RetryAfter: proxy.RetryAfter(ans.header, time.Now(), maxAsked)}
 	message := c.message(req, ans)
 	e.Quoted = len(message)
 	hint := advice[kind]

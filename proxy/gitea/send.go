@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,6 +22,8 @@ const (
 	// maxRetryAfter is the longest wait before the second attempt that a server
 	// may ask for; a longer one is the caller's decision.
 	maxRetryAfter = 5 * time.Second
+	// maxAsked bounds what callers are told of it.
+	maxAsked = 24 * time.Hour
 	// backoff is the wait before the second attempt when the server names none,
 	// plus up to as much again, so that many callers do not come back at once.
 	backoff = 100 * time.Millisecond
@@ -80,7 +81,7 @@ func unavailable(status int) bool { return status >= 502 && status <= 504 }
 func (c *Client) pause(ctx context.Context, ans *answer) bool {
 	wait := backoff + rand.N(backoff)
 	if ans != nil {
-		if asked := retryAfter(ans.header); asked > maxRetryAfter {
+		if asked := proxy.RetryAfter(ans.header, time.Now(), maxAsked); asked > maxRetryAfter {
 			return false
 		} else if asked > 0 {
 			wait = asked
@@ -102,23 +103,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// retryAfter reads the Retry-After header (RFC 9110 section 10.2.3), seconds or
-// a date, at most a day; 0 when there is none.
-func retryAfter(h http.Header) time.Duration {
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if v == "" {
-		return 0
-	}
-	if n, err := strconv.ParseUint(v, 10, 32); err == nil {
-		return min(time.Duration(n)*time.Second, 24*time.Hour)
-	}
-	at, err := http.ParseTime(v)
-	if err != nil {
-		return 0
-	}
-	return min(max(time.Until(at), 0), 24*time.Hour)
 }
 
 // send makes one attempt. It uses the transport itself, not an http.Client:

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"aegis/config"
+	"aegis/proxy"
 )
 
 // waits are the times that sending takes at most, or pauses.
@@ -167,16 +167,7 @@ func (c *client) post(ctx context.Context, data []byte) (again time.Duration, er
 	err = fmt.Errorf("the collector answers %d %s", res.StatusCode, http.StatusText(res.StatusCode))
 	switch res.StatusCode { // those that the specification calls retryable
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return cmp.Or(retryAfter(res.Header), c.again), err
+		return cmp.Or(proxy.RetryAfter(res.Header, time.Now(), maxPause), c.again), err
 	}
 	return 0, err
-}
-
-// retryAfter is how long the collector asks to wait; 0 when it does not.
-func retryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || n <= 0 {
-		return 0
-	}
-	return min(time.Duration(n)*time.Second, maxPause)
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"aegis/proxy"
 )
 
 const (
@@ -103,17 +105,8 @@ func (j jsonOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return nil, &failure{
 		status: resp.StatusCode, what: "the answer is not JSON",
-		retryAfter: retryAfter(resp.Header),
+		retryAfter: proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter),
 	}
-}
-
-// retryAfter reads Retry-After in seconds; 0 when there is none.
-func retryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return min(time.Duration(n)*time.Second, maxRetryAfter)
 }
 
 // trouble cuts an error of net/http or x/oauth2 down to a [failure] or
@@ -147,7 +140,7 @@ func answered(e *oauth2.RetrieveError) error {
 	status := 0
 	var wait time.Duration
 	if e.Response != nil {
-		status, wait = e.Response.StatusCode, retryAfter(e.Response.Header)
+		status, wait = e.Response.StatusCode, proxy.RetryAfter(e.Response.Header, time.Now(), maxRetryAfter)
 	}
 	if status == http.StatusBadRequest || status == http.StatusUnauthorized && e.ErrorCode == codeClient {
 		if knownCode(e.ErrorCode) {
@@ -283,7 +276,7 @@ func (g *Gitea) do(req *http.Request) (status int, body []byte, err error) {
 	case len(body) > maxAnswer:
 		return 0, nil, &failure{status: resp.StatusCode, what: "the answer is too long"}
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		return 0, nil, &failure{status: resp.StatusCode, retryAfter: retryAfter(resp.Header), what: "an error of the server"}
+		return 0, nil, &failure{status: resp.StatusCode, retryAfter: proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter), what: "an error of the server"}
 	}
 	return resp.StatusCode, body, nil
 }
