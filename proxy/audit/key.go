@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"aegis/proxy/internal/files"
 )
 
 // maxKeyFile bounds a key file.
@@ -60,7 +61,7 @@ func makeKey(file string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
 	}
-	return private, replaceFile(file, []byte(private+"\n"), 0o600)
+	return private, files.Replace(file, []byte(private+"\n"), 0o600)
 }
 
 // publicOf returns the verifier key of a private one. The key's seed is the
@@ -75,48 +76,6 @@ func publicOf(private string) (string, error) {
 		return "", errors.New("the key is malformed")
 	}
 	return verifierKey(parts[2], raw[1:])
-}
-
-// replaceFile writes a file so that a reader, or a crash, sees the old content
-// or the new.
-func replaceFile(file string, data []byte, perm fs.FileMode) error {
-	tmp := file + ".tmp"
-	f, err := openRegular(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp, file)
-	}
-	if err != nil {
-		_ = os.Remove(tmp) // the error that counts is the other one
-		return err
-	}
-	return syncDir(filepath.Dir(file))
-}
-
-// readSmall returns the text of a file that must not be larger than limit.
-func readSmall(file string, limit int64) (string, error) {
-	f, err := openRegular(file, os.O_RDONLY, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return "", err
-	}
-	if int64(len(b)) > limit {
-		return "", fmt.Errorf("%s is larger than %d bytes", file, limit)
-	}
-	return string(b), nil
 }
 
 // pin is what a checkpoint says: record seq has this hash.

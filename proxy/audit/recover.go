@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"aegis/proxy/internal/files"
 )
 
 // openWriter opens the log, mends what a crash left, and writes the record of
@@ -147,7 +149,7 @@ func (w *writer) setAside(f found) (*Record, error) {
 	if err = errors.Join(err, out.Close()); err != nil {
 		return nil, fmt.Errorf("the torn end of the log cannot be kept aside: %w", err)
 	}
-	if err := syncDir(filepath.Dir(name)); err != nil {
+	if err := files.SyncFolder(filepath.Dir(name)); err != nil {
 		return nil, err
 	}
 	if err := w.store.f.Truncate(f.end); err != nil {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aegis/proxy/internal/files"
 )
 
 // rotated is one file that rotation made.
@@ -89,7 +91,7 @@ func packFile(name string) error {
 		_ = os.Remove(tmp) // the error that counts is the other one
 		return err
 	}
-	if err := syncDir(filepath.Dir(name)); err != nil {
+	if err := files.SyncFolder(filepath.Dir(name)); err != nil {
 		return err
 	}
 	return os.Remove(name)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"aegis/proxy/internal/files"
 )
 
 // store is the log's file. One goroutine at a time uses it.
@@ -50,7 +52,7 @@ func openStore(path string) (*store, error) {
 		return nil, err
 	}
 	s := &store{path: path, f: f, lock: lock}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := files.SyncFolder(filepath.Dir(path)); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -207,7 +209,7 @@ func (s *store) copyTo(f *os.File) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(s.path))
+	return files.SyncFolder(filepath.Dir(s.path))
 }
 
 // rotatedName is where the file that begins with a record goes.
@@ -242,7 +244,7 @@ func (s *store) create() error {
 	if err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(s.path)); err != nil {
+	if err := files.SyncFolder(filepath.Dir(s.path)); err != nil {
 		_ = f.Close()         // the error that counts is the other one
 		_ = os.Remove(s.path) // empty, and made here
 		return err

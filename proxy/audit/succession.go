@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"aegis/proxy/internal/files"
 )
 
 // publish makes sure that the key in use is the last one in the log's .pub
@@ -38,7 +40,7 @@ func (w *writer) publish() (*Record, error) {
 		w.keys = w.keys[1:]
 	}
 	if !slices.Equal(before, w.keys) {
-		if err := replaceFile(file, []byte(w.publicText()), 0o644); err != nil {
+		if err := files.Replace(file, []byte(w.publicText()), 0o644); err != nil {
 			return nil, err
 		}
 	}
@@ -109,5 +111,5 @@ func (w *writer) keepNote(signed string) (string, error) {
 		return filepath.Base(name), os.Rename(notePath(path), name)
 	}
 	// A copy: the file itself stays until the records about it are written.
-	return filepath.Base(name), replaceFile(name, []byte(signed), 0o644)
+	return filepath.Base(name), files.Replace(name, []byte(signed), 0o644)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"aegis/proxy/internal/files"
 )
 
 // writer turns entries into the chain. Only the log's goroutine uses it once
@@ -154,10 +156,10 @@ func (w *writer) saveCheckpoint(u unsaved) {
 		err = nil
 	}
 	if err == nil {
-		err = replaceFile(notePath(w.o.Path), []byte(u.signed), 0o644)
+		err = files.Replace(notePath(w.o.Path), []byte(u.signed), 0o644)
 	}
 	if _, gone := os.Lstat(publicPath(w.o.Path)); gone != nil && err == nil {
-		err = replaceFile(publicPath(w.o.Path), []byte(w.publicText()), 0o644)
+		err = files.Replace(publicPath(w.o.Path), []byte(w.publicText()), 0o644)
 	}
 	if err != nil {
 		w.o.Log.Error().Err(err).Msg("the audit log's checkpoint file was not written; the checkpoint is in the log itself")

@@ -6,10 +6,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"aegis/proxy/internal/files"
 )
 
 // maxFile bounds a key file in bytes.
@@ -40,7 +42,7 @@ func OpenFile(path string) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
-	if err := create(path, append([]byte(fileHead), fresh...)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := files.Create(path, append([]byte(fileHead), fresh...)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
 	return readRing(path)
@@ -50,9 +52,12 @@ func OpenFile(path string) (*Ring, error) {
 // id. A reader, or a crash, sees the old file or the new one. Rings that are
 // open keep their keys; what the new key seals opens in rings made from now on.
 func Rotate(path string) (kid string, err error) {
-	unlock, err := lock(path)
+	unlock, err := files.Lock(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("key file: %w; Aegis makes it at its first start", err)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("key file: another rotation is under way; remove %s.lock if it is not", path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("key file: %w", err)
@@ -74,7 +79,7 @@ func Rotate(path string) (kid string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := replace(path, text); err != nil {
+	if err := files.Replace(path, text, 0o600); err != nil {
 		return "", fmt.Errorf("key file: %w", err)
 	}
 	return ring.KeyIDs()[0], nil
@@ -124,68 +129,22 @@ func parse(path string, text []byte) (*Ring, error) {
 
 // read returns the text of a key file that is fit to be one.
 func read(path string) ([]byte, error) {
-	f, err := openRegular(path)
+	text, err := files.ReadSmall(path, maxFile, private)
 	if err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
-	}
-	defer f.Close()
-	if err := private(f); err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("key file: %s is larger than %d bytes", path, maxFile)
 	}
 	return text, nil
 }
 
-// create makes path with its content whole, or fails with [fs.ErrExist].
-func create(path string, text []byte) error {
-	tmp, err := temporary(path, text)
+// private fails unless the owner alone may use the file. Modes say nothing on Windows, where
+// the folder is trusted.
+func private(f *os.File) error {
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp)
-	// A link, unlike a rename, replaces nothing.
-	if err := os.Link(tmp, path); err != nil {
-		return err
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return fmt.Errorf("%s may be used by others (mode %04o); run chmod 600 on it, and rotate its keys if somebody else can have read it", f.Name(), mode)
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-// replace exchanges the content of path.
-func replace(path string, text []byte) error {
-	tmp, err := temporary(path, text)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		_ = os.Remove(tmp) // the error that counts is the other one
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// temporary writes a file beside path, durable and for its owner alone, and
-// returns its name.
-func temporary(path string, text []byte) (name string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // 0600
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the error that counts is the other one
-		return "", err
-	}
-	return f.Name(), nil
+	return nil
 }
