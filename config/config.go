@@ -267,22 +267,26 @@ type MaskRule struct {
 // in a queue: what finds no token is refused and told when to come back.
 type Limits struct {
 	// Address counts HTTP requests by client address, before authentication.
-	// IPv6 addresses count by their /64 network.
-	Address AddressLimit `yaml:"address"`
-	// Identity counts the calls of each identity.
-	Identity IdentityLimit `yaml:"identity"`
-	// Team counts the calls of all identities of a team together.
+	// IPv6 addresses count by their /64 network. Default rate 200/s and burst 1000:
+	// an office or a proxy may be one address.
+	Address Limit `yaml:"address"`
+	// Identity counts the calls of each identity. Default rate 100/s and burst 500.
+	Identity Limit `yaml:"identity"`
+	// Team counts the calls of all identities of a team together. Default rate off
+	// and burst 0.
 	Team Limit `yaml:"team"`
-	// Read counts the calls of each identity that change nothing.
+	// Read counts the calls of each identity that change nothing. Default rate off
+	// and burst 0.
 	Read Limit `yaml:"read"`
 	// Write counts the calls of each identity that change something and can be
-	// undone.
+	// undone. Default rate off and burst 0.
 	Write Limit `yaml:"write"`
 	// Destructive counts the calls of each identity that delete, are hard to
-	// undo, or administer the instance (risk R3 and R4).
+	// undo, or administer the instance (risk R3 and R4). Default rate off and
+	// burst 0.
 	Destructive Limit `yaml:"destructive"`
 	// Tools counts the calls of each identity by tool, for tools named here:
-	// {gitea_repository_search: {rate: 30/m}}.
+	// {gitea_repository_search: {rate: 30/m}}. Default rate off and burst 0.
 	Tools map[string]Limit `yaml:"tools"`
 	// Concurrency bounds calls at the same time.
 	Concurrency Concurrency `yaml:"concurrency"`
@@ -303,30 +307,10 @@ type Limits struct {
 // Limit is one token bucket.
 type Limit struct {
 	// Rate is how fast the bucket fills: 20/s, 300/m, 1000/h, or "off" for no
-	// bound. Default off.
+	// bound.
 	Rate Rate `yaml:"rate" example:"300/m"`
-	// Burst is how many tokens the bucket holds. 0 to 1000000, default 0: as
-	// many as the rate's own number, so that 300/m may come at once.
-	Burst int `yaml:"burst" range:"0 1000000"`
-}
-
-// AddressLimit is the bucket of a client address.
-type AddressLimit struct {
-	// Rate is how fast the bucket fills: 20/s, 300/m, 1000/h, or "off" for no
-	// bound. Default 200/s: an office or a proxy may be one address.
-	Rate Rate `yaml:"rate" example:"100/s"`
 	// Burst is how many tokens the bucket holds; 0: as many as the rate's own
-	// number. 0 to 1000000, default 1000.
-	Burst int `yaml:"burst" range:"0 1000000"`
-}
-
-// IdentityLimit is the bucket of an identity.
-type IdentityLimit struct {
-	// Rate is how fast the bucket fills: 20/s, 300/m, 1000/h, or "off" for no
-	// bound. Default 100/s.
-	Rate Rate `yaml:"rate" example:"20/s"`
-	// Burst is how many tokens the bucket holds; 0: as many as the rate's own
-	// number. 0 to 1000000, default 500.
+	// number, so that 300/m may come at once. 0 to 1000000.
 	Burst int `yaml:"burst" range:"0 1000000"`
 }
 

@@ -54,8 +54,8 @@ func Default() *Config {
 			CheckpointInterval: Duration(time.Minute),
 		},
 		Limits: Limits{
-			Address:        AddressLimit{Rate: Rate{Count: 200, Per: time.Second}, Burst: 1000},
-			Identity:       IdentityLimit{Rate: Rate{Count: 100, Per: time.Second}, Burst: 500},
+			Address:        Limit{Rate: Rate{Count: 200, Per: time.Second}, Burst: 1000},
+			Identity:       Limit{Rate: Rate{Count: 100, Per: time.Second}, Burst: 500},
 			Concurrency:    Concurrency{Identity: 64, Total: 512},
 			MaxKeys:        65536,
 			OnStoreFailure: "local",

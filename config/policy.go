@@ -107,7 +107,7 @@ type Team struct {
 // TeamLimits are the limits that a team may set for itself.
 type TeamLimits struct {
 	// Identity counts the calls of each identity at this endpoint.
-	Identity IdentityLimit `yaml:"identity"`
+	Identity Limit `yaml:"identity"`
 	// Team counts the calls of all identities of the team together.
 	Team Limit `yaml:"team"`
 	// Read counts the calls of each identity that change nothing.

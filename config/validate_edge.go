@@ -10,7 +10,7 @@ import (
 func (v *validator) limits() {
 	l := v.c.Limits
 	v.buckets("limits", l.Tools, map[string]Limit{
-		"address": Limit(l.Address), "identity": Limit(l.Identity), "team": l.Team,
+		"address": l.Address, "identity": l.Identity, "team": l.Team,
 		"read": l.Read, "write": l.Write, "destructive": l.Destructive,
 	})
 }

@@ -53,7 +53,7 @@ func (v *validator) team(t Team, name string) {
 	v.tools(t.Tools, key+".tools")
 	l := t.Limits
 	v.buckets(key+".limits", l.Tools, map[string]Limit{
-		"identity": Limit(l.Identity), "team": l.Team, "read": l.Read, "write": l.Write, "destructive": l.Destructive,
+		"identity": l.Identity, "team": l.Team, "read": l.Read, "write": l.Write, "destructive": l.Destructive,
 	})
 }
 

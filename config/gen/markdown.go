@@ -96,7 +96,8 @@ func (e entry) prose() string {
 	}
 	d := e.fallback.Value + "."
 	if least, greatest, ok := strings.Cut(e.tag.Get("range"), " "); ok {
-		return strings.Replace(doc, " "+least+" to "+greatest+", default "+d, "", 1)
+		doc = strings.Replace(doc, " "+least+" to "+greatest+", default "+d, "", 1)
+		return strings.TrimSuffix(doc, " "+least+" to "+greatest+".")
 	}
 	return strings.Replace(doc, " Default "+d, "", 1)
 }

@@ -167,7 +167,7 @@ func heap() uint64 {
 
 // TestFloodForgetsTheOldest: whoever keeps calling is remembered through a flood.
 func TestFloodForgetsTheOldest(t *testing.T) {
-	l := limit.New(config.Limits{Address: config.AddressLimit(perSecond(1, 2)), MaxKeys: 1000}, limit.Options{Now: func() time.Time { return start }})
+	l := limit.New(config.Limits{Address: perSecond(1, 2), MaxKeys: 1000}, limit.Options{Now: func() time.Time { return start }})
 	l.Admit("192.0.2.1")
 	l.Admit("192.0.2.1")
 	for i := range 10_000 {
@@ -183,7 +183,7 @@ func TestFloodForgetsTheOldest(t *testing.T) {
 func TestManyOverTheLimit(t *testing.T) {
 	var now atomic.Int64
 	clock := func() time.Time { return start.Add(time.Duration(now.Load())) }
-	l := limit.New(config.Limits{Address: config.AddressLimit(perSecond(50, 100)), MaxKeys: 1000}, limit.Options{Now: clock})
+	l := limit.New(config.Limits{Address: perSecond(50, 100), MaxKeys: 1000}, limit.Options{Now: clock})
 	count := func() int64 {
 		var passed atomic.Int64
 		var wg sync.WaitGroup

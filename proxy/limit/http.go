@@ -68,7 +68,7 @@ const (
 // tell says how many requests are left, and when the bucket will be full again.
 // It runs for every request, so it takes two allocations and no more.
 func (l *Limiter) tell(h http.Header, left float64) {
-	missing := float64(config.Limit(l.cfg.Address).Size()) - left
+	missing := float64(l.cfg.Address.Size()) - left
 	full := proxy.Seconds(time.Duration(missing / l.cfg.Address.Rate.PerSecond() * float64(time.Second)))
 	var room [64]byte
 	text := append(room[:0], `"address";r=`...)

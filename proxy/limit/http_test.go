@@ -14,7 +14,7 @@ import (
 
 func addressLimited(l config.Limit, now *time.Time) http.Handler {
 	cfg := config.Default().Limits
-	cfg.Address = config.AddressLimit(l)
+	cfg.Address = l
 	return limit.New(cfg, limit.Options{Now: func() time.Time { return *now }}).Address(
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 }

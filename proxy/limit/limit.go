@@ -76,9 +76,9 @@ func New(cfg config.Limits, o Options) *Limiter {
 	keep := func(kind Bucket, tool string, limit config.Limit) *store {
 		return l.hold(o.Counters, storeKey{o.Endpoint, kind, tool, limit, cfg.MaxKeys})
 	}
-	l.policy = policy(config.Limit(cfg.Address))
-	l.address = keep(BucketAddress, "", config.Limit(cfg.Address))
-	l.identity = keep(BucketIdentity, "", config.Limit(cfg.Identity))
+	l.policy = policy(cfg.Address)
+	l.address = keep(BucketAddress, "", cfg.Address)
+	l.identity = keep(BucketIdentity, "", cfg.Identity)
 	l.team = keep(BucketTeam, "", cfg.Team)
 	l.class = map[proxy.Class]*store{
 		proxy.ClassRead:        keep(BucketRead, "", cfg.Read),

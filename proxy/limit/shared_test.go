@@ -61,7 +61,7 @@ func TestReplicasShareEachBucket(t *testing.T) {
 		tool   *proxy.Tool
 		bucket limit.Bucket
 	}{
-		"identity":    {config.Limits{Identity: config.IdentityLimit(five)}, reader, limit.BucketIdentity},
+		"identity":    {config.Limits{Identity: five}, reader, limit.BucketIdentity},
 		"team":        {config.Limits{Team: five}, reader, limit.BucketTeam},
 		"write":       {config.Limits{Write: five}, writer, limit.BucketWrite},
 		"destructive": {config.Limits{Destructive: five}, remover, limit.BucketDestructive},
@@ -91,7 +91,7 @@ func TestReplicasShareEachBucket(t *testing.T) {
 
 // TestCounterFails: three replicas alone admit as much as the limit says together.
 func TestCounterFails(t *testing.T) {
-	c, list, failed := sharing(3, config.Limits{Identity: config.IdentityLimit(perSecond(30, 60))}, false)
+	c, list, failed := sharing(3, config.Limits{Identity: perSecond(30, 60)}, false)
 	c.down = true
 	count := func() (passed int) {
 		for i := range 300 {
@@ -113,7 +113,7 @@ func TestCounterFails(t *testing.T) {
 		t.Errorf("%d failures were told of", *failed)
 	}
 	// A bucket smaller than the number of replicas still serves.
-	c, list, _ = sharing(3, config.Limits{Identity: config.IdentityLimit(perSecond(1, 1))}, false)
+	c, list, _ = sharing(3, config.Limits{Identity: perSecond(1, 1)}, false)
 	c.down = true
 	if n, _ := list[0].run(5, "alice", reader); n != 1 {
 		t.Errorf("%d passed of a bucket of one", n)

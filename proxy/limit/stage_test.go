@@ -73,7 +73,7 @@ func TestEachBucket(t *testing.T) {
 		// shared: what alice used up, bob lacks.
 		shared bool
 	}{
-		"identity":    {config.Limits{Identity: config.IdentityLimit(five)}, reader, limit.BucketIdentity, false},
+		"identity":    {config.Limits{Identity: five}, reader, limit.BucketIdentity, false},
 		"team":        {config.Limits{Team: five}, reader, limit.BucketTeam, true},
 		"read":        {config.Limits{Read: five}, reader, limit.BucketRead, false},
 		"write":       {config.Limits{Write: five}, writer, limit.BucketWrite, false},
@@ -127,7 +127,7 @@ func TestRawToolCountsAsItsOperation(t *testing.T) {
 }
 
 func TestRefusedCallsAreFree(t *testing.T) {
-	b := newBench(config.Limits{Identity: config.IdentityLimit(perSecond(1, 10)), Destructive: perSecond(1, 1)}, limit.Options{})
+	b := newBench(config.Limits{Identity: perSecond(1, 10), Destructive: perSecond(1, 1)}, limit.Options{})
 	b.run(500, "alice", remover) // one passes
 	if passed, _ := b.run(20, "alice", reader); passed != 9 {
 		t.Errorf("%d reads passed, want the 9 that the refused deletes did not use", passed)
@@ -135,7 +135,7 @@ func TestRefusedCallsAreFree(t *testing.T) {
 }
 
 func TestConcurrency(t *testing.T) {
-	b := newBench(config.Limits{Identity: config.IdentityLimit(perSecond(1, 3)), Concurrency: config.Concurrency{Identity: 2, Total: 3}}, limit.Options{})
+	b := newBench(config.Limits{Identity: perSecond(1, 3), Concurrency: config.Concurrency{Identity: 2, Total: 3}}, limit.Options{})
 	enter, leave := make(chan struct{}), make(chan struct{})
 	slow := b.l.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		enter <- struct{}{}
@@ -184,7 +184,7 @@ func TestPanicLeaves(t *testing.T) {
 
 // TestChangedConfiguration: buckets outlive a change that does not concern them.
 func TestChangedConfiguration(t *testing.T) {
-	cfg := config.Limits{Identity: config.IdentityLimit(perSecond(1, 5)), Read: perSecond(1, 4), Tools: map[string]config.Limit{"gitea_issue_create": perSecond(1, 2)}}
+	cfg := config.Limits{Identity: perSecond(1, 5), Read: perSecond(1, 4), Tools: map[string]config.Limit{"gitea_issue_create": perSecond(1, 2)}}
 	counters := limit.NewCounters()
 	b := newBench(cfg, limit.Options{Counters: counters})
 	counters.Keep(b.l)
@@ -250,7 +250,7 @@ func TestDefaultsAreGenerous(t *testing.T) {
 }
 
 func TestAddressOverHTTP(t *testing.T) {
-	b := newBench(config.Limits{Address: config.AddressLimit(config.Limit{Rate: config.Rate{Count: 30, Per: time.Minute}, Burst: 3})}, limit.Options{})
+	b := newBench(config.Limits{Address: config.Limit{Rate: config.Rate{Count: 30, Per: time.Minute}, Burst: 3}}, limit.Options{})
 	h := b.l.Address(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
 	get := func(addr string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}"))

@@ -131,7 +131,7 @@ func (s *Server) buildTeam(t *team, log Log) (err error) {
 func (s *Server) teamLimits(t *team) config.Limits {
 	cfg := s.cfg.Limits
 	if l := t.rules.Limits; t.name != "" {
-		cfg.Address = config.AddressLimit{}
+		cfg.Address = config.Limit{}
 		cfg.Identity, cfg.Team, cfg.Read, cfg.Write, cfg.Destructive, cfg.Tools = l.Identity, l.Team, l.Read, l.Write, l.Destructive, l.Tools
 	}
 	return cfg
