@@ -25,29 +25,29 @@ func newBucket(l config.Limit) *bucket {
 // away who comes back just when told. ReserveN takes it as a debt.
 const nearly = 1e-6
 
-// wait returns how long after now a token will be there; 0 when one is there.
-// The bucket is locked.
-func (b *bucket) wait(now time.Time) time.Duration {
-	missing := 1 - b.tokens.TokensAt(now)
+// wait returns how long after now n tokens will be there, or as many as the bucket can hold; 0
+// when they are. The bucket is locked.
+func (b *bucket) wait(now time.Time, n int) time.Duration {
+	missing := float64(min(n, b.tokens.Burst())) - b.tokens.TokensAt(now)
 	if missing < nearly {
 		return 0
 	}
-	// Rounded up, so that whoever comes back after it finds the token.
+	// Rounded up, so that whoever comes back after it finds the tokens.
 	return time.Duration(math.Ceil(missing / float64(b.tokens.Limit()) * float64(time.Second)))
 }
 
-// take takes one token from each bucket, or none from any. It returns the index
-// of the bucket that makes the caller wait longest and that time; -1 when the
-// tokens were taken. Every caller must pass buckets in one order of limits, or
-// two of them could wait for each other.
-func take(now time.Time, buckets []*bucket) (refused int, wait time.Duration) {
+// take takes n tokens from each bucket, or all that one can hold, or none from any. It returns
+// the index of the bucket that makes the caller wait longest and that time; -1 when the tokens
+// were taken. Every caller must pass buckets in one order of limits, or two of them could wait
+// for each other.
+func take(now time.Time, buckets []*bucket, n int) (refused int, wait time.Duration) {
 	refused = -1
 	for _, b := range buckets {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 	}
 	for i, b := range buckets {
-		if w := b.wait(now); w > wait {
+		if w := b.wait(now, n); w > wait {
 			refused, wait = i, w
 		}
 	}
@@ -55,7 +55,7 @@ func take(now time.Time, buckets []*bucket) (refused int, wait time.Duration) {
 		return refused, wait
 	}
 	for _, b := range buckets {
-		b.tokens.ReserveN(now, 1)
+		b.tokens.ReserveN(now, min(n, b.tokens.Burst()))
 	}
 	return -1, 0
 }

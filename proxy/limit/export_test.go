@@ -24,7 +24,7 @@ func (b Buckets) Take(now time.Time, which ...int) (int, time.Duration) {
 	for _, i := range which {
 		some = append(some, b[i])
 	}
-	return take(now, some)
+	return take(now, some, 1)
 }
 
 // Tokens returns what bucket i holds.

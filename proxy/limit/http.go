@@ -43,7 +43,7 @@ func (l *Limiter) admit(addr string) (left float64, wait time.Duration) {
 	}
 	now := l.now()
 	one := [1]*bucket{l.address.bucket(addressKey(addr))}
-	if _, wait = take(now, one[:]); wait > 0 {
+	if _, wait = take(now, one[:], 1); wait > 0 {
 		return 0, wait
 	}
 	return max(0, one[0].tokens.TokensAt(now)), 0

@@ -43,28 +43,17 @@ type Shared struct {
 	Failed func(error)
 }
 
-// maxBudgets is how many buckets a call has at most.
-const maxBudgets = 5
-
-// spending is what a call asks of the buckets.
-type spending struct {
-	n       int
-	names   [maxBudgets]Bucket
-	stores  [maxBudgets]*store
-	callers [maxBudgets]string
-	budgets [maxBudgets]Budget
-}
-
 // spendShared takes the call's tokens from the shared buckets.
-func (l *Limiter) spendShared(ctx context.Context, c *proxy.Call, who string) error {
-	s := l.spending(c, who)
-	if s.n == 0 {
-		return nil
+func (l *Limiter) spendShared(ctx context.Context, c *proxy.Call, cs claims) error {
+	var budgets [maxClaims]Budget
+	for i, claim := range cs.list[:cs.n] {
+		limit := claim.store.limit
+		budgets[i] = Budget{Key: budgetKey(limit, string(claim.name), c.Team, claim.tool, claim.caller), Limit: limit}
 	}
-	waits, err := l.shared.Counter.Spend(ctx, s.budgets[:s.n])
-	if err != nil || len(waits) != s.n {
+	waits, err := l.shared.Counter.Spend(ctx, budgets[:cs.n])
+	if err != nil || len(waits) != cs.n {
 		l.shared.Failed(err)
-		return l.spendAlone(c, s)
+		return l.spendAlone(c, &cs)
 	}
 	refused, longest := -1, time.Duration(0)
 	for i, w := range waits {
@@ -73,33 +62,9 @@ func (l *Limiter) spendShared(ctx context.Context, c *proxy.Call, who string) er
 		}
 	}
 	if refused >= 0 {
-		return l.refuse(c, s.names[refused], longest)
+		return l.refuse(c, cs.list[refused].name, longest)
 	}
 	return nil
-}
-
-// spending returns the buckets of a call, those of [Limiter.spend].
-func (l *Limiter) spending(c *proxy.Call, who string) *spending {
-	s := &spending{}
-	add := func(name Bucket, st *store, caller, tool string) {
-		if st == nil {
-			return
-		}
-		s.names[s.n], s.stores[s.n], s.callers[s.n] = name, st, caller
-		s.budgets[s.n] = Budget{Key: budgetKey(st.limit, string(name), c.Team, tool, caller), Limit: st.limit}
-		s.n++
-	}
-	add(BucketIdentity, l.identity, who, "")
-	add(BucketTeam, l.team, c.Team, "")
-	if c.Tool != nil {
-		class, tool := c.Tool.Class(), c.Tool.Name
-		add(Bucket(class), l.class[class], who, "")
-		add(BucketTool, l.tools[tool], who, tool)
-		if c.Op != nil && c.Op.Name != tool { // reached by the tool for any route
-			add(BucketTool, l.tools[c.Op.Name], who, c.Op.Name)
-		}
-	}
-	return s
 }
 
 // budgetKey digests what tells buckets apart. Another limit is another bucket, as a
@@ -121,7 +86,7 @@ func budgetKey(l config.Limit, parts ...string) string {
 }
 
 // spendAlone takes the call's tokens from this replica's own buckets, or refuses it.
-func (l *Limiter) spendAlone(c *proxy.Call, s *spending) error {
+func (l *Limiter) spendAlone(c *proxy.Call, cs *claims) error {
 	if l.shared.Refuse {
 		l.refused(BucketStore)
 		c.Facts.Limiter = string(BucketStore)
@@ -130,40 +95,8 @@ func (l *Limiter) spendAlone(c *proxy.Call, s *spending) error {
 			Public: "the limits that all servers share cannot be counted at the moment; nothing was sent to Gitea, call again after retry_after seconds",
 		}
 	}
-	var buckets [maxBudgets]*bucket
-	for i := range s.n {
-		buckets[i] = s.stores[i].bucket(key{name: s.callers[i]})
-	}
-	if i, wait := takeMany(l.now(), buckets[:s.n], max(1, l.shared.Replicas())); i >= 0 {
-		return l.refuse(c, s.names[i], wait)
-	}
-	return nil
+	return l.spendHere(c, cs, max(1, l.shared.Replicas()))
 }
 
 // retryShared is when a call should come back that could not be counted.
 const retryShared = 5 * time.Second
-
-// takeMany is take for n tokens of each bucket, or all that it can hold.
-func takeMany(now time.Time, buckets []*bucket, n int) (refused int, wait time.Duration) {
-	refused = -1
-	for _, b := range buckets {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-	}
-	for i, b := range buckets {
-		missing := float64(min(n, b.tokens.Burst())) - b.tokens.TokensAt(now)
-		if missing < nearly {
-			continue
-		}
-		if w := time.Duration(math.Ceil(missing / float64(b.tokens.Limit()) * float64(time.Second))); w > wait {
-			refused, wait = i, w
-		}
-	}
-	if refused >= 0 {
-		return refused, wait
-	}
-	for _, b := range buckets {
-		b.tokens.ReserveN(now, min(n, b.tokens.Burst()))
-	}
-	return -1, 0
-}

@@ -31,36 +31,67 @@ func (l *Limiter) Stage() proxy.Stage {
 	}
 }
 
+// maxClaims is how many buckets a call has at most.
+const maxClaims = 5
+
+// claims are the buckets of one call, in an order that is the same for every call; see take.
+type claims struct {
+	list [maxClaims]claim
+	n    int
+}
+
+// claim is one token of a call, still to be taken.
+type claim struct {
+	name  Bucket
+	store *store
+	// caller is who the token counts for, tool what for; "" where the bucket is for all tools.
+	caller, tool string
+}
+
+// add adds a claim, unless the limit is off.
+func (cs *claims) add(name Bucket, s *store, caller, tool string) {
+	if s != nil {
+		cs.list[cs.n] = claim{name, s, caller, tool}
+		cs.n++
+	}
+}
+
+// claim fills in the buckets of a call.
+func (l *Limiter) claim(cs *claims, c *proxy.Call, who string) {
+	cs.add(BucketIdentity, l.identity, who, "")
+	cs.add(BucketTeam, l.team, c.Team, "")
+	if c.Tool == nil {
+		return
+	}
+	class, tool := c.Tool.Class(), c.Tool.Name
+	cs.add(Bucket(class), l.class[class], who, "")
+	cs.add(BucketTool, l.tools[tool], who, tool)
+	if c.Op != nil && c.Op.Name != tool { // reached by the tool for any route
+		cs.add(BucketTool, l.tools[c.Op.Name], who, c.Op.Name)
+	}
+}
+
 // spend takes the call's tokens.
 func (l *Limiter) spend(ctx context.Context, c *proxy.Call, who string) error {
-	if l.shared != nil {
-		return l.spendShared(ctx, c, who)
-	}
-	// The order is the same for every call; see take.
-	var names [5]Bucket
-	var buckets [5]*bucket
-	n := 0
-	add := func(name Bucket, s *store, k string) {
-		if s != nil {
-			names[n], buckets[n] = name, s.bucket(key{name: k})
-			n++
-		}
-	}
-	add(BucketIdentity, l.identity, who)
-	add(BucketTeam, l.team, c.Team)
-	if c.Tool != nil {
-		class, tool := c.Tool.Class(), c.Tool.Name
-		add(Bucket(class), l.class[class], who)
-		add(BucketTool, l.tools[tool], who)
-		if c.Op != nil && c.Op.Name != tool { // reached by the tool for any route
-			add(BucketTool, l.tools[c.Op.Name], who)
-		}
-	}
-	if n == 0 {
+	var cs claims // on the stack: most calls have some, and no budget
+	l.claim(&cs, c, who)
+	switch {
+	case cs.n == 0:
 		return nil
+	case l.shared != nil:
+		return l.spendShared(ctx, c, cs)
 	}
-	if i, wait := take(l.now(), buckets[:n]); i >= 0 {
-		return l.refuse(c, names[i], wait)
+	return l.spendHere(c, &cs, 1)
+}
+
+// spendHere takes n tokens from each of the call's buckets in this process.
+func (l *Limiter) spendHere(c *proxy.Call, cs *claims, n int) error {
+	var buckets [maxClaims]*bucket
+	for i, claim := range cs.list[:cs.n] {
+		buckets[i] = claim.store.bucket(key{name: claim.caller})
+	}
+	if i, wait := take(l.now(), buckets[:cs.n], n); i >= 0 {
+		return l.refuse(c, cs.list[i].name, wait)
 	}
 	return nil
 }

@@ -203,7 +203,7 @@ func TestChangedConfiguration(t *testing.T) {
 // taken on, endpoints have buckets of their own, and a limit that was changed and
 // changed back begins with full ones.
 func TestCountersOfLimitersThatServe(t *testing.T) {
-	cfg := config.Limits{Identity: config.IdentityLimit(perSecond(1, 3)), Concurrency: config.Concurrency{Identity: 9}}
+	cfg := config.Limits{Identity: perSecond(1, 3), Concurrency: config.Concurrency{Identity: 9}}
 	counters := limit.NewCounters()
 	at := func(endpoint string, cfg config.Limits) *bench {
 		return newBench(cfg, limit.Options{Counters: counters, Endpoint: endpoint})

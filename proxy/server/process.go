@@ -150,7 +150,7 @@ func newProcess(cfg *config.Config, version string, log Log) (*Process, error) {
 		return nil, err
 	}
 	p.storage.latest = kv.NewSwitch(kv.NewMemory(nil)) // until a generation is in force
-	go p.log.masks.get() // compiled while the catalog is read; both take their time
+	go p.log.masks.get()                               // compiled while the catalog is read; both take their time
 	if p.library, err = loadLibrary(cfg); err != nil {
 		return nil, err
 	}
