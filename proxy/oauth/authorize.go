@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aegis/proxy/oauth/client"
+	"aegis/proxy/oauth/scope"
 )
 
 // authorize answers /authorize (RFC 6749 section 4.1.1): it checks what the client
@@ -165,7 +166,7 @@ func (s *Server) whatAsks(q fields, a *asked) *failure {
 		return &failure{code: codeTarget, says: "resource is no endpoint of this server"}
 	}
 	a.Challenge, a.Resource = value("code_challenge"), resource
-	if a.Scopes = within(strings.Fields(value("scope")), s.allowed); len(a.Scopes) == 0 {
+	if a.Scopes = scope.Within(strings.Fields(value("scope")), s.allowed); len(a.Scopes) == 0 {
 		a.Scopes = s.baseline
 	}
 	return nil

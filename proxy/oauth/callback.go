@@ -9,6 +9,7 @@ import (
 	"aegis/proxy"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/scope"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -129,7 +130,7 @@ func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user 
 	if err != nil {
 		return s.stopped(f, unknownNotice(err), codeServer)
 	}
-	scopes := within(f.Asked.Scopes, levelsOf(user.Scopes))
+	scopes := scope.Within(f.Asked.Scopes, scope.Of(user.Scopes))
 	if len(scopes) == 0 {
 		return s.noExchange(f, &upstream.Error{Kind: upstream.Narrow, Public: "Gitea grants nothing of what you allowed"})
 	}

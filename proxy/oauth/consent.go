@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"aegis/proxy/oauth/client"
+	"aegis/proxy/oauth/scope"
 )
 
 // consent is a request that waits for a person's answer.
@@ -26,7 +27,7 @@ type choice struct {
 	// How is "all", "read" or "pick".
 	How string
 	// Picked are the levels of "pick", by area.
-	Picked levels
+	Picked scope.Set
 }
 
 // The values of the form's choices.
@@ -40,16 +41,16 @@ const (
 
 // narrow returns the scopes that the choice leaves.
 func (c choice) narrow(scopes []string) []string {
-	allowed := levelsOf(scopes)
+	allowed := scope.Of(scopes)
 	for i := range allowed {
 		switch c.How {
 		case chooseRead:
-			allowed[i] = min(allowed[i], read)
+			allowed[i] = min(allowed[i], scope.Read)
 		case choosePick:
 			allowed[i] = min(allowed[i], c.Picked[i])
 		}
 	}
-	return within(scopes, allowed)
+	return scope.Within(scopes, allowed)
 }
 
 // consentView is what the consent page shows.
@@ -87,7 +88,7 @@ type areaView struct {
 	Name              string
 	Title, Says, Read string
 	Writes, Risky     bool
-	Picked            level
+	Picked            scope.Level
 }
 
 // askPerson shows the consent page.
@@ -173,13 +174,13 @@ func hostOf(address string) string {
 }
 
 func viewAreas(scopes []string, c choice) (list []areaView) {
-	for i, l := range levelsOf(scopes) {
-		if l == none {
+	for i, l := range scope.Of(scopes) {
+		if l == scope.None {
 			continue
 		}
 		a := areas[i]
-		v := areaView{Name: a.Word, Title: a.Title, Says: a.Read, Read: a.Read, Writes: l == write, Risky: a.Risky, Picked: l}
-		if l == write {
+		v := areaView{Name: scope.Area(i), Title: a.Title, Says: a.Read, Read: a.Read, Writes: l == scope.Write, Risky: a.Risky, Picked: l}
+		if l == scope.Write {
 			v.Says = a.Write
 		}
 		if c.How == choosePick {
@@ -192,11 +193,11 @@ func viewAreas(scopes []string, c choice) (list []areaView) {
 
 // describe says in plain words what scopes permit, for /account.
 func describe(scopes []string) (list []string) {
-	for i, l := range levelsOf(scopes) {
+	for i, l := range scope.Of(scopes) {
 		switch l {
-		case read:
+		case scope.Read:
 			list = append(list, areas[i].Title+": read")
-		case write:
+		case scope.Write:
 			list = append(list, areas[i].Title+": read and change")
 		}
 	}
@@ -283,12 +284,12 @@ func readChoice(form fields) choice {
 		return c
 	}
 	c.How = choosePick
-	for i, a := range areas {
-		switch v, _ := form.get("area." + a.Word); v {
+	for i := range scope.Areas {
+		switch v, _ := form.get("area." + scope.Area(i)); v {
 		case "read":
-			c.Picked[i] = read
+			c.Picked[i] = scope.Read
 		case "write":
-			c.Picked[i] = write
+			c.Picked[i] = scope.Write
 		}
 	}
 	return c

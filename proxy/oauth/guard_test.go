@@ -20,6 +20,7 @@ import (
 	"aegis/proxy"
 	"aegis/proxy/oauth"
 	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/scope"
 	"aegis/proxy/oauth/upstream"
 	"aegis/spec"
 )
@@ -387,7 +388,7 @@ func TestEveryOperationOfGitea(t *testing.T) {
 			rec := d.knock("POST", call(name), ours)
 			_, list, _ := strings.Cut(rec.Header().Get("WWW-Authenticate"), `scope="`)
 			list, _, _ = strings.Cut(list, `"`)
-			if rec.Code != 403 || !oauth.Covers(strings.Fields(list), slices.Concat(need, person.scopes)) {
+			if rec.Code != 403 || !scope.Covers(strings.Fields(list), slices.Concat(need, person.scopes)) {
 				t.Errorf("%s with %v: %d, asked for %q", name, person.scopes, rec.Code, list)
 			}
 			refused++
@@ -417,14 +418,14 @@ func TestEveryOperation(t *testing.T) {
 				for _, k := range append([]string{""}, areas...) { // the area that is missing
 					have := slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return s == "write:"+k })
 					want := k != a && k != b
-					if oauth.Covers(have, need) != want {
+					if scope.Covers(have, need) != want {
 						t.Fatalf("%v covers %v: %v", have, need, !want)
 					}
 				}
 				for _, n := range need { // read alone does not include write
 					have := append(slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return strings.HasSuffix(s, n[strings.Index(n, ":"):]) }), "read"+n[strings.Index(n, ":"):])
 					covered := !slices.Contains(need, "write"+n[strings.Index(n, ":"):])
-					if oauth.Covers(have, need) != covered {
+					if scope.Covers(have, need) != covered {
 						t.Fatalf("%v covers %v: %v", have, need, !covered)
 					}
 				}

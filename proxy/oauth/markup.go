@@ -3,6 +3,8 @@ package oauth
 import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"aegis/proxy/oauth/scope"
 )
 
 // The pages are built of components, which escape every text and attribute. The
@@ -130,13 +132,13 @@ func (a areaView) markup() g.Node {
 	if a.Writes {
 		says = g.Group{h.Span(h.Class("soft full"), g.Text(a.Says)), h.Span(h.Class("soft less"), g.Text(a.Read))}
 	}
-	option := func(l level, value, words string) g.Node {
+	option := func(l scope.Level, value, words string) g.Node {
 		return h.Option(h.Value(value), g.If(a.Picked == l, h.Selected()), g.Text(words))
 	}
 	return h.Li(h.Class("row"),
 		h.Div(h.Strong(g.Text(a.Title)), g.If(a.Risky, g.Group{g.Text(" "), h.Span(h.Class("tag bad"), g.Text("sensitive"))}), h.Br(), says),
 		h.Select(h.Class("pick"), h.Name("area."+a.Name), h.Aria("label", a.Title),
-			g.If(a.Writes, option(write, "write", "read and change")), option(read, "read", "read only"), option(none, "none", "nothing")))
+			g.If(a.Writes, option(scope.Write, "write", "read and change")), option(scope.Read, "read", "read only"), option(scope.None, "none", "nothing")))
 }
 
 // markup is the page of connected clients.

@@ -17,6 +17,7 @@ import (
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/scope"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -120,13 +121,13 @@ type Options struct {
 // use. Requests must carry a [proxy.Exchange].
 type Server struct {
 	o         Options
-	issuer    string   // Base without a trailing slash
-	origin    string   // scheme://host[:port] of Base
-	prefix    string   // path of Base, "" or "/…" without a trailing slash
-	resources []string // as configured
-	baseline  []string // scopes of a client that asks for none
-	allowed   levels   // most that a client can get
-	secure    bool     // Base is https
+	issuer    string    // Base without a trailing slash
+	origin    string    // scheme://host[:port] of Base
+	prefix    string    // path of Base, "" or "/…" without a trailing slash
+	resources []string  // as configured
+	baseline  []string  // scopes of a client that asks for none
+	allowed   scope.Set // most that a client can get
+	secure    bool      // Base is https
 	keys      keys
 	pages     *pages
 	rates     *rates
@@ -149,9 +150,9 @@ func New(o Options) (*Server, error) {
 	s.prefix = strings.TrimRight(o.Base.Path, "/")
 	s.origin = o.Base.Scheme + "://" + o.Base.Host
 	s.issuer = s.origin + strings.TrimRight(o.Base.EscapedPath(), "/")
-	s.allowed = levelsOf(o.Config.Scopes)
-	if s.baseline = within(o.Config.DefaultScopes, s.allowed); len(s.baseline) == 0 {
-		s.baseline = within(o.Config.Scopes, s.allowed)
+	s.allowed = scope.Of(o.Config.Scopes)
+	if s.baseline = scope.Within(o.Config.DefaultScopes, s.allowed); len(s.baseline) == 0 {
+		s.baseline = scope.Within(o.Config.Scopes, s.allowed)
 	}
 	if len(s.baseline) == 0 {
 		return nil, errors.New("auth.oauth.scopes names no scope; name at least one, such as read:repository")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aegis/proxy"
+	"aegis/proxy/oauth/scope"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -22,7 +23,7 @@ func (s *Server) Stage() proxy.Stage {
 			if c.Identity.Grant == nil {
 				return next.Handle(ctx, c)
 			}
-			if lacks := missing(c.Identity.Grant.Scopes, s.needs(c.Tool)); len(lacks) > 0 {
+			if lacks := scope.Missing(c.Identity.Grant.Scopes, s.needs(c.Tool)); len(lacks) > 0 {
 				return nil, proxy.NewError(proxy.KindForbidden,
 					"the tool needs the Gitea scope "+strings.Join(lacks, " ")+", which the person did not allow this client; they can allow it by signing in again", nil)
 			}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"aegis/proxy"
 	"aegis/proxy/internal/jsonscan"
+	"aegis/proxy/oauth/scope"
 )
 
 // Needs says which Gitea scopes a call needs.
@@ -133,21 +133,11 @@ func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.Exchange
 		return false
 	}
 	have := x.Identity.Grant.Scopes
-	if Covers(have, need) {
+	if scope.Covers(have, need) {
 		return true
 	}
-	g.askMore(w, x, union(have, need), missing(have, need))
+	g.askMore(w, x, scope.Union(have, need), scope.Missing(have, need))
 	return false
-}
-
-// missing returns what of need have does not permit.
-func missing(have, need []string) (list []string) {
-	for _, n := range need {
-		if !Covers(have, []string{n}) && !slices.Contains(list, n) {
-			list = append(list, n)
-		}
-	}
-	return list
 }
 
 // peek reads the body and puts it back.
@@ -209,7 +199,7 @@ func (b *restored) Close() error { return b.body.Close() }
 func (g *Guard) askMore(w http.ResponseWriter, x *proxy.Exchange, all, lacks []string) {
 	g.Log.Info().Str("request_id", x.RequestID).Strs("missing", lacks).Msg("scopes are missing")
 	says := "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which you did not allow this client; allow it by signing in again"
-	if g.Offered != nil && !Covers(g.Offered, lacks) {
+	if g.Offered != nil && !scope.Covers(g.Offered, lacks) {
 		says = "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which this server hands to no client; whoever runs it can add it to auth.oauth.scopes"
 	} else {
 		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", resource_metadata="`+g.MetadataURL+`", scope="`+strings.Join(all, " ")+

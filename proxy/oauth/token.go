@@ -10,6 +10,7 @@ import (
 
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/scope"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -95,7 +96,7 @@ func (s *Server) refresh(ctx context.Context, c *client.Client, form fields) (*g
 	}
 	var scopes []string
 	if asked := get("scope"); asked != "" {
-		scopes = union(strings.Fields(asked), nil)
+		scopes = scope.Union(strings.Fields(asked), nil)
 	}
 	return s.o.Grants.Refresh(ctx, get("refresh_token"), grant.Refresh{
 		ClientID: c.ID, Scopes: scopes, Resource: resource, Allow: s.stillAllowed,

@@ -9,6 +9,7 @@ import (
 	"aegis/proxy"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/grant"
+	"aegis/proxy/oauth/scope"
 	"aegis/proxy/oauth/upstream"
 )
 
@@ -91,7 +92,7 @@ func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credent
 
 // effective returns what is left of a grant's scopes.
 func (s *Server) effective(granted, gitea []string) []string {
-	return within(within(granted, s.allowed), levelsOf(gitea))
+	return scope.Within(scope.Within(granted, s.allowed), scope.Of(gitea))
 }
 
 // noCredential sorts the reasons for having no Gitea credential. Only the loss of

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"aegis/proxy/oauth/scope"
 )
 
 // maxBody bounds the bytes of a registration.
@@ -219,7 +221,7 @@ func texts(raw json.RawMessage) (items []string, ok bool) {
 func (r *Resolver) scope(asked string) string {
 	var known []string
 	for _, word := range strings.Fields(asked) {
-		if covered(word, r.config.Scopes) && !slices.Contains(known, word) {
+		if scope.Covers(r.config.Scopes, []string{word}) && !slices.Contains(known, word) {
 			known = append(known, word)
 		}
 	}
@@ -230,10 +232,4 @@ func (r *Resolver) scope(asked string) string {
 		known = r.config.Scopes
 	}
 	return strings.Join(known, " ")
-}
-
-// covered reports whether scopes hold word, or the form of it that writes.
-func covered(word string, scopes []string) bool {
-	category, reads := strings.CutPrefix(word, "read:")
-	return slices.Contains(scopes, word) || reads && slices.Contains(scopes, "write:"+category)
 }

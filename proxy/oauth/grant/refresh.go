@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aegis/proxy/kv"
+	"aegis/proxy/oauth/scope"
 )
 
 // Refresh is what a token request with a refresh token says (RFC 6749 section
@@ -54,7 +55,7 @@ func (g *Grants) Refresh(ctx context.Context, token string, r Refresh) (*Tokens,
 			allowed = true
 			continue // it took its time; look again what there is
 		}
-		tokens, err := g.renew(ctx, t, f, version, next, narrow(f.Scopes, r.Scopes))
+		tokens, err := g.renew(ctx, t, f, version, next, scope.Narrow(f.Scopes, r.Scopes))
 		if !errors.Is(err, kv.ErrConflict) {
 			return tokens, err
 		}

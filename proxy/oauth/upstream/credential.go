@@ -112,7 +112,7 @@ func (g *Gitea) credential(r *record) Credential {
 	return Credential{
 		Token:  proxy.NewCredential(proxy.ModeOAuth, r.access.Reveal()),
 		Login:  r.login,
-		Scopes: readGrant(r.scope).set.within(g.scopeSet).words(),
+		Scopes: readGrant(r.scope).set.Within(g.scopeSet).Words(),
 	}
 }
 

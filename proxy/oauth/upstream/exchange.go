@@ -96,7 +96,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	g.members.drop(r.id)
 	g.unsaved.take(r.id)
 	g.tell(EventSignedIn, r.id, r.login, "")
-	return &User{ID: told.id, Login: told.login, Scopes: got.set.within(g.scopeSet).words(),
+	return &User{ID: told.id, Login: told.login, Scopes: got.set.Within(g.scopeSet).Words(),
 		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal())}, nil
 }
 

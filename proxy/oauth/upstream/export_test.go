@@ -38,7 +38,7 @@ func ReadNames(body []byte, teams bool) ([]string, error) {
 // Normal is what a grant's scope means: "all", or words; publicOnly is left out.
 func Normal(scope string) ([]string, bool) {
 	g := readGrant(scope)
-	return g.set.words(), g.all
+	return g.set.Words(), g.all
 }
 
 // TooOld reports whether a version of Gitea has no scopes.

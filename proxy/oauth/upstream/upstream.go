@@ -16,6 +16,7 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/kv"
+	"aegis/proxy/oauth/scope"
 )
 
 // Options make a [Gitea].
@@ -45,7 +46,7 @@ type Gitea struct {
 	conf     oauth2.Config // without the secret; see oauth
 	secret   config.Secret
 	scopes   []string
-	scopeSet scopeSet
+	scopeSet scope.Set
 	api      *url.URL
 	browser  string
 	app      string
@@ -103,7 +104,7 @@ func New(o Options) (*Gitea, error) {
 	api := *o.Gitea
 	api.Path, api.RawPath = strings.TrimRight(api.Path, "/"), ""
 	g := &Gitea{
-		scopes:   set.words(),
+		scopes:   set.Words(),
 		scopeSet: set,
 		api:      &api,
 		browser:  browser,
