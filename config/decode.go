@@ -246,7 +246,7 @@ func (d *decoder) unknown(kn *yaml.Node, key string, fields []reflect.StructFiel
 	for i, t := range fields {
 		names[i] = t.Tag.Get("yaml")
 	}
-	near := nearest(key, names)
+	near := Nearest(key, names)
 	path, what := f.key, "unknown key"
 	if near != "" || wordlike.MatchString(key) && !f.quiet {
 		path = join(f.key, key)

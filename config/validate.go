@@ -205,7 +205,7 @@ func (v *validator) enum(s string, choices []string, key string) {
 		return
 	}
 	do := "choose one of these"
-	if near := nearest(s, choices); near != "" {
+	if near := Nearest(s, choices); near != "" {
 		do = "did you mean " + near + "?"
 	}
 	v.add(ruleEnum, key, quote(s)+" is not one of "+strings.Join(choices, ", "), do)

@@ -68,7 +68,7 @@ func (v *validator) members(m Members, key string) {
 			continue
 		}
 		do := "use the name of one of auth.tokens"
-		if near := nearest(name, names); near != "" {
+		if near := Nearest(name, names); near != "" {
 			do = "did you mean " + near + "?"
 		}
 		v.add(ruleMembers, fmt.Sprintf("%s.tokens[%d]", key, i), "no token of auth.tokens has this name", do)

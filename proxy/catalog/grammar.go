@@ -3,6 +3,8 @@ package catalog
 import (
 	"slices"
 	"strings"
+
+	"aegis/config"
 )
 
 // correct replaces words that nobody knows by the one they are most like, if it
@@ -112,7 +114,7 @@ func (ix *index) similar(w string) []string {
 		if len(w) == 4 && len(v) < 5 && !sameLetters(w, v) { // slow is not show
 			continue
 		}
-		switch d := distance(w, v, limit); {
+		switch d := config.Distance(w, v, limit); {
 		case d < limit-1:
 			limit, out = d+1, append(out[:0], v)
 		case d < limit:

@@ -1,6 +1,10 @@
 package catalog
 
-import "path"
+import (
+	"path"
+
+	"aegis/config"
+)
 
 // Has reports whether the set has a tool called exactly name, and otherwise the
 // name that was probably meant, "" when none is close.
@@ -12,7 +16,7 @@ func (s *Set) Has(name string) (near string, ok bool) {
 		}
 		names = append(names, t.Name)
 	}
-	return nearest(name, names), false
+	return config.Nearest(name, names), false
 }
 
 // Matches reports whether a name or glob, in either spelling of names, is about at
@@ -29,5 +33,5 @@ func (s *Set) Matches(glob string) (near string, ok bool) {
 			return "", true
 		}
 	}
-	return nearest(glob, names), false
+	return config.Nearest(glob, names), false
 }

@@ -129,7 +129,7 @@ func (c *checker) add(at, message string) {
 
 func (c *checker) unknown(at, name string, candidates []string) {
 	message := fmt.Sprintf("unknown tool %q", name)
-	if near := nearest(wireName(name), candidates); near != "" {
+	if near := config.Nearest(wireName(name), candidates); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	} else {
 		message += "; \"aegis tools\" lists them"
@@ -174,7 +174,7 @@ func (c *checker) toolset(at, name string) func(*proxy.Tool) bool {
 		return func(t *proxy.Tool) bool { return t.Domain == name }
 	}
 	message := fmt.Sprintf("unknown toolset %q", name)
-	if near := nearest(name, Toolsets()); near != "" {
+	if near := config.Nearest(name, Toolsets()); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	} else {
 		message += "; use one of " + strings.Join(Toolsets(), ", ")

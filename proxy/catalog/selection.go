@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"aegis/config"
 	"aegis/proxy"
 )
 
@@ -104,12 +105,12 @@ func (sel *Selection) operation(name string) (*proxy.Tool, error) {
 // proposed for what is nearly its own name: who asks for a comparison or a transfer
 // does not mean a deletion.
 func (sel *Selection) harmless(name, near string) bool {
-	return !sel.enabled[near].Destructive || distance(name, near, 3) < 3
+	return !sel.enabled[near].Destructive || config.Distance(name, near, 3) < 3
 }
 
 func (sel *Selection) unknownTool(name string) error {
 	text := "unknown tool"
-	if near := nearest(name, sel.names); near != "" && sel.harmless(name, near) {
+	if near := config.Nearest(name, sel.names); near != "" && sel.harmless(name, near) {
 		text += "; did you mean " + near + "?"
 	} else if sel.mode == "search" {
 		text += "; " + searchName + " finds the tools that are available"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/internal/jsonscan"
 )
@@ -130,7 +131,7 @@ func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 			names = append(names, own)
 		}
 	}
-	if near := nearest(name, names); near != "" {
+	if near := config.Nearest(name, names); near != "" {
 		return "is unknown; did you mean " + near + "?"
 	}
 	if len(names) == 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"aegis/config"
 	"aegis/proxy"
 )
 
@@ -258,7 +259,7 @@ func unknownMember(s *proxy.Schema, name string) string {
 	for _, p := range s.Properties {
 		names = append(names, p.Name)
 	}
-	if near := nearest(name, names); near != "" {
+	if near := config.Nearest(name, names); near != "" {
 		return "is unknown; did you mean " + near + "?"
 	}
 	return "is unknown"

@@ -57,8 +57,15 @@ func (e *Engine) builtins(cfg config.Masking) ([]rule, error) {
 	off := map[string]bool{}
 	for i, n := range cfg.DisableRules {
 		if !slices.ContainsFunc(specs, func(s spec) bool { return s.name == n }) {
-			return nil, &RuleError{Key: fmt.Sprintf("masking.disable_rules[%d]", i), What: "no built-in rule has this name",
-				Do: "see the table in docs/masking.md" + nearest(n, specs)}
+			names := make([]string, len(specs))
+			for i, s := range specs {
+				names[i] = s.name
+			}
+			do := "see the table in docs/masking.md"
+			if near := config.Nearest(n, names); near != "" {
+				do += "; did you mean " + near + "?"
+			}
+			return nil, &RuleError{Key: fmt.Sprintf("masking.disable_rules[%d]", i), What: "no built-in rule has this name", Do: do}
 		}
 		off[n] = true
 	}
@@ -75,24 +82,6 @@ func (e *Engine) builtins(cfg config.Masking) ([]rule, error) {
 		e.rules = append(e.rules, r)
 	}
 	return e.rules, nil
-}
-
-// nearest suggests the built-in rule whose name begins most like n.
-func nearest(n string, specs []spec) string {
-	best, most := "", 2
-	for _, s := range specs {
-		k := 0
-		for k < len(n) && k < len(s.name) && n[k] == s.name[k] {
-			k++
-		}
-		if k > most {
-			best, most = s.name, k
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + best + "?"
 }
 
 func (s *spec) compile() (rule, error) {
