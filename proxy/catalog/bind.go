@@ -171,7 +171,7 @@ func aboutServer(t *proxy.Tool) bool {
 // withoutProperties returns an object schema without some of its properties.
 func withoutProperties(schema json.RawMessage, gone func(string) bool) json.RawMessage {
 	required := map[string]bool{}
-	for name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
+	for _, name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
 		required[unquote(name)] = true
 	}
 	var w schemaWriter

@@ -34,7 +34,7 @@ func (d *decoder) value(path string, raw []byte) any {
 		return nil
 	case '[':
 		list := []any{}
-		for e := range jsonscan.Elements(raw) {
+		for _, e := range jsonscan.Elements(raw) {
 			list = append(list, d.value(path+"["+strconv.Itoa(len(list))+"]", e))
 		}
 		return list

@@ -85,18 +85,17 @@ func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 	first, total, taken := pos.item, uint64(0), 0
 	from, to := 0, 0 // the span of the elements taken
 	full := false
-	for el := range jsonscan.Elements(data) {
+	for at, el := range jsonscan.Elements(data) {
 		i := total
 		total++
 		if full || i < first {
 			continue
 		}
-		at := cap(data) - cap(el) // elements are subslices of data
 		if i == first {
 			from, to = at, at
 			out.changed = changed(data, at, len(el), pos)
 			if pos.chars > 0 || !fits(el, room) {
-				out = e.cutElement(data, el, pos, room)
+				out = e.cutElement(data, jsonscan.Span{From: at, To: at + len(el)}, pos, room)
 				full = true
 				continue
 			}
@@ -136,28 +135,26 @@ func changed(data []byte, at, length int, pos position) bool {
 	return pos.list && digestOf(data[:at]) != pos.digest
 }
 
-// cutElement returns an array of the part of one element that fits.
-func (e *Envelope) cutElement(data, el []byte, pos position, room int) bounded {
-	at := cap(data) - cap(el)
-	part := e.cutStrings(el, pos.chars, room)
-	out := bounded{changed: changed(data, at, len(el), pos)}
+// cutElement returns an array of the part of one element of data that fits.
+func (e *Envelope) cutElement(data []byte, el jsonscan.Span, pos position, room int) bounded {
+	part := e.cutStrings(data[el.From:el.To], pos.chars, room)
+	out := bounded{changed: changed(data, el.From, el.To-el.From, pos)}
 	out.truncation = &proxy.Truncation{Reason: "chars", Omitted: part.omitted}
 	out.data = append(append([]byte{'['}, part.data...), ']')
-	end := at + len(el)
-	out.next = &position{item: pos.item, chars: part.next, list: true, digest: digestOf(data[:end])}
+	out.next = &position{item: pos.item, chars: part.next, list: true, digest: digestOf(data[:el.To])}
 	if part.next == 0 { // the element is done: go on with the one behind it
-		rest := bytes.TrimLeft(data[end:], " \t\r\n,")
+		rest := bytes.TrimLeft(data[el.To:], " \t\r\n,")
 		out.truncation.Returned = 1
-		out.next = &position{item: pos.item + 1, list: true, digest: digestOf(data[:cap(data)-cap(rest)])}
+		out.next = &position{item: pos.item + 1, list: true, digest: digestOf(data[:len(data)-len(rest)])}
 	}
 	return out
 }
 
 func (e *Envelope) boundObject(data []byte, pos position) bounded {
-	name, value := dominant(data)
-	if value != nil && (pos.list || pos == position{}) {
+	name, list := dominant(data)
+	if value := data[list.From:list.To]; len(value) > 0 && (pos.list || pos == position{}) {
 		if pos.list || !fits(data, e.cfg.MaxChars) && 2*(len(data)-len(value)) < e.cfg.MaxChars || !atMost(value, e.cfg.MaxItems) {
-			return e.cutMember(data, name, value, pos)
+			return e.cutMember(data, name, list, pos)
 		}
 	}
 	if pos.chars == 0 && fits(data, e.cfg.MaxChars) {
@@ -177,26 +174,26 @@ func (e *Envelope) boundObject(data []byte, pos position) bounded {
 }
 
 // dominant returns the object's longest array member, when it is more than half
-// of the object: the list in {"ok":true,"data":[…]} or {"tree":[…]}.
-func dominant(data []byte) (name string, value []byte) {
+// of the object: the list in {"ok":true,"data":[…]} or {"tree":[…]}. The span is empty when
+// there is none.
+func dominant(data []byte) (name string, list jsonscan.Span) {
 	var key []byte
-	for k, v := range jsonscan.Members(data) {
-		if v[0] == '[' && len(v) > len(value) {
-			key, value = k, v
+	for k, at := range jsonscan.MemberSpans(data) {
+		if data[at.From] == '[' && at.To-at.From > list.To-list.From {
+			key, list = k, at
 		}
 	}
-	if 2*len(value) < len(data) {
-		return "", nil
+	if 2*(list.To-list.From) < len(data) {
+		return "", jsonscan.Span{}
 	}
-	return showName(key), value
+	return showName(key), list
 }
 
 // cutMember cuts one array inside an object and keeps the rest. Where the rest
 // leaves the array less than half of the room, its long strings are cut too, and
 // the truncation says so: the cursor goes on with the array alone.
-func (e *Envelope) cutMember(data []byte, name string, value []byte, pos position) bounded {
-	at := cap(data) - cap(value)
-	head, tail := data[:at], data[at+len(value):]
+func (e *Envelope) cutMember(data []byte, name string, list jsonscan.Span, pos position) bounded {
+	head, value, tail := data[:list.From], data[list.From:list.To], data[list.To:]
 	room := e.cfg.MaxChars - utf8.RuneCount(head) - utf8.RuneCount(tail)
 	out := e.cutArray(value, pos, max(room, e.cfg.MaxChars/2))
 	whole := make([]byte, 0, len(head)+len(out.data)+len(tail))

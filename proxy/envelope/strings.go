@@ -163,40 +163,38 @@ func longStrings(doc []byte) (lens []int) {
 // eachLong visits the long string values of a document in order. Member names
 // are not among them. Its memory is in proportion to the document's depth.
 func eachLong(doc []byte, visit func(longString)) {
-	w := walker{doc: doc, visit: visit}
-	w.value(doc)
+	w := walker{visit: visit}
+	w.value(doc, 0)
 }
 
 type walker struct {
-	doc   []byte
 	path  []step
 	visit func(longString)
 }
 
-// value recurses to the depth of the document, which was bounded when it was
-// checked.
-func (w *walker) value(v []byte) {
+// value visits what is in v, which begins at an offset of the document. It recurses to the
+// depth of the document, which was bounded when it was checked.
+func (w *walker) value(v []byte, at int) {
 	switch v[0] {
 	case '"':
 		if len(v) < minString { // characters take a byte at least
 			return
 		}
 		if n := utf8.RuneCount(v) - 2; n > minString {
-			at := cap(w.doc) - cap(v)
 			w.visit(longString{from: at + 1, to: at + len(v) - 1, chars: n, path: w.path})
 		}
 	case '[':
 		w.path = append(w.path, step{})
-		for el := range jsonscan.Elements(v) {
-			w.value(el)
+		for from, el := range jsonscan.Elements(v) {
+			w.value(el, at+from)
 			w.path[len(w.path)-1].index++
 		}
 		w.path = w.path[:len(w.path)-1]
 	case '{':
 		w.path = append(w.path, step{})
-		for k, el := range jsonscan.Members(v) {
+		for k, el := range jsonscan.MemberSpans(v) {
 			w.path[len(w.path)-1].name = k
-			w.value(el)
+			w.value(v[el.From:el.To], at+el.From)
 		}
 		w.path = w.path[:len(w.path)-1]
 	}

@@ -337,7 +337,7 @@ func harmless(v []byte, depth int) bool {
 		return true
 	case '[':
 		if depth > 0 {
-			for el := range jsonscan.Elements(v) {
+			for _, el := range jsonscan.Elements(v) {
 				if !harmless(el, depth-1) {
 					return false
 				}

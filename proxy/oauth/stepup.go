@@ -61,7 +61,7 @@ func calls(body []byte, needs Needs) (scopes []string, err error) {
 		return callOf(body, needs)
 	}
 	n := 0
-	for message := range jsonscan.Elements(body) {
+	for _, message := range jsonscan.Elements(body) {
 		if n++; n > maxMessages {
 			return nil, errBatch
 		}

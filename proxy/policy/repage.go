@@ -118,7 +118,7 @@ func (w *view) list(data []byte) (head []byte, rows [][]byte, tail []byte) {
 
 // visible returns copies of the elements that may be seen.
 func (w *view) visible(list []byte) (rows [][]byte) {
-	for row := range jsonscan.Elements(w.rows(nil, list)) {
+	for _, row := range jsonscan.Elements(w.rows(nil, list)) {
 		rows = append(rows, row)
 	}
 	return rows

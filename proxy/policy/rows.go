@@ -141,7 +141,7 @@ func (w *view) root(dst, data []byte) ([]byte, verdict) {
 func (w *view) rows(dst, list []byte) []byte {
 	dst = append(dst, '[')
 	first := true
-	for row := range jsonscan.Elements(list) {
+	for _, row := range jsonscan.Elements(list) {
 		at := len(dst)
 		before := first
 		dst = comma(dst, &first)
@@ -177,7 +177,7 @@ func (w *view) value(dst, data []byte, depth int) ([]byte, verdict) {
 	case '[':
 		dst = append(dst, '[')
 		first := true
-		for item := range jsonscan.Elements(data) {
+		for _, item := range jsonscan.Elements(data) {
 			at, before := len(dst), first
 			dst = comma(dst, &first)
 			var seen verdict

@@ -83,7 +83,7 @@ func (r *reference) value(v []byte, at string, paths []string) []byte {
 	switch v[0] {
 	case '[':
 		var parts [][]byte
-		for el := range jsonscan.Elements(v) {
+		for _, el := range jsonscan.Elements(v) {
 			parts = append(parts, r.value(el, at, paths))
 		}
 		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))

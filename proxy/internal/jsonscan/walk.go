@@ -19,17 +19,17 @@ func Kind(data []byte) byte {
 // Trim returns the value in data without the white space around it.
 func Trim(data []byte) []byte { return bytes.Trim(data, " \t\r\n") }
 
-// Elements yields the elements of the array in data, each without surrounding
-// white space. It yields nothing when data is not an array.
-func Elements(data []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
+// Elements yields the elements of the array in data, each with its offset in data
+// and without surrounding white space. It yields nothing when data is not an array.
+func Elements(data []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
 		i := skipSpace(data, 0)
 		if i >= len(data) || data[i] != '[' {
 			return
 		}
 		for i = skipSpace(data, i+1); i < len(data) && data[i] != ']'; {
 			end := skipValue(data, i)
-			if end <= i || !yield(data[i:end]) {
+			if end <= i || !yield(i, data[i:end]) {
 				return
 			}
 			i = skipSpace(data, end)
@@ -45,6 +45,20 @@ func Elements(data []byte) iter.Seq[[]byte] {
 // yielded each time. It yields nothing when data is not an object.
 func Members(data []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
+		for name, at := range MemberSpans(data) {
+			if !yield(name, data[at.From:at.To]) {
+				return
+			}
+		}
+	}
+}
+
+// Span is where a value is: from the offset From up to, without, the offset To.
+type Span struct{ From, To int }
+
+// MemberSpans is [Members] with where each value is in data for the value itself.
+func MemberSpans(data []byte) iter.Seq2[[]byte, Span] {
+	return func(yield func(name []byte, at Span) bool) {
 		i := skipSpace(data, 0)
 		if i >= len(data) || data[i] != '{' {
 			return
@@ -57,7 +71,7 @@ func Members(data []byte) iter.Seq2[[]byte, []byte] {
 			}
 			v = skipSpace(data, v+1)
 			end := skipValue(data, v)
-			if end <= v || !yield(data[i:nameEnd], data[v:end]) {
+			if end <= v || !yield(data[i:nameEnd], Span{v, end}) {
 				return
 			}
 			i = skipSpace(data, end)
