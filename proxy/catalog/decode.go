@@ -75,14 +75,14 @@ func loneSurrogate(raw []byte) bool {
 		if i+4 >= len(raw) || raw[i] != 'u' {
 			continue
 		}
-		switch c := hex4(raw[i+1:]); {
+		switch c, _ := jsonscan.Hex4(raw[i+1:]); {
 		case c >= 0xDC00 && c <= 0xDFFF:
 			return true
 		case c >= 0xD800 && c <= 0xDBFF:
 			if i+10 >= len(raw) || raw[i+5] != '\\' || raw[i+6] != 'u' {
 				return true
 			}
-			if low := hex4(raw[i+7:]); low < 0xDC00 || low > 0xDFFF {
+			if low, _ := jsonscan.Hex4(raw[i+7:]); low < 0xDC00 || low > 0xDFFF {
 				return true
 			}
 			i += 10
@@ -91,17 +91,6 @@ func loneSurrogate(raw []byte) bool {
 		}
 	}
 	return false
-}
-
-func hex4(b []byte) uint64 {
-	if len(b) < 4 {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(b[:4]), 16, 32)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // join appends a member's name to a path.

@@ -185,7 +185,7 @@ func hidingEscape(b []byte) bool {
 		if at < 0 || at+6 > len(b) {
 			return false
 		}
-		code := hex4(b[at+2 : at+6])
+		code, _ := jsonscan.Hex4(b[at+2:])
 		b = b[at+6:]
 		switch {
 		case code == '<':
@@ -196,21 +196,4 @@ func hidingEscape(b []byte) bool {
 			return true
 		}
 	}
-}
-
-// hex4 reads four hexadecimal digits; 0 when they are none.
-func hex4(b []byte) (r rune) {
-	for _, c := range b {
-		switch {
-		case c >= '0' && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case c >= 'a' && c <= 'f':
-			r = r<<4 | rune(c-'a'+10)
-		case c >= 'A' && c <= 'F':
-			r = r<<4 | rune(c-'A'+10)
-		default:
-			return 0
-		}
-	}
-	return r
 }

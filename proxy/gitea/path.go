@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 const (
@@ -245,7 +246,7 @@ func unescape(v string) string {
 	b.WriteString(v[:i])
 	for ; i < len(v); i++ {
 		if v[i] == '%' && i+2 < len(v) {
-			hi, lo := unhex(v[i+1]), unhex(v[i+2])
+			hi, lo := jsonscan.Hex(v[i+1]), jsonscan.Hex(v[i+2])
 			if hi >= 0 && lo >= 0 {
 				b.WriteByte(byte(hi<<4 | lo))
 				i += 2
@@ -255,18 +256,6 @@ func unescape(v string) string {
 		b.WriteByte(v[i])
 	}
 	return b.String()
-}
-
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
 
 // escapeInto percent-encodes everything but the unreserved characters of RFC

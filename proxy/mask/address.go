@@ -1,6 +1,10 @@
 package mask
 
-import "bytes"
+import (
+	"bytes"
+
+	"aegis/proxy/internal/jsonscan"
+)
 
 // address recognises credentials in URLs (RFC 3986 userinfo): the password of
 // scheme://user:password@host, or a token alone before the @.
@@ -90,7 +94,7 @@ func atSlashes(t *text, i int) bool {
 
 // templated reports whether v is filled in by somebody else.
 func templated(v []byte) bool {
-	return v[0] == '$' && run(v[1:], isWord, unbounded) == len(v)-1 || v[0] == '%' && (len(v) < 3 || unhex[v[1]] < 0) || v[0] == '{' || v[0] == '[' || v[0] == '(' || v[0] == '*' ||
+	return v[0] == '$' && run(v[1:], isWord, unbounded) == len(v)-1 || v[0] == '%' && (len(v) < 3 || jsonscan.Hex(v[1]) < 0) || v[0] == '{' || v[0] == '[' || v[0] == '(' || v[0] == '*' ||
 		bytes.Contains(v, []byte("***")) || bytes.Contains(v, []byte("${")) || bytes.Contains(v, []byte("{{")) || bytes.Contains(v, []byte("...")) ||
 		bytes.HasPrefix(v, markMasked) || bytes.HasPrefix(v, markRedacted)
 }

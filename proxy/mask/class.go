@@ -41,25 +41,7 @@ var (
 	isWord  = newClass("0-9A-Za-z_")
 	isAlnum = newClass("0-9A-Za-z")
 	isSpace = newClass(" \t\r\n")
-	unhex   = unhexTable()
 )
-
-func unhexTable() *[256]int8 {
-	t := new([256]int8)
-	for i := range t {
-		switch {
-		case i >= '0' && i <= '9':
-			t[i] = int8(i - '0')
-		case i >= 'a' && i <= 'f':
-			t[i] = int8(i - 'a' + 10)
-		case i >= 'A' && i <= 'F':
-			t[i] = int8(i - 'A' + 10)
-		default:
-			t[i] = -1
-		}
-	}
-	return t
-}
 
 func lower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {

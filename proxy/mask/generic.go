@@ -3,6 +3,8 @@ package mask
 import (
 	"bytes"
 	"slices"
+
+	"aegis/proxy/internal/jsonscan"
 )
 
 // generic recognises values that look random behind names that say secret.
@@ -182,7 +184,7 @@ func uuid(v []byte) bool {
 		return false
 	}
 	for i, c := range v {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && unhex[c] < 0 {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && jsonscan.Hex(c) < 0 {
 			return false
 		}
 	}

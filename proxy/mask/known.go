@@ -3,6 +3,8 @@ package mask
 import (
 	"bytes"
 	"slices"
+
+	"aegis/proxy/internal/jsonscan"
 )
 
 // known runs the exact layer.
@@ -149,10 +151,10 @@ func nextPercent(b []byte, i int) int {
 }
 
 func percentByte(b []byte) (byte, bool) {
-	if len(b) < 3 || b[0] != '%' || unhex[b[1]] < 0 || unhex[b[2]] < 0 {
+	if len(b) < 3 || b[0] != '%' || jsonscan.Hex(b[1]) < 0 || jsonscan.Hex(b[2]) < 0 {
 		return 0, false
 	}
-	return byte(unhex[b[1]])<<4 | byte(unhex[b[2]]), true
+	return byte(jsonscan.Hex(b[1]))<<4 | byte(jsonscan.Hex(b[2])), true
 }
 
 func (s *scan) percentRegion(from, to int, add found) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"aegis/proxy/internal/jsonscan"
 )
 
 // strings yields the string literals of a JSON document in their order: the
@@ -52,12 +54,12 @@ func appendEscape(dst, raw []byte) ([]byte, int) {
 	if n != 6 {
 		return append(dst, c), n
 	}
-	r, _ := hex4(raw[2:])
+	r, _ := jsonscan.Hex4(raw[2:])
 	if !utf16.IsSurrogate(r) {
 		return utf8.AppendRune(dst, r), 6
 	}
 	if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
-		if low, ok := hex4(raw[8:]); ok {
+		if low, ok := jsonscan.Hex4(raw[8:]); ok {
 			if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
 				return utf8.AppendRune(dst, full), 12
 			}

@@ -3,6 +3,8 @@ package mask
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"aegis/proxy/internal/jsonscan"
 )
 
 // scan is one pass over one text: what it reads, what it has found, and the
@@ -311,7 +313,7 @@ func (s *scan) hides(i int) bool {
 	switch b[i+1] {
 	case '/':
 	case 'u':
-		r, ok := hex4(b[i+2:])
+		r, ok := jsonscan.Hex4(b[i+2:])
 		if !ok || r <= ' ' || r >= 0x7f || r == '<' || r == '>' || r == '&' {
 			return false
 		}

@@ -1,6 +1,10 @@
 package mask
 
-import "bytes"
+import (
+	"bytes"
+
+	"aegis/proxy/internal/jsonscan"
+)
 
 // text is bytes under the scan. With json set they are the raw bytes of a JSON
 // document: a character may be spelled as an escape, and an unescaped quote
@@ -46,7 +50,7 @@ func unescape(b []byte) (c byte, n int) {
 	case 'f':
 		return '\f', 2
 	case 'u':
-		if r, ok := hex4(b[2:]); ok {
+		if r, ok := jsonscan.Hex4(b[2:]); ok {
 			return narrow(r), 6
 		}
 	}
@@ -58,21 +62,6 @@ func narrow(r rune) byte {
 		return byte(r)
 	}
 	return wide
-}
-
-func hex4(b []byte) (rune, bool) {
-	if len(b) < 4 {
-		return 0, false
-	}
-	var r rune
-	for _, c := range b[:4] {
-		d := unhex[c]
-		if d < 0 {
-			return 0, false
-		}
-		r = r<<4 | rune(d)
-	}
-	return r, true
 }
 
 // prev returns the character that ends before i and where it begins. At the
@@ -93,7 +82,7 @@ func (t *text) prev(i int) (c byte, start int) {
 		return 0, i
 	}
 	if i >= 6 && t.b[i-6] == '\\' && t.b[i-5] == 'u' && !t.escaped(i-6) {
-		if r, ok := hex4(t.b[i-4 : i]); ok {
+		if r, ok := jsonscan.Hex4(t.b[i-4 : i]); ok {
 			return narrow(r), i - 6
 		}
 	}
@@ -178,7 +167,7 @@ func (t *text) foreignEscape(c byte, j int) bool {
 		return c == 'n' || c == 't' || c == 'r'
 	case c == 'm':
 		return t.colour(j)
-	case unhex[c] < 0 || unhex[c2] < 0:
+	case jsonscan.Hex(c) < 0 || jsonscan.Hex(c2) < 0:
 		return false
 	}
 	c3, j3 := t.prev(j2)
@@ -188,7 +177,7 @@ func (t *text) foreignEscape(c byte, j int) bool {
 	c4, j4 := t.prev(j3)
 	c5, j5 := t.prev(j4)
 	c6, _ := t.prev(j5)
-	return unhex[c3] >= 0 && unhex[c4] >= 0 && c5 == 'u' && c6 == '\\'
+	return jsonscan.Hex(c3) >= 0 && jsonscan.Hex(c4) >= 0 && c5 == 'u' && c6 == '\\'
 }
 
 // colour reports whether ESC [ digits and semicolons end at j.

@@ -371,15 +371,9 @@ func escapeLen(s []byte) int {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2
 	case 'u':
-		if len(s) < 6 {
-			return 0
+		if _, ok := Hex4(s[2:]); ok {
+			return 6
 		}
-		for _, b := range s[2:6] {
-			if !(b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F') {
-				return 0
-			}
-		}
-		return 6
 	}
 	return 0
 }

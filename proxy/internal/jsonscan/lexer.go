@@ -232,7 +232,7 @@ func (l *lexer) escaped(c byte) bool {
 		}
 		return true
 	}
-	if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
+	if Hex(c) < 0 {
 		return false
 	}
 	if l.esc++; l.esc == hexDigit+4 {

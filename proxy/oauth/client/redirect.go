@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/hex"
 	"errors"
 	"net/netip"
 	"slices"
@@ -228,7 +229,10 @@ func isURIText(s string) bool {
 		c := s[i]
 		switch {
 		case c == '%':
-			if i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+			if i+2 >= len(s) {
+				return false
+			}
+			if _, err := hex.DecodeString(s[i+1 : i+3]); err != nil {
 				return false
 			}
 			i += 2
@@ -238,10 +242,6 @@ func isURIText(s string) bool {
 		}
 	}
 	return true
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 // hasDots reports whether a path has a segment . or .., percent-encoded or not,
