@@ -223,7 +223,7 @@ func TestCountersOfLimitersThatServe(t *testing.T) {
 		t.Errorf("the buckets did not go on: %d and %d passed", a, b)
 	}
 	other := cfg
-	other.Identity = config.IdentityLimit(perSecond(1, 2))
+	other.Identity = perSecond(1, 2)
 	counters.Keep(at("", other).l)
 	if n := left(at("", cfg)); n != 3 {
 		t.Errorf("changed back: %d of 3 passed", n)
