@@ -13,6 +13,13 @@ var builtin []byte
 //go:embed names.yaml scopes.yaml corrections.yaml descriptions/*.yaml
 var inputs embed.FS
 
+//go:embed facts/gitea.json
+var facts []byte
+
+// Facts returns the pinned facts of Gitea's API, as spec/build encodes them. The
+// caller must not change them.
+func Facts() []byte { return facts }
+
 // Builtin returns the catalog of the pinned Gitea version. It is parsed anew at
 // each call; the caller owns it.
 func Builtin() (*Catalog, error) { return Parse(builtin) }

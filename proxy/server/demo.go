@@ -14,6 +14,8 @@ import (
 
 	"aegis/config"
 	"aegis/proxy/gitea/fakegitea"
+	"aegis/spec"
+	"aegis/spec/build"
 )
 
 // DemoLogin is the demo's user, and DemoAdmin its site administrator.
@@ -37,10 +39,29 @@ func StartDemo() (*Demo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("demo upstream: %w", err)
 	}
-	d := &Demo{double: fakegitea.New(fakegitea.Options{}), ln: ln}
+	opts, err := demoOptions()
+	if err != nil {
+		_ = ln.Close()
+		return nil, err
+	}
+	d := &Demo{double: fakegitea.New(opts), ln: ln}
 	d.http = &http.Server{Handler: d.double, ReadHeaderTimeout: readHeaderTimeout}
 	go func() { _ = d.http.Serve(ln) }() // ends with Close; its error is ErrServerClosed
 	return d, nil
+}
+
+// demoOptions gives the double the version and the description of the API that
+// the built-in catalog was made from, so that nothing differs from it.
+func demoOptions() (fakegitea.Options, error) {
+	facts, err := build.DecodeFacts(spec.Facts())
+	if err != nil {
+		return fakegitea.Options{}, fmt.Errorf("demo upstream: %w", err)
+	}
+	description, err := facts.Swagger()
+	if err != nil {
+		return fakegitea.Options{}, fmt.Errorf("demo upstream: %w", err)
+	}
+	return fakegitea.Options{Version: facts.Version, Description: description}, nil
 }
 
 // URL returns the double's address.

@@ -54,6 +54,29 @@ func TestNoDrift(t *testing.T) {
 	}
 }
 
+// TestSwaggerRoundTrip writes the pinned facts as a description, as the demo's
+// Gitea serves it, and reads the same facts out of it.
+func TestSwaggerRoundTrip(t *testing.T) {
+	facts, err := build.DecodeFacts(spec.Facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := facts.Swagger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, report, err := build.ParseSwagger(text, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(facts, again); diff != "" || len(facts.Operations) != 537 {
+		t.Errorf("%d operations (-facts +read again): %.2000s", len(facts.Operations), diff)
+	}
+	if text := report.String(); text != new(build.Report).String() {
+		t.Errorf("report: %s", text)
+	}
+}
+
 // TestFactsRoundTrip decodes and encodes the committed facts.
 func TestFactsRoundTrip(t *testing.T) {
 	data, err := os.ReadFile("../facts/gitea.json")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// version is the server that the double stands for.
-const version = "1.28.0+dev-204-g298d73cde6"
+// measuredVersion is the server whose behaviour the double has.
+const measuredVersion = "1.28.0+dev-204-g298d73cde6"
 
 // handlers is the table of everything that the double answers.
 func handlers() table {
@@ -27,7 +27,7 @@ func handlers() table {
 
 // handleMisc registers the version, the settings and rendering.
 func handleMisc(t table) {
-	t.on("GET /version", func(c *call) error { return c.ok(map[string]string{"version": version}) })
+	t.on("GET /version", func(c *call) error { return c.ok(map[string]string{"version": c.s.opts.Version}) })
 	t.on("GET /settings/api", func(c *call) error {
 		return c.ok(struct {
 			MaxItems    int `json:"max_response_items"`

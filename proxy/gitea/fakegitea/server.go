@@ -42,6 +42,9 @@ func New(opts Options) *Server {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.Version == "" {
+		opts.Version = measuredVersion
+	}
 	s := &Server{opts: opts, router: newRouter(), world: newWorld(opts.Now)}
 	s.world.seed(opts.Seed)
 	return s

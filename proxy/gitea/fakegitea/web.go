@@ -7,9 +7,15 @@ import (
 	"path"
 )
 
-// answerWeb answers outside the API: the downloads that answers of the API point
-// to. Everything else is not found, as the double has no pages.
+// answerWeb answers outside the API: its description, and the downloads that
+// answers of the API point to. Everything else is not found, as the double has no
+// pages.
 func (s *Server) answerWeb(r *http.Request, segs []string, out *response) {
+	if len(s.opts.Description) > 0 && len(segs) == 1 && segs[0] == "swagger.v1.json" {
+		out.header.Set("Content-Type", "application/json;charset=utf-8")
+		out.body.Write(s.opts.Description)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.newCall(r, nil, out)
