@@ -79,11 +79,6 @@ func handleActionsConfig(t table) {
 		t.on("GET "+p+"/runners", l.with(listRunners), l.need)
 		t.on("POST "+p+"/runners/registration-token", l.with(registrationToken), l.need)
 		t.on("GET "+p+"/runners/{runner_id}", l.withRunner(func(c *call, _ *actionsOwner, r *runner) error { return c.ok(r) }), l.need)
-		t.on("PATCH "+p+"/runners/{runner_id}", l.withRunner(editRunner), l.need)
-		t.on("DELETE "+p+"/runners/{runner_id}", l.withRunner(func(c *call, o *actionsOwner, r *runner) error {
-			o.runners = without(o.runners, r)
-			return c.done()
-		}), l.need)
 		if l.path == "/admin" {
 			continue
 		}
@@ -148,18 +143,6 @@ func registrationToken(c *call, o *actionsOwner) error {
 		o.token = randomHex(20)
 	}
 	return c.ok(map[string]string{"token": o.token})
-}
-
-// editRunner switches a runner on or off.
-func editRunner(c *call, _ *actionsOwner, r *runner) error {
-	var in struct {
-		Disabled *bool `json:"disabled"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	set(&r.Disabled, in.Disabled)
-	return c.ok(r)
 }
 
 // settingName is what a secret or variable may be called.

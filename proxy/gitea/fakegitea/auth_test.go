@@ -2,7 +2,6 @@ package fakegitea_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -141,38 +140,5 @@ func TestScopes(t *testing.T) {
 	}
 	if s.NewToken("alice", "bogus") != "" || s.Token("nobody") != "" {
 		t.Error("an unknown scope or user got a token")
-	}
-}
-
-// TestTokens makes a token with the password, uses it and deletes it.
-func TestTokens(t *testing.T) {
-	s, _ := newLab(t)
-	h := http.Header{"Authorization": {basic("alice", "demo-password")}}
-	post := func(body string) (int, string) {
-		res := call(s, request{method: "POST", target: "/api/v1/users/alice/tokens", body: body, header: h})
-		return res.Code, res.Body.String()
-	}
-	if code, body := post(`{"name":"x","scopes":["read:repository","bogus"]}`); code != 400 || !strings.Contains(body, "invalid access token scope provided: invalid access token scope: bogus") {
-		t.Errorf("unknown scope: %d %s", code, body)
-	}
-	code, body := post(`{"name":"x","scopes":["read:repository"]}`)
-	var made struct {
-		ID   int64
-		SHA1 string
-	}
-	if err := json.Unmarshal([]byte(body), &made); err != nil || code != 201 || len(made.SHA1) != 40 {
-		t.Fatalf("create: %d %s", code, body)
-	}
-	if res := get(s, made.SHA1, "/repos/acme/private-repo"); res.Code != 200 {
-		t.Errorf("use: %d", res.Code)
-	}
-	if res := call(s, request{method: "GET", target: "/api/v1/users/alice/tokens", header: h}); strings.Contains(res.Body.String(), made.SHA1) {
-		t.Errorf("the list shows the secret: %s", res.Body)
-	}
-	if res := call(s, request{method: "DELETE", target: "/api/v1/users/alice/tokens/x", header: h}); res.Code != 204 {
-		t.Errorf("delete: %d", res.Code)
-	}
-	if res := get(s, made.SHA1, "/repos/acme/private-repo"); res.Code != 401 {
-		t.Errorf("use after delete: %d", res.Code)
 	}
 }

@@ -14,13 +14,11 @@ func handleBranches(t table) {
 	t.on("GET "+p+"/branches", listBranches)
 	t.on("POST "+p+"/branches", createBranch, needToken, needWrite, needActive)
 	t.on("GET "+p+"/branches/{branch}", getBranch)
-	t.on("PUT "+p+"/branches/{branch}", updateBranch, needToken, needWrite, needActive)
 	t.on("PATCH "+p+"/branches/{branch}", renameBranch, needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/branches/{branch}", deleteBranch, needToken, needWrite, needActive)
 
 	t.on("GET "+p+"/branch_protections", func(c *call) error { return c.ok(c.repo.protectedList()) }, needToken, needAdmin)
 	t.on("POST "+p+"/branch_protections", createProtection, needToken, needAdmin, needActive)
-	t.on("POST "+p+"/branch_protections/priority", orderProtections, needToken, needAdmin, needActive)
 	t.on("GET "+p+"/branch_protections/{name}", onProtection(func(c *call, r *protection) error { return c.ok(r) }), needToken, needAdmin)
 	t.on("PATCH "+p+"/branch_protections/{name}", onProtection(editProtection), needToken, needAdmin, needActive)
 	t.on("DELETE "+p+"/branch_protections/{name}", onProtection(deleteProtection), needToken, needAdmin, needActive)
@@ -106,35 +104,6 @@ func (c *call) clashes(name string) bool {
 	return slices.ContainsFunc(c.repo.git.names("refs/heads/"), func(b string) bool {
 		return strings.HasPrefix(b, name+"/") || strings.HasPrefix(name, b+"/")
 	})
-}
-
-// updateBranch moves a branch to another commit.
-func updateBranch(c *call) error {
-	var in struct {
-		NewCommitID string `json:"new_commit_id" binding:"Required"`
-		OldCommitID string `json:"old_commit_id"`
-		Force       bool   `json:"force"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	name := c.params["branch"]
-	head, to := c.repo.git.branch(name), c.repo.git.resolve(in.NewCommitID)
-	switch {
-	case head == nil:
-		return fail(http.StatusNotFound, "branch does not exist [repo_id: %d name: %s]", c.repo.ID, name)
-	case to == nil:
-		return errNotFound
-	case in.OldCommitID != "" && in.OldCommitID != head.id:
-		return fail(http.StatusUnprocessableEntity, "branch commit does not match [expected: %s, given: %s]", in.OldCommitID, head.id)
-	case !in.Force && c.repo.git.ancestors(to)[head.id] == nil:
-		return fail(http.StatusUnprocessableEntity, "Force push %s need a confirm force parameter", name)
-	}
-	if rule := c.repo.ruleFor(name); rule != nil && !rule.mayPush(c.doer) {
-		return fail(http.StatusForbidden, "Not allowed to push to protected branch %s", name)
-	}
-	c.moveBranch(name, to)
-	return c.done()
 }
 
 // renameBranch renames a branch; protections and pull requests follow.
@@ -342,22 +311,5 @@ func editProtection(c *call, p *protection) error {
 // deleteProtection removes a rule.
 func deleteProtection(c *call, p *protection) error {
 	c.repo.protected = without(c.repo.protected, p)
-	return c.done()
-}
-
-// orderProtections takes the ids in their new order; here a rule's id is its
-// place in the order of creation.
-func orderProtections(c *call) error {
-	var in struct {
-		IDs []int `json:"ids"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	for place, id := range in.IDs {
-		if id >= 1 && id <= len(c.repo.protected) {
-			c.repo.protected[id-1].Priority = place + 1
-		}
-	}
 	return c.done()
 }

@@ -17,7 +17,6 @@ func handleContents(t table) {
 	t.on("GET "+p+"/contents/{filepath}", getContents)
 	t.on("GET "+p+"/contents-ext", getContentsExt)
 	t.on("GET "+p+"/contents-ext/{filepath}", getContentsExt)
-	t.on("GET "+p+"/file-contents", getFileContents)
 	t.on("POST "+p+"/file-contents", getFileContents, needToken)
 	t.on("GET "+p+"/raw/{filepath}", func(c *call) error { return c.rawFile(true) })
 	t.on("GET "+p+"/media/{filepath}", func(c *call) error { return c.rawFile(false) })

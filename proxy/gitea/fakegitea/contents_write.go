@@ -15,7 +15,6 @@ func handleWrites(t table) {
 	t.on("POST "+p+"/contents", changeFiles, needToken, needBranch, needActive)
 	t.on("POST "+p+"/contents/{filepath}", createFile, needToken, needBranch, needActive)
 	t.on("PUT "+p+"/contents/{filepath}", updateFile, needToken, needBranch, needActive)
-	t.on("POST "+p+"/diffpatch", applyDiffPatch, needToken, needBranch, needActive)
 	t.on("DELETE "+p+"/contents/{filepath}", deleteFile, needToken, needBranch, needActive)
 }
 

@@ -103,18 +103,6 @@ func lines(b []byte) []string {
 	return out
 }
 
-// unlines is the text of lines; ok is false for a mark anywhere but at the end.
-func unlines(rows []string) (text string, ok bool) {
-	if len(rows) == 0 {
-		return "", true
-	}
-	text, cut := strings.CutSuffix(strings.Join(rows, "\n"), noNewline)
-	if !cut {
-		text += "\n"
-	}
-	return text, !slices.ContainsFunc(rows[:len(rows)-1], func(s string) bool { return strings.HasSuffix(s, noNewline) })
-}
-
 // edit is one line of a diff: kept, added or removed.
 type edit struct {
 	kind byte

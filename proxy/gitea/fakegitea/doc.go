@@ -7,8 +7,9 @@
 // written can be read back. Tests use it as the upstream of everything, and
 // "aegis demo" embeds it as the instance to try the gateway on.
 //
-// The double knows all operations of the pinned API description. Those that it
-// does not keep state for answer 501 and say so; nothing is made up.
+// The double knows all operations of the pinned API description. What it answers
+// from its state is what the demo's tasks and the tests of other packages use; the
+// other operations answer 501, "not in the demo". Nothing is made up.
 package fakegitea
 
 import (

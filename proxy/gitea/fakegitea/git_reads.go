@@ -1,7 +1,6 @@
 package fakegitea
 
 import (
-	"encoding/base64"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,8 +16,6 @@ func handleGit(t table) {
 	t.on("GET "+p+"/git/commits/{sha}", getCommit)
 	t.on("GET "+p+"/git/commits/{sha}.{diffType}", getCommitDiff)
 	t.on("GET "+p+"/git/trees/{sha}", getTree)
-	t.on("GET "+p+"/git/blobs/{sha}", getBlob)
-	t.on("GET "+p+"/git/tags/{sha}", getTagObject)
 	t.on("GET "+p+"/git/refs", listRefs)
 	t.on("GET "+p+"/git/refs/{ref}", listRefs)
 	t.on("GET "+p+"/git/notes/{sha}", getNote)
@@ -245,53 +242,6 @@ func (c *call) walkTree(id, prefix string, deep bool) []treeEntryJSON {
 		}
 	}
 	return out
-}
-
-// blobJSON is a blob.
-type blobJSON struct {
-	Content  *string `json:"content"`
-	Encoding *string `json:"encoding"`
-	URL      string  `json:"url"`
-	SHA      string  `json:"sha"`
-	Size     int     `json:"size"`
-}
-
-// getBlob answers a blob; one over 10 MiB comes without content.
-func getBlob(c *call) error {
-	id := c.params["sha"]
-	data, ok := c.repo.git.blobs[id]
-	if !ok && len(id) != 40 {
-		return fail(http.StatusBadRequest, "length %d has no matched object format: %s", len(id), id)
-	}
-	if !ok {
-		return fail(http.StatusBadRequest, "object does not exist [id: %s, rel_path: ]", id)
-	}
-	out := blobJSON{URL: c.api(c.repo, "git", "blobs", id), SHA: id, Size: len(data)}
-	if len(data) <= maxBlob {
-		content, encoding := base64.StdEncoding.EncodeToString(data), "base64"
-		out.Content, out.Encoding = &content, &encoding
-	}
-	return c.ok(out)
-}
-
-// getTagObject answers an annotated tag by the id of its object.
-func getTagObject(c *call) error {
-	id := c.params["sha"]
-	t := c.repo.git.tags[id]
-	if t == nil {
-		return fail(http.StatusBadRequest, "object does not exist [id: %s, rel_path: ]", id)
-	}
-	return c.ok(struct {
-		Tag          string            `json:"tag"`
-		SHA          string            `json:"sha"`
-		URL          string            `json:"url"`
-		Message      string            `json:"message"`
-		Tagger       identityJSON      `json:"tagger"`
-		Object       map[string]string `json:"object"`
-		Verification verification      `json:"verification"`
-	}{t.name, t.id, c.api(c.repo, "git", "tags", t.id), t.message, identityJSON(t.tagger), map[string]string{
-		"type": "commit", "url": c.api(c.repo, "git", "commits", t.target), "sha": t.target,
-	}, unsigned})
 }
 
 // refJSON is a reference.

@@ -37,13 +37,6 @@ func handleHooks(t table) {
 	}
 	const p = "/repos/{owner}/{repo}/hooks"
 	t.on("POST "+p+"/{id}/tests", onHook(func(c *call, _ *hook) error { return c.done() }), needAdmin)
-	t.on("GET "+p+"/git", gitHooked(func(c *call) error { return c.ok(append([]*gitHook{}, c.repo.gitHooks...)) }), needAdmin)
-	t.on("GET "+p+"/git/{id}", onGitHook(func(c *call, h *gitHook) error { return c.ok(h) }), needAdmin)
-	t.on("PATCH "+p+"/git/{id}", onGitHook(editGitHook), needAdmin)
-	t.on("DELETE "+p+"/git/{id}", onGitHook(func(c *call, h *gitHook) error {
-		h.Content, h.Active = "", false
-		return c.done()
-	}), needAdmin)
 }
 
 // hookJSON is a webhook. The authorization header is never shown.
@@ -171,45 +164,4 @@ func editHook(c *call, h *hook) error {
 	in.apply(h)
 	h.Updated = c.now
 	return c.ok(hookView(h))
-}
-
-// gitHook is a script on the server.
-type gitHook struct {
-	Name    string `json:"name"`
-	Active  bool   `json:"is_active"`
-	Content string `json:"content"`
-}
-
-// gitHooked is for those who may edit scripts on the server: site
-// administrators.
-func gitHooked(h handler) handler {
-	return func(c *call) error {
-		if !c.doer.Admin {
-			return fail(http.StatusForbidden, "must be allowed to edit Git hooks")
-		}
-		return h(c)
-	}
-}
-
-// onGitHook finds a git hook by name.
-func onGitHook(f func(*call, *gitHook) error) handler {
-	return gitHooked(func(c *call) error {
-		h, ok := find(c.repo.gitHooks, func(h *gitHook) bool { return h.Name == c.params["id"] })
-		if !ok {
-			return errNotFound
-		}
-		return f(c, h)
-	})
-}
-
-// editGitHook replaces the script.
-func editGitHook(c *call, h *gitHook) error {
-	var in struct {
-		Content string `json:"content"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	h.Content, h.Active = in.Content, in.Content != ""
-	return c.ok(h)
 }

@@ -11,12 +11,10 @@ import (
 // templates.
 func handleIssueExtras(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("GET "+p+"/issues/{index}/subscriptions", onIssue(func(c *call, is *issue) error {
-		return c.ok(c.users(linked(c, c.subscribers(is))))
+	t.on("GET "+p+"/issues/{index}/subscriptions", onIssue(func(c *call, _ *issue) error {
+		return c.ok(linked(c, []any{})) // who chose to follow; nobody can here
 	}))
 	t.on("GET "+p+"/issues/{index}/subscriptions/check", onIssue(checkIssueSubscription), needToken)
-	t.on("PUT "+p+"/issues/{index}/subscriptions/{user}", onIssue(subscribeIssue(true)), needToken)
-	t.on("DELETE "+p+"/issues/{index}/subscriptions/{user}", onIssue(subscribeIssue(false)), needToken)
 	for _, kind := range []string{"dependencies", "blocks"} {
 		t.on("GET "+p+"/issues/{index}/"+kind, onNamedIssue(listLinks(kind == "blocks")))
 		t.on("POST "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", true)), needToken, needActive)
@@ -24,12 +22,6 @@ func handleIssueExtras(t table) {
 	}
 	t.on("POST "+p+"/issues/{index}/assignees", onIssue(changeAssignees(true)), needToken, needWrite)
 	t.on("DELETE "+p+"/issues/{index}/assignees", onIssue(changeAssignees(false)), needToken, needWrite)
-	t.on("GET "+p+"/issues/{index}/assignees/{assignee}", onIssue(func(c *call, is *issue) error {
-		if !slices.ContainsFunc(is.Assignees, func(u *user) bool { return strings.EqualFold(u.Login, c.params["assignee"]) }) {
-			return errNotFound
-		}
-		return c.done()
-	}))
 	t.on("GET "+p+"/issue_templates", listTemplates)
 	t.on("GET "+p+"/issue_config", func(c *call) error {
 		return c.ok(map[string]any{"blank_issues_enabled": true, "contact_links": []any{}})
@@ -48,41 +40,11 @@ func checkIssueSubscription(c *call, is *issue) error {
 	})
 }
 
-// follows says whether u hears of an issue: by choice, as a watcher of the
-// repository, or for having taken part.
+// follows says whether u hears of an issue: as a watcher of the repository, or for
+// having taken part.
 func (is *issue) follows(u *user) bool {
-	if on, chosen := is.Subscriptions[u.ID]; chosen {
-		return on
-	}
 	return u == is.Poster || slices.Contains(is.Repo.Watchers, u) || slices.Contains(is.Assignees, u) ||
 		slices.ContainsFunc(is.talk(), func(m *comment) bool { return m.Poster == u })
-}
-
-// subscribers lists who chose to follow the issue.
-func (c *call) subscribers(is *issue) []*user {
-	return filter(c.w.people(), func(u *user) bool { return is.Subscriptions[u.ID] })
-}
-
-// subscribeIssue subscribes or unsubscribes a user: oneself, or others as an
-// administrator. 201 and 200 tell a change from none.
-func subscribeIssue(on bool) func(*call, *issue) error {
-	return func(c *call, is *issue) error {
-		u := c.w.userByLogin(c.params["user"])
-		if u == nil {
-			return errNotFound
-		}
-		if c.doer != u && !c.doer.Admin {
-			return fail(http.StatusForbidden, "%s is not permitted to change subscriptions for %s", c.doer.Login, u.Login)
-		}
-		if is.follows(u) == on {
-			return c.empty(http.StatusOK)
-		}
-		if is.Subscriptions == nil {
-			is.Subscriptions = map[int64]bool{}
-		}
-		is.Subscriptions[u.ID] = on
-		return c.empty(http.StatusCreated)
-	}
 }
 
 // listLinks lists what an issue depends on, or what it blocks.

@@ -24,10 +24,6 @@ func handleIssues(t table) {
 	})
 	t.on("POST "+p+"/{index}/pin", onIssue(pinIssue), needToken, needAdmin)
 	t.on("DELETE "+p+"/{index}/pin", onIssue(unpinIssue), needToken, needAdmin)
-	t.on("PATCH "+p+"/{index}/pin/{position}", onIssue(movePin), needToken, needAdmin)
-	t.on("PUT "+p+"/{index}/lock", onNamedIssue(lockIssue(true)), needToken, needAdmin)
-	t.on("DELETE "+p+"/{index}/lock", onNamedIssue(lockIssue(false)), needToken, needAdmin)
-	t.on("POST "+p+"/{index}/deadline", onIssue(setDeadline), needToken, needWrite)
 	t.on("GET /repos/issues/search", searchIssues)
 }
 

@@ -15,7 +15,6 @@ func handleLabels(t table) {
 	t.on("GET "+p+"/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.repo.labels)))) })
 	t.on("POST "+p+"/labels", createLabel, needToken, needWrite)
 	t.on("GET "+p+"/labels/{id}", getLabel)
-	t.on("PATCH "+p+"/labels/{id}", editLabel, needToken, needWrite)
 	t.on("DELETE "+p+"/labels/{id}", deleteLabel, needToken, needWrite)
 
 	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error { return c.ok(c.labels(sortedLabels(is.Labels))) }))
@@ -28,12 +27,9 @@ func handleLabels(t table) {
 	t.on("POST "+p+"/milestones", createMilestone, needToken, needWrite)
 	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error { return c.ok(c.milestone(c.repo, m)) }))
 	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
-	t.on("DELETE "+p+"/milestones/{id}", onMilestone(deleteMilestone), needToken, needWrite)
 
 	t.on("GET /orgs/{org}/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels)))) })
 	t.on("POST /orgs/{org}/labels", createLabel, needOrgOwner)
-	t.on("GET /orgs/{org}/labels/{id}", getLabel)
-	t.on("PATCH /orgs/{org}/labels/{id}", editLabel, needOrgOwner)
 	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
 }
 
@@ -123,36 +119,6 @@ func getLabel(c *call) error {
 		}
 		return fail(http.StatusNotFound, "label does not exist [label_id: %d, repo_id: %d]", c.id("id"), c.repo.ID)
 	}
-	return c.ok(c.label(l))
-}
-
-// editLabel edits a label by id.
-func editLabel(c *call) error {
-	var in struct {
-		Name        *string `json:"name"`
-		Color       *string `json:"color"`
-		Description *string `json:"description"`
-		Exclusive   *bool   `json:"exclusive"`
-		Archived    *bool   `json:"is_archived"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	l, ok := find(*c.ownLabels(), func(l *label) bool { return l.ID == c.id("id") })
-	if !ok {
-		return errNotFound
-	}
-	if in.Color != nil {
-		col, err := color(*in.Color)
-		if err != nil {
-			return err
-		}
-		l.Color = col
-	}
-	set(&l.Name, in.Name)
-	set(&l.Description, in.Description)
-	set(&l.Exclusive, in.Exclusive)
-	set(&l.Archived, in.Archived)
 	return c.ok(c.label(l))
 }
 
@@ -370,15 +336,4 @@ func editMilestone(c *call, m *milestone) error {
 	}
 	m.Updated = c.now
 	return c.ok(c.milestone(c.repo, m))
-}
-
-// deleteMilestone deletes a milestone and takes it off its issues.
-func deleteMilestone(c *call, gone *milestone) error {
-	c.repo.milestones = without(c.repo.milestones, gone)
-	for _, is := range c.repo.issues {
-		if is.Milestone == gone {
-			is.Milestone = nil
-		}
-	}
-	return c.done()
 }

@@ -11,8 +11,6 @@ func handleMerge(t table) {
 	const p = "/repos/{owner}/{repo}/pulls/{index}"
 	t.on("GET "+p+"/merge", onPull(isMerged))
 	t.on("POST "+p+"/merge", onNamedPull(mergePull), needToken, needActive)
-	t.on("DELETE "+p+"/merge", onPull(cancelAutoMerge), needToken, needActive)
-	t.on("POST "+p+"/update", onPull(updatePull), needToken)
 }
 
 // isMerged is 204 for yes and 404 for no.
@@ -221,43 +219,4 @@ func (c *call) deleteHead(is *issue) {
 	if c.w.access(c.doer, p.HeadRepo) >= accessWrite {
 		delete(p.HeadRepo.git.refs, "refs/heads/"+p.Head)
 	}
-}
-
-// cancelAutoMerge takes a planned merge back.
-func cancelAutoMerge(c *call, is *issue) error {
-	if !is.pull.AutoMerge {
-		return errNotFound
-	}
-	is.pull.AutoMerge = false
-	return c.done()
-}
-
-// updatePull brings the head up to date with the base.
-func updatePull(c *call, is *issue) error {
-	base, head, fork := is.sides()
-	switch {
-	case is.pull.Merged:
-		return fail(http.StatusUnprocessableEntity, "pull request is already merged")
-	case is.Closed || head == nil || fork == nil:
-		return fail(http.StatusUnprocessableEntity, "pull request is closed")
-	case c.w.access(c.doer, is.pull.HeadRepo) < accessWrite:
-		return errForbidden
-	case fork == base:
-		return fail(http.StatusInternalServerError, "the head of pull request %d is up to date", is.Index)
-	}
-	files, ok := mergeFiles(fork.files, head.files, base.files)
-	if !ok {
-		return fail(http.StatusConflict, "merge failed because of conflict")
-	}
-	me := c.signature()
-	g := is.pull.HeadRepo.git
-	g.fetch(c.repo.git)
-	parents, message := []string{head.id, base.id}, fmt.Sprintf("Merge branch '%s' into %s", is.pull.Base, is.pull.Head)
-	if c.query.Get("style") == "rebase" {
-		parents, message = []string{base.id}, head.message
-	}
-	made := g.addCommit(files, parents, me, me, message)
-	g.refs["refs/heads/"+is.pull.Head] = made.id
-	is.Updated = c.now
-	return c.empty(http.StatusOK)
 }

@@ -23,7 +23,6 @@ func handleMirrors(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/push_mirrors", func(c *call) error { return c.ok(linked(c, c.repo.mirrors)) }, needAdmin)
 	t.on("POST "+p+"/push_mirrors", createMirror, needAdmin, needActive)
-	t.on("GET "+p+"/push_mirrors/{name}", onMirror(func(c *call, m *pushMirror) error { return c.ok(m) }), needAdmin)
 	t.on("DELETE "+p+"/push_mirrors/{name}", onMirror(func(c *call, m *pushMirror) error {
 		c.repo.mirrors = without(c.repo.mirrors, m)
 		return c.done()
@@ -35,12 +34,6 @@ func handleMirrors(t table) {
 		}
 		return c.empty(http.StatusOK)
 	}, needAdmin, needActive)
-	t.on("POST "+p+"/mirror-sync", func(c *call) error {
-		if !c.repo.Mirror {
-			return fail(http.StatusBadRequest, "Repository is not a mirror")
-		}
-		return c.empty(http.StatusOK)
-	}, needWrite, needActive)
 }
 
 // createMirror adds a push mirror.

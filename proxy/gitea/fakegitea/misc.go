@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // measuredVersion is the server whose behaviour the double has.
@@ -18,7 +17,7 @@ func handlers() table {
 		handleContents, handleWrites, handleBranches, handleReleases, handleTagProtections, handleGit, handleStatuses,
 		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge, handleReviews,
 		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin, handleTimes,
-		handleRuns, handleActionsConfig, handleProjects,
+		handleRuns, handleActionsConfig, handleEmpty,
 	} {
 		family(t)
 	}
@@ -62,9 +61,6 @@ func handleMisc(t table) {
 			MaxFiles int    `json:"max_files"`
 		}{true, ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip", 100, 5})
 	})
-	for _, p := range []string{"/signing-key.gpg", "/signing-key.pub", "/repos/{owner}/{repo}/signing-key.gpg", "/repos/{owner}/{repo}/signing-key.pub"} {
-		t.on("GET "+p, func(c *call) error { return fail(http.StatusNotFound, "no signing key") })
-	}
 	t.on("POST /markdown", (*call).render, needToken)
 	t.on("POST /markdown/raw", func(c *call) error { return c.html(renderMarkdown(string(c.body))) }, needToken)
 	t.on("POST /markup", (*call).render, needToken)
@@ -145,19 +141,23 @@ var labelTemplates = map[string][]templateLabel{
 	},
 }
 
+// handleEmpty registers lists of what nobody can make here: boards, deploy keys and
+// GPG keys.
+func handleEmpty(t table) {
+	none := func(c *call) error { return c.ok(linked(c, []any{})) }
+	ofUser := onUser(func(c *call, _ *user) error { return none(c) })
+	t.on("GET /repos/{owner}/{repo}/projects", none)
+	t.on("GET /orgs/{org}/projects", none)
+	t.on("GET /user/projects", none, needToken)
+	t.on("GET /users/{username}/projects", ofUser)
+	t.on("GET /repos/{owner}/{repo}/keys", none, needAdmin)
+	t.on("GET /user/gpg_keys", none, needToken)
+	t.on("GET /users/{username}/gpg_keys", ofUser)
+}
+
 // handleTemplates registers the templates for new repositories.
 func handleTemplates(t table) {
 	t.on("GET /gitignore/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(gitignoreTemplates))) })
-	t.on("GET /gitignore/templates/{name}", func(c *call) error {
-		text, ok := gitignoreTemplates[c.params["name"]]
-		if !ok {
-			return errNotFound
-		}
-		return c.ok(struct {
-			Name   string `json:"name"`
-			Source string `json:"source"`
-		}{c.params["name"], text})
-	})
 	t.on("GET /licenses", func(c *call) error {
 		return c.ok(mapped(licenseTemplates, func(l licenseTemplate) any {
 			return struct {
@@ -167,22 +167,7 @@ func handleTemplates(t table) {
 			}{l.Key, l.Name, c.root + "/api/v1/licenses/" + l.Key}
 		}))
 	})
-	t.on("GET /licenses/{name}", func(c *call) error {
-		l, ok := find(licenseTemplates, func(l licenseTemplate) bool { return strings.EqualFold(l.Key, c.params["name"]) })
-		if !ok {
-			return errNotFound
-		}
-		l.URL = c.root + "/api/v1/licenses/" + l.Key
-		return c.ok(l)
-	})
 	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })
-	t.on("GET /label/templates/{name}", func(c *call) error {
-		list, ok := labelTemplates[c.params["name"]]
-		if !ok {
-			return errNotFound
-		}
-		return c.ok(list)
-	})
 }
 
 // labelsOfTemplate makes the labels of a template.

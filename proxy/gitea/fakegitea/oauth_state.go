@@ -113,17 +113,6 @@ func (w *world) dropApp(a *oauthApp) {
 	w.dropGrants(func(g *oauthGrant) bool { return g.app == a })
 }
 
-// forgetOAuth removes what a deleted user leaves behind.
-func (w *world) forgetOAuth(u *user) {
-	for _, a := range slices.Clone(w.apps) {
-		if a.user == u {
-			w.dropApp(a)
-		}
-	}
-	w.dropGrants(func(g *oauthGrant) bool { return g.user == u })
-	w.oauth.sessions = slices.DeleteFunc(w.oauth.sessions, func(s *session) bool { return s.user == u })
-}
-
 // newCode makes an authorization code for the grant.
 func (w *world) newCode(g *oauthGrant, redirectURI, challenge, method string) *oauthCode {
 	now := w.now()

@@ -15,12 +15,10 @@ func handleOrgs(t table) {
 		return c.ok(mapped(linked(c, visible), c.org))
 	})
 	t.on("POST /orgs", func(c *call) error { return c.createOrg(c.doer) }, needToken)
-	t.on("POST /admin/users/{username}/orgs", onUser(func(c *call, u *user) error { return c.createOrg(u) }), needSiteAdmin)
 	const p = "/orgs/{org}"
 	t.on("GET "+p, func(c *call) error { return c.ok(c.org(c.owner)) })
 	t.on("PATCH "+p, editOrg, needOrgOwner)
 	t.on("DELETE "+p, deleteOrg, needOrgOwner)
-	t.on("POST "+p+"/rename", renameOrg, needOrgOwner)
 	t.on("GET "+p+"/repos", func(c *call) error { return c.ok(c.repos(linked(c, c.reposOf(c.owner)))) })
 	t.on("DELETE "+p+"/repos", func(c *call) error {
 		for _, r := range filter(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
@@ -34,9 +32,6 @@ func handleOrgs(t table) {
 	t.on("GET "+p+"/public_members", func(c *call) error {
 		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), func(u *user) bool { return c.owner.Public[u.ID] }))))
 	})
-	t.on("GET "+p+"/public_members/{username}", publicMember(func(o, u *user) bool { return o.Public[u.ID] }))
-	t.on("PUT "+p+"/public_members/{username}", publicMember(func(o, u *user) bool { o.Public[u.ID] = true; return true }), needMember)
-	t.on("DELETE "+p+"/public_members/{username}", publicMember(func(o, u *user) bool { delete(o.Public, u.ID); return true }), needMember)
 	t.on("GET "+p+"/teams", func(c *call) error { return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare)) }, needMember)
 	t.on("POST "+p+"/teams", createTeam, needOrgOwner)
 	t.on("GET "+p+"/teams/search", searchTeams, needMember)
@@ -124,29 +119,6 @@ func deleteOrg(c *call) error {
 	return c.done()
 }
 
-// renameOrg gives an organisation another name.
-func renameOrg(c *call) error {
-	var in struct {
-		NewName string `json:"new_name" binding:"Required"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	return c.renameUser(c.owner, in.NewName)
-}
-
-// renameUser gives a user or organisation another name.
-func (c *call) renameUser(u *user, name string) error {
-	if alphaDashDot.MatchString(name) {
-		return fail(http.StatusUnprocessableEntity, "name is not valid [name: %s]", name)
-	}
-	if other := c.w.userByLogin(name); other != nil && other != u {
-		return fail(http.StatusUnprocessableEntity, "user already exists [name: %s]", name)
-	}
-	u.Login = name
-	return c.done()
-}
-
 // visibleMembers lists all members to members, and the public ones to others.
 func (c *call) visibleMembers() []*user {
 	all := c.w.members(c.owner)
@@ -187,23 +159,6 @@ func dropMember(c *call) error {
 		t.Members = without(t.Members, u)
 	}
 	return c.done()
-}
-
-// publicMember finds a member and lets f look at or change what the public sees.
-func publicMember(f func(org, u *user) bool) handler {
-	return func(c *call) error {
-		u, err := c.named("username")
-		if err != nil {
-			return err
-		}
-		if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && u != c.doer && !c.w.isOrgOwner(c.owner, c.doer) {
-			return fail(http.StatusForbidden, "Cannot publicize another member")
-		}
-		if !c.w.isMember(c.owner, u) || !f(c.owner, u) {
-			return errNotFound
-		}
-		return c.done()
-	}
 }
 
 // teamInput is the body of a team.

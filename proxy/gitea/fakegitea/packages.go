@@ -39,8 +39,6 @@ func handlePackages(t table) {
 	t.on("GET "+one, onPackages(func(c *call, all []*pkg) error { return c.ok(mapped(linked(c, all), c.pkgView)) }), needToken)
 	t.on("GET "+one+"/-/latest", onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) }), needToken)
 	t.on("DELETE "+one, onPackages(dropPackages), needToken)
-	t.on("POST "+one+"/-/link/{repo_name}", onPackages(linkPackage), needToken)
-	t.on("POST "+one+"/-/unlink", onPackages(unlinkPackage), needToken)
 	t.on("GET "+one+"/{version}", onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) }), needToken)
 	t.on("DELETE "+one+"/{version}", onPackages(dropPackages), needToken)
 	t.on("GET "+one+"/{version}/files", onPackages(listPackageFiles), needToken)
@@ -114,35 +112,6 @@ func dropPackages(c *call, all []*pkg) error {
 	}
 	c.w.packages = slices.DeleteFunc(c.w.packages, func(p *pkg) bool { return slices.Contains(all, p) })
 	return c.done()
-}
-
-// linkPackage links a package to a repository of its owner.
-func linkPackage(c *call, all []*pkg) error {
-	if err := c.ownsPackages(all[0]); err != nil {
-		return err
-	}
-	r := c.w.repoByName(all[0].Owner.Login, c.params["repo_name"])
-	if r == nil {
-		return errNotFound
-	}
-	for _, p := range all {
-		p.Repo = r
-	}
-	return c.empty(http.StatusCreated)
-}
-
-// unlinkPackage takes the link away.
-func unlinkPackage(c *call, all []*pkg) error {
-	if err := c.ownsPackages(all[0]); err != nil {
-		return err
-	}
-	if all[0].Repo == nil {
-		return fail(http.StatusNotFound, "package is not linked to a repository")
-	}
-	for _, p := range all {
-		p.Repo = nil
-	}
-	return c.empty(http.StatusCreated)
 }
 
 // listPackageFiles lists the files of a version with their digests.

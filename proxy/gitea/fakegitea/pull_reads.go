@@ -84,16 +84,3 @@ func listPullFiles(c *call, is *issue) error {
 		return out
 	}))
 }
-
-// getPullOfCommit finds the merged pull request that brought a commit.
-func getPullOfCommit(c *call) error {
-	for _, is := range c.repo.pulls() {
-		if !is.pull.Merged {
-			continue
-		}
-		if _, ok := find(is.commitsOf(), func(cm *commit) bool { return cm.id == c.params["sha"] }); ok || is.pull.MergeCommit == c.params["sha"] {
-			return c.ok(c.pullView(is))
-		}
-	}
-	return c.errNoPull()
-}

@@ -37,7 +37,6 @@ func handlePulls(t table) {
 	t.on("GET "+p+"/{index}.{diffType}", onPull(getPullDiff))
 	t.on("GET "+p+"/{index}/commits", onPull(listPullCommits))
 	t.on("GET "+p+"/{index}/files", onPull(listPullFiles))
-	t.on("GET /repos/{owner}/{repo}/commits/{sha}/pull", getPullOfCommit)
 }
 
 // onPull finds the pull request of the path.

@@ -91,8 +91,6 @@ func TestIssueMistakes(t *testing.T) {
 	const p = "/repos/alice/notes"
 	repo := id(t, get(s, alice, p))
 	send(s, alice, "POST", p+"/issues", `{"title":"t"}`)
-	label := id(t, send(s, alice, "POST", p+"/labels", `{"name":"bug","color":"#fff"}`))
-	issue := id(t, get(s, alice, p+"/issues/1"))
 	noIssue := fmt.Sprintf("issue does not exist [id: 0, repo_id: %d, index: 99]", repo)
 	const noComment = "comment does not exist [id: 9999, issue_id: 0]"
 	checkRefusals(t, s, []refusal{
@@ -102,7 +100,6 @@ func TestIssueMistakes(t *testing.T) {
 		{"root1", "PATCH", p + "/issues/1", `{"milestone":99}`, 500, fmt.Sprintf("milestone does not exist [id: 99, repo_id: %d]", repo)},
 		{"alice", "PATCH", p + "/issues/1", `{"state":"bogus"}`, 412, "unknown state: bogus"},
 		{"alice", "DELETE", p + "/issues/99", "", 404, noIssue},
-		{"alice", "PUT", p + "/issues/99/lock", "{}", 404, noIssue},
 		{"alice", "GET", p + "/issues/99/dependencies", "", 404, noIssue},
 		{"alice", "GET", p + "/issues/99/blocks", "", 404, noIssue},
 		{"alice", "GET", p + "/issues/99/times", "", 404, noIssue},
@@ -110,19 +107,13 @@ func TestIssueMistakes(t *testing.T) {
 		{"alice", "POST", p + "/issues/1/dependencies", `{"owner":"alice","repo":"notes","index":99}`, 404, noIssue},
 		{"alice", "POST", p + "/issues/1/dependencies", `{"owner":"alice","repo":"no","index":1}`, 404, "repository does not exist [id: 0, uid: 0, owner_name: alice, name: no]"},
 		{"alice", "POST", p + "/issues/1/labels", `{"labels":[true]}`, 400, "a label must be an integer or a string"},
-		{"alice", "PATCH", fmt.Sprintf("%s/labels/%d", p, label), `{"color":"nope"}`, 422, "invalid color: nope"},
 		{"alice", "POST", p + "/labels", `{"name":"x","color":"zz"}`, 422, "invalid color: zz"},
 		{"alice", "PATCH", p + "/issues/comments/9999", `{"body":"x"}`, 404, noComment},
 		{"alice", "DELETE", p + "/issues/comments/9999", "", 404, noComment},
 		{"alice", "GET", p + "/issues/comments/9999", "", 404, noComment},
 		{"alice", "POST", p + "/issues/comments/9999/reactions", `{"content":"+1"}`, 404, noComment},
 		{"alice", "DELETE", p + "/issues/1/times/9999", "", 404, "tracked_time does not exist [id: 9999]"},
-		{"alice", "DELETE", p + "/issues/1/times", "", 404, "tracked_time does not exist"},
-		{"alice", "PUT", p + "/issues/1/subscriptions/nobody", "", 404, "not found"},
-		{"alice", "PATCH", p + "/issues/1/pin/1", "", 500, ""},
-		{"root1", "PATCH", p + "/issues/1/pin/1", "", 500, fmt.Sprintf("IssuePin does not exist [id: %d]", issue)},
 		{"alice", "POST", p + "/issues/1/pin", "", 204, ""},
-		{"alice", "PATCH", p + "/issues/1/pin/99", "", 204, ""},
 		{"alice", "POST", p + "/issues/1/pin", "", 500, ""},
 		{"alice", "GET", "/notifications/threads/9999", "", 404, "notification does not exist [id: 9999]"},
 		{"alice", "GET", "/notifications?since=x", "", 422, `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`},
@@ -135,8 +126,7 @@ func TestIssueMistakes(t *testing.T) {
 func TestGitMistakes(t *testing.T) {
 	s, alice := newNotes(t)
 	const p = "/repos/alice/notes"
-	repo, head := id(t, get(s, alice, p)), headOf(t, s, alice, "alice/notes", "main")
-	next := writeFile(t, s, alice, "x.txt", "x", "main")
+	writeFile(t, s, alice, "x.txt", "x", "main")
 	send(s, alice, "POST", p+"/branches", `{"new_branch_name":"side"}`)
 	send(s, alice, "POST", p+"/tags", `{"tag_name":"v1"}`)
 	long := strings.Repeat("n", 101)
@@ -155,18 +145,9 @@ func TestGitMistakes(t *testing.T) {
 		{"alice", "POST", p + "/branches", `{"new_branch_name":"` + long + `"}`, 422, "[BranchName]: MaxSize"},
 		{"alice", "POST", p + "/branches", `{"new_branch_name":"a..b"}`, 422, "[BranchName]: GitRefName"},
 		{"alice", "DELETE", p + "/branches/nope", "", 404, "branch does not exist [name: nope]"},
-		{"alice", "PUT", p + "/branches/side", `{}`, 422, "[NewCommitID]: Required"},
-		{"alice", "PUT", p + "/branches/nope", `{"new_commit_id":"` + head + `"}`, 404, fmt.Sprintf("branch does not exist [repo_id: %d name: nope]", repo)},
-		{"alice", "PUT", p + "/branches/side", `{"new_commit_id":"` + head + `"}`, 422, "Force push side need a confirm force parameter"},
-		{"alice", "PUT", p + "/branches/side", `{"new_commit_id":"` + head + `","old_commit_id":"` + zero + `"}`, 422,
-			"branch commit does not match [expected: " + zero + ", given: " + next + "]"},
 		{"root1", "POST", p + "/tags", `{"tag_name":"bad name"}`, 500, "release tag name is not valid [tag_name: bad name]"},
 		{"root1", "POST", p + "/releases", `{"tag_name":"bad name"}`, 500, "release tag name is not valid [tag_name: bad name]"},
 		{"alice", "POST", p + "/tags", `{"tag_name":"v1"}`, 409, "tag already exists [name: v1]"},
-		{"alice", "POST", p + "/tag_protections", `{"name_pattern":"v*","whitelist_usernames":["bob"]}`, 201, ""},
-		{"alice", "POST", p + "/tags", `{"tag_name":"v2"}`, 422, "user not allowed to create protected tag"},
-		{"alice", "DELETE", p + "/tags/v1", "", 422, "user not allowed to delete protected tag"},
-		{"alice", "POST", p + "/releases", `{"tag_name":"v3"}`, 422, "release tag name is protected [tag_name: v3]"},
 		{"alice", "POST", p + "/branch_protections", `{"rule_name":"main","push_whitelist_usernames":["nobody"]}`, 422, "user does not exist [uid: 0, name: nobody]"},
 		{"alice", "POST", p + "/branch_protections", `{"rule_name":"main"}`, 201, ""},
 		{"alice", "POST", p + "/contents/b.txt", `{"content":"eA=="}`, 403, "user cannot commit to repo [user: alice]"},
@@ -207,7 +188,6 @@ func TestPullMistakes(t *testing.T) {
 		{"alice", "GET", p + "/pulls/99/reviews/1", "", 404, noPull},
 		{"alice", "POST", p + "/pulls/99/requested_reviewers", `{"reviewers":["bob"]}`, 404, noPull},
 		{"alice", "GET", p + "/pulls/99", "", 404, "not found"},
-		{"alice", "GET", p + "/commits/main/pull", "", 404, noPull},
 		{"alice", "GET", p + "/pulls/1/reviews/99", "", 404, "review does not exist [id: 99]"},
 		{"bob", "POST", p + "/pulls/1/reviews", `{}`, 422, "review event  requires a body"},
 		{"bob", "POST", p + "/pulls/1/reviews", `{"event":"APPROVE"}`, 422, "review event APPROVE requires a body"},
@@ -220,11 +200,6 @@ func TestPullMistakes(t *testing.T) {
 		{"alice", "PATCH", p + "/pulls/1", `{"state":"open"}`, 412, merged},
 		{"alice", "PATCH", p + "/pulls/1", `{"state":"closed"}`, 412, merged},
 		{"alice", "PATCH", p + "/issues/1", `{"state":"open"}`, 412, merged},
-	})
-	review := id(t, send(s, s.Token("bob"), "POST", p+"/pulls/1/reviews", `{"event":"COMMENT","body":"x"}`))
-	checkRefusals(t, s, []refusal{
-		{"alice", "DELETE", fmt.Sprintf("%s/pulls/1/reviews/%d", p, review), "", 403, "%!s(<nil>)"},
-		{"bob", "DELETE", fmt.Sprintf("%s/pulls/1/reviews/%d", p, review), "", 204, ""},
 	})
 }
 
@@ -252,7 +227,7 @@ func TestOwnerMistakes(t *testing.T) {
 		{"alice", "PUT", p + "/collaborators/alice", `{"permission":"write"}`, 204, ""},
 		{"alice", "POST", p + "/hooks", hook + `"nonsense"}}`, 422, "Invalid url"},
 		{"alice", "POST", p + "/hooks", hook + `"ftp://x.example"}}`, 422, "Invalid url"},
-		{"alice", "POST", p + "/keys", `{"title":"t","key":"garbage"}`, 422,
+		{"alice", "POST", "/user/keys", `{"title":"t","key":"garbage"}`, 422,
 			"Invalid key content: extractTypeFromBase64Key: invalid key format: illegal base64 data at input byte 4"},
 		{"alice", "GET", p + "/wiki/page/no", "", 404, "no such file or directory"},
 		{"alice", "PATCH", p + "/wiki/page/no", `{"title":"made","content_base64":"eA=="}`, 200, ""},
@@ -265,7 +240,6 @@ func TestOwnerMistakes(t *testing.T) {
 		{"alice", "GET", "/orgs/no", "", 404, "user redirect does not exist [name: no]"},
 		{"alice", "POST", "/orgs/guild/teams", `{"name":"Dev","permission":"read","units":["repo.code"]}`, 422, fmt.Sprintf("team already exists [org_id: %d, name: dev]", org)},
 		{"alice", "PUT", team + "/members/nobody", "", 404, "user does not exist [uid: 0, name: nobody]"},
-		{"root1", "POST", "/admin/users", `{"username":"u","email":"bad","password":"Aa1!aaaaaa"}`, 422, "[Email]: Email"},
 		{"alice", "GET", p + "/actions/runs/99", "", 404, "run with id 99: resource does not exist"},
 		{"alice", "POST", p + "/actions/workflows/no.yml/dispatches", `{"ref":"main"}`, 404, `workflow "no.yml" doesn't exist`},
 	})

@@ -302,24 +302,7 @@ func (c *call) mayTag(name string) bool {
 func handleTagProtections(t table) {
 	const p = "/repos/{owner}/{repo}/tag_protections"
 	t.on("GET "+p, func(c *call) error { return c.ok(append([]*tagProtection{}, c.repo.tagRules...)) }, needToken, needAdmin)
-	t.on("POST "+p, func(c *call) error {
-		r := &tagProtection{ID: c.w.next("tag_protection"), CreatedAt: c.now, UpdatedAt: c.now}
-		if err := c.bind(r); err != nil {
-			return err
-		}
-		if len(r.Users) == 0 && len(r.Teams) == 0 {
-			return fail(http.StatusBadRequest, "both whitelist_usernames and whitelist_teams are empty")
-		}
-		r.fixLists()
-		c.repo.tagRules = append(c.repo.tagRules, r)
-		return c.created(r)
-	}, needToken, needAdmin, needActive)
 	t.on("GET "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error { return c.ok(r) }), needToken, needAdmin)
-	t.on("PATCH "+p+"/{id}", onTagRule(editTagRule), needToken, needAdmin, needActive)
-	t.on("DELETE "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error {
-		c.repo.tagRules = without(c.repo.tagRules, r)
-		return c.done()
-	}), needToken, needAdmin, needActive)
 }
 
 // fixLists makes null lists empty.
@@ -341,16 +324,4 @@ func onTagRule(f func(*call, *tagProtection) error) handler {
 		}
 		return f(c, r)
 	}
-}
-
-// editTagRule changes what the body names.
-func editTagRule(c *call, r *tagProtection) error {
-	next := *r
-	if err := c.bind(&next); err != nil {
-		return err
-	}
-	next.ID, next.CreatedAt, next.UpdatedAt = r.ID, r.CreatedAt, c.now
-	next.fixLists()
-	*r = next
-	return c.ok(r)
 }

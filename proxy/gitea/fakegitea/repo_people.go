@@ -12,16 +12,6 @@ import (
 func handleRepoPeople(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/collaborators", func(c *call) error { return c.ok(c.users(counted(c, c.collaborators()))) }, needToken)
-	t.on("GET "+p+"/collaborators/{collaborator}", func(c *call) error {
-		u, err := c.collaborator()
-		if err == nil && c.repo.Collaborators[u.ID] == accessNone {
-			err = errNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return c.done()
-	}, needToken)
 	t.on("PUT "+p+"/collaborators/{collaborator}", addCollaborator, needAdmin)
 	t.on("DELETE "+p+"/collaborators/{collaborator}", func(c *call) error {
 		u, err := c.collaborator()
@@ -33,13 +23,6 @@ func handleRepoPeople(t table) {
 	}, needAdmin)
 	t.on("GET "+p+"/collaborators/{collaborator}/permission", getPermission, needToken)
 	t.on("GET "+p+"/assignees", func(c *call) error { return c.ok(c.users(c.workers())) })
-	t.on("GET "+p+"/assignees/{assignee}", func(c *call) error {
-		u := c.w.userByLogin(c.params["assignee"])
-		if u == nil || !slices.Contains(c.workers(), u) {
-			return errNotFound
-		}
-		return c.done()
-	})
 	t.on("GET "+p+"/reviewers", func(c *call) error { return c.ok(c.users(c.workers())) }, needToken)
 	t.on("GET "+p+"/subscribers", func(c *call) error { return c.ok(c.users(linked(c, c.repo.Watchers))) })
 	t.on("GET "+p+"/stargazers", func(c *call) error { return c.ok(c.users(linked(c, c.w.stargazers(c.repo)))) })
@@ -47,10 +30,6 @@ func handleRepoPeople(t table) {
 	t.on("PUT "+p+"/subscription", func(c *call) error {
 		c.repo.Watchers = with(c.repo.Watchers, c.doer)
 		return getSubscription(c)
-	}, needToken)
-	t.on("DELETE "+p+"/subscription", func(c *call) error {
-		c.repo.Watchers = without(c.repo.Watchers, c.doer)
-		return c.done()
 	}, needToken)
 	handleTopics(t)
 }

@@ -14,14 +14,6 @@ func handleRepos(t table) {
 	t.on("GET /repos/search", searchRepos)
 	t.on("POST /user/repos", func(c *call) error { return c.makeRepo(c.doer) }, needToken)
 	t.on("POST /orgs/{org}/repos", func(c *call) error { return c.makeRepo(c.owner) }, needMember)
-	t.on("POST /org/{org}/repos", func(c *call) error { return c.makeRepo(c.owner) }, needMember)
-	t.on("POST /admin/users/{username}/repos", func(c *call) error {
-		u := c.w.userByLogin(c.params["username"])
-		if u == nil {
-			return errNotFound
-		}
-		return c.makeRepo(u)
-	}, needSiteAdmin)
 	t.on("GET "+p, func(c *call) error { return c.ok(c.repoView(c.repo)) })
 	t.on("PATCH "+p, editRepo, needToken, needAdmin)
 	t.on("DELETE "+p, deleteRepo, needToken, needOwner)
@@ -31,11 +23,9 @@ func handleRepos(t table) {
 		return c.ok(c.repos(linked(c, forks)))
 	})
 	t.on("POST "+p+"/forks", forkRepo, needToken)
-	t.on("POST /repos/{template_owner}/{template_repo}/generate", generateRepo, needToken)
 	t.on("POST "+p+"/transfer", transferRepo, needToken, needOwner)
 	t.on("POST "+p+"/transfer/accept", answerTransfer(true), needToken)
 	t.on("POST "+p+"/transfer/reject", answerTransfer(false), needToken)
-	t.on("POST "+p+"/merge-upstream", mergeUpstream, needToken, needWrite, needActive)
 }
 
 // repoInput is the body of a new repository.
@@ -289,56 +279,4 @@ func forkRepo(c *call) error {
 	r.DefaultBranch, r.Watchers = c.repo.DefaultBranch, []*user{c.doer}
 	r.Settings.onlyCode()
 	return c.json(http.StatusAccepted, c.repoView(r))
-}
-
-// generateRepo copies a template repository.
-func generateRepo(c *call) error {
-	var in struct {
-		Owner       string `json:"owner" binding:"Required"`
-		Name        string `json:"name" binding:"Required;AlphaDashDot"`
-		Description string `json:"description"`
-		Private     bool   `json:"private"`
-		GitContent  bool   `json:"git_content"`
-		Topics      bool   `json:"topics"`
-		Labels      bool   `json:"labels"`
-	}
-	if err := c.loadRepo(c.params["template_owner"], c.params["template_repo"]); err != nil || c.repo == nil {
-		return err
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	owner := c.w.userByLogin(in.Owner)
-	switch {
-	case !c.repo.Template:
-		return fail(http.StatusUnprocessableEntity, "this is not a template repo")
-	case owner == nil:
-		return fail(http.StatusNotFound, "user does not exist [uid: 0, name: %s]", in.Owner)
-	case owner != c.doer && (!owner.Org || !c.w.mayCreateRepo(owner, c.doer)):
-		return fail(http.StatusForbidden, "Only admin can generate repository for other user.")
-	case !in.GitContent && !in.Topics && !in.Labels:
-		return fail(http.StatusUnprocessableEntity, "must select at least one template item")
-	}
-	if err := c.freeName(owner, in.Name); err != nil {
-		return err
-	}
-	from := c.repo
-	r := c.w.addRepo(owner, in.Name)
-	r.Description, r.Private, r.DefaultBranch = in.Description, in.Private, from.DefaultBranch
-	if head := from.git.branch(from.DefaultBranch); in.GitContent && head != nil {
-		r.git.fetch(from.git)
-		me := c.signature()
-		r.git.refs["refs/heads/"+r.DefaultBranch] = r.git.addCommit(head.files, nil, me, me, "Initial commit").id
-	}
-	if in.Topics {
-		r.Topics = slices.Clone(from.Topics)
-	}
-	if in.Labels {
-		r.labels = mapped(from.labels, func(l *label) *label {
-			twin := *l
-			twin.ID = c.w.next("label")
-			return &twin
-		})
-	}
-	return c.created(c.repoView(r))
 }

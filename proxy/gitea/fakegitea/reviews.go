@@ -49,13 +49,9 @@ func handleReviews(t table) {
 	t.on("POST "+p+"/{index}/reviews", onNamedPull(createReview), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error { return c.ok(c.reviewView(is, v)) }))
 	t.on("POST "+p+"/{index}/reviews/{id}", onReview(submitReview), needToken)
-	t.on("DELETE "+p+"/{index}/reviews/{id}", onReview(deleteReview), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}/comments", onReview(listRemarks))
-	t.on("POST "+p+"/{index}/reviews/{id}/dismissals", onReview(dismissReview(true)), needToken, needAdmin)
-	t.on("POST "+p+"/{index}/reviews/{id}/undismissals", onReview(dismissReview(false)), needToken, needAdmin)
 	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(replyRemark), needToken)
 	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark(true), needToken, needWrite, needActive)
-	t.on("POST "+p+"/comments/{id}/unresolve", resolveRemark(false), needToken, needWrite, needActive)
 	t.on("POST "+p+"/{index}/requested_reviewers", onNamedPull(requestReview), needToken)
 	t.on("DELETE "+p+"/{index}/requested_reviewers", onNamedPull(unrequestReview), needToken)
 }
@@ -218,26 +214,6 @@ func submitReview(c *call, is *issue, v *review) error {
 	v.State, v.Body, v.Submitted, v.Updated = st, in.Body, c.now, c.now
 	c.announce(is, v)
 	return c.ok(c.reviewView(is, v))
-}
-
-// deleteReview deletes a review; its author and site administrators may.
-func deleteReview(c *call, is *issue, v *review) error {
-	if v.User != c.doer && !c.doer.Admin {
-		return fail(http.StatusForbidden, "%%!s(<nil>)") // so the real server words it
-	}
-	is.pull.Reviews = without(is.pull.Reviews, v)
-	return c.done()
-}
-
-// dismissReview dismisses a verdict, or restores it.
-func dismissReview(on bool) func(*call, *issue, *review) error {
-	return func(c *call, is *issue, v *review) error {
-		if v.State != "APPROVED" && v.State != "REQUEST_CHANGES" {
-			return fail(http.StatusForbidden, "not need to dismiss this review because it's type is not Approve or change request")
-		}
-		v.Dismissed, v.Updated = on, c.now
-		return c.ok(c.reviewView(is, v))
-	}
 }
 
 // remarkJSON is a line comment.

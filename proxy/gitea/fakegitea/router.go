@@ -82,7 +82,7 @@ func newRouter() *router {
 		}
 		e, ok := table[method+" "+path]
 		if !ok {
-			e = entry{handle: notImplemented}
+			e = entry{handle: notInDemo}
 		}
 		leaf.methods[method] = e
 		leaf.order = append(leaf.order, method)

@@ -46,7 +46,6 @@ func handleRuns(t table) {
 	const p = "/repos/{owner}/{repo}/actions"
 	t.on("GET "+p+"/runs", func(c *call) error { return c.listRuns(c.repo.actions.runs) })
 	t.on("GET "+p+"/runs/{run}", onRun(func(c *call, r *run) error { return c.ok(c.runView(r)) }))
-	t.on("DELETE "+p+"/runs/{run}", onRun(deleteRun), needWrite)
 	t.on("GET "+p+"/runs/{run}/logs", onRun(runLogs))
 	t.on("GET "+p+"/runs/{run}/artifacts", onRun(func(c *call, r *run) error { return c.listArtifacts(r) }))
 	t.on("GET "+p+"/runs/{run}/jobs", onRun(func(c *call, r *run) error { return c.listJobs([]*run{r}) }))
@@ -62,9 +61,7 @@ func handleRuns(t table) {
 		}
 		return c.listJobs([]*run{r})
 	}))
-	t.on("POST "+p+"/runs/{run}/approve", onRun(func(c *call, r *run) error { return c.ok(c.runView(r)) }), needWrite)
 	t.on("POST "+p+"/runs/{run}/cancel", onRun(cancelRun), needWrite)
-	t.on("POST "+p+"/runs/{run}/force-cancel", onRun(cancelRun), needWrite)
 	t.on("POST "+p+"/runs/{run}/rerun", onRun(func(c *call, r *run) error { return c.rerun(r, c.runView) }), needWrite)
 	t.on("POST "+p+"/runs/{run}/rerun-failed-jobs", onRun(rerunFailed), needWrite)
 	t.on("POST "+p+"/runs/{run}/jobs/{job_id}/rerun", onRun(func(c *call, r *run) error {
@@ -271,17 +268,6 @@ func runLogs(c *call, r *run) error {
 		return err
 	}
 	return z.Close()
-}
-
-// deleteRun deletes a run that is over.
-func deleteRun(c *call, r *run) error {
-	if r.Status != "completed" {
-		return fail(http.StatusBadRequest, "this workflow run is not done")
-	}
-	o := &c.repo.actions
-	o.runs = without(o.runs, r)
-	o.artifacts = slices.DeleteFunc(o.artifacts, func(a *artifact) bool { return a.run == r })
-	return c.done()
 }
 
 // cancelRun cancels a run that is not over.

@@ -3,7 +3,6 @@ package fakegitea
 import (
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // handleSelf registers the caller's own things under /user.
@@ -16,10 +15,7 @@ func handleSelf(t table) {
 	t.on("GET /user/orgs", func(c *call) error { return c.ok(mapped(linked(c, c.w.orgsOf(c.doer)), c.org)) }, needToken)
 	t.on("GET /user/teams", listMyTeams, needToken)
 	t.on("GET /user/settings", func(c *call) error { return c.ok(c.settings()) }, needToken)
-	t.on("PATCH /user/settings", editSettings, needToken)
 	t.on("GET /user/emails", func(c *call) error { return c.ok(c.emails()) }, needToken)
-	t.on("POST /user/emails", addEmails, needToken)
-	t.on("DELETE /user/emails", dropEmails, needToken)
 	t.on("GET /user/followers", onSelf(listFollowers), needToken)
 	t.on("GET /user/following", onSelf(listFollowing), needToken)
 	handlePairs(t, "/user/following/{username}", needToken, func(c *call) (*[]*user, *user, error) {
@@ -120,19 +116,6 @@ func (c *call) settings() settingsJSON {
 	return settingsJSON{u.FullName, u.Website, u.Description, u.Location, u.Language, u.Theme, u.DiffStyle, u.HideEmail, u.HideActivity}
 }
 
-// editSettings changes what the body names.
-func editSettings(c *call) error {
-	in := c.settings()
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	u := c.doer
-	u.FullName, u.Website, u.Description, u.Location = in.FullName, in.Website, in.Description, in.Location
-	u.Language, u.Theme, u.DiffStyle = in.Language, in.Theme, in.DiffStyle
-	u.HideEmail, u.HideActivity = in.HideEmail, in.HideActivity
-	return c.ok(c.settings())
-}
-
 // emailJSON is an address.
 type emailJSON struct {
 	Email    string `json:"email"`
@@ -142,61 +125,9 @@ type emailJSON struct {
 	Username string `json:"username"`
 }
 
-// emails lists the caller's addresses; they do not name her.
+// emails lists the caller's one address; it does not name her.
 func (c *call) emails() []emailJSON {
-	out := []emailJSON{{Email: c.doer.Email, Verified: true, Primary: true}}
-	for _, e := range c.doer.Emails {
-		out = append(out, emailJSON{Email: e, Verified: true})
-	}
-	return out
-}
-
-// emailInput names addresses.
-type emailInput struct {
-	Emails []string `json:"emails"`
-}
-
-// addEmails adds addresses to the caller and answers all of them.
-func addEmails(c *call) error {
-	var in emailInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	if len(in.Emails) == 0 {
-		return fail(http.StatusUnprocessableEntity, "Email list empty")
-	}
-	for _, e := range in.Emails {
-		if !strings.Contains(e, "@") {
-			return fail(http.StatusUnprocessableEntity, "Email address %q invalid", e)
-		}
-		if c.w.emailTaken(e) {
-			return fail(http.StatusUnprocessableEntity, "Email address has been used: %s", e)
-		}
-	}
-	c.doer.Emails = append(c.doer.Emails, in.Emails...)
-	return c.created(c.emails())
-}
-
-// emailTaken says whether somebody has the address.
-func (w *world) emailTaken(email string) bool {
-	return email != "" && slices.ContainsFunc(w.users, func(u *user) bool {
-		return strings.EqualFold(u.Email, email) || slices.ContainsFunc(u.Emails, func(e string) bool { return strings.EqualFold(e, email) })
-	})
-}
-
-// dropEmails removes addresses of the caller.
-func dropEmails(c *call) error {
-	var in emailInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	for _, e := range in.Emails {
-		if !slices.Contains(c.doer.Emails, e) {
-			return fail(http.StatusNotFound, "Email address does not exist [email: %s]", e)
-		}
-		c.doer.Emails = without(c.doer.Emails, e)
-	}
-	return c.done()
+	return []emailJSON{{Email: c.doer.Email, Verified: true, Primary: true}}
 }
 
 // setAvatar takes an image and keeps nothing of it: addresses of avatars do not

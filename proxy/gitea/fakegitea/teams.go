@@ -9,7 +9,6 @@ import (
 func handleTeams(t table) {
 	const p = "/teams/{id}"
 	t.on("GET "+p, onTeam(func(c *call, tm *team) error { return c.ok(c.team(tm)) }), needToken)
-	t.on("PATCH "+p, onOwnTeam(editTeam), needToken)
 	t.on("DELETE "+p, onOwnTeam(deleteTeam), needToken)
 	t.on("GET "+p+"/members", onTeam(func(c *call, tm *team) error { return c.ok(c.users(linked(c, tm.Members))) }), needToken)
 	t.on("GET "+p+"/members/{username}", onTeam(getTeamMember), needToken)
@@ -45,26 +44,6 @@ func handleTeams(t table) {
 		teams := filter(c.repo.Owner.Teams, func(tm *team) bool { return tm.has(c.repo) })
 		return c.ok(mapped(teams, c.teamBare))
 	}, needToken)
-	t.on("GET "+r+"/{team}", repoTeam(func(c *call, tm *team) error {
-		if !tm.has(c.repo) {
-			return errNotFound
-		}
-		return c.ok(c.teamBare(tm))
-	}), needToken)
-	t.on("PUT "+r+"/{team}", repoTeam(func(c *call, tm *team) error {
-		if tm.has(c.repo) {
-			return fail(http.StatusUnprocessableEntity, "team '%s' is already added to repo", tm.Name)
-		}
-		tm.Repos = append(tm.Repos, c.repo)
-		return c.done()
-	}), needAdmin)
-	t.on("DELETE "+r+"/{team}", repoTeam(func(c *call, tm *team) error {
-		if !slices.Contains(tm.Repos, c.repo) {
-			return fail(http.StatusUnprocessableEntity, "team '%s' was not added to repo", tm.Name)
-		}
-		tm.Repos = without(tm.Repos, c.repo)
-		return c.done()
-	}), needAdmin)
 }
 
 // onTeam finds the team of the path; members of the organisation may see it.
@@ -102,20 +81,6 @@ func onTeamRepo(f func(*call, *team) error) handler {
 		}
 		return f(c, t)
 	})
-}
-
-// editTeam edits a team; the owners keep their name and rights.
-func editTeam(c *call, t *team) error {
-	var in teamInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	if t.Permission == "owner" {
-		set(&t.Description, in.Description)
-	} else {
-		in.apply(t)
-	}
-	return c.ok(c.teamBare(t))
 }
 
 // deleteTeam deletes a team, but not the owners.
@@ -167,18 +132,4 @@ func listTeamRepos(c *call, t *team) error {
 	items := filter(c.w.repos, t.has)
 	slices.SortStableFunc(items, repoOrders["alpha"])
 	return c.ok(c.repos(linked(c, items)))
-}
-
-// repoTeam finds a team of the repository's organisation by name.
-func repoTeam(f func(*call, *team) error) handler {
-	return func(c *call) error {
-		if !c.repo.Owner.Org {
-			return fail(http.StatusMethodNotAllowed, "repo is not owned by an organization")
-		}
-		t, ok := find(c.repo.Owner.Teams, func(t *team) bool { return t.Name == c.params["team"] })
-		if !ok {
-			return fail(http.StatusNotFound, "team does not exist [org_id %d, team_id 0, name: %s]", c.repo.Owner.ID, c.params["team"])
-		}
-		return f(c, t)
-	}
 }

@@ -29,17 +29,6 @@ func handleTimes(t table) {
 	t.on("GET "+p+"/times", func(c *call) error {
 		return c.listTimes(c.repo.issues, nil)
 	}, needToken)
-	t.on("GET "+p+"/times/{user}", func(c *call) error {
-		u, err := c.named("user")
-		if err != nil {
-			return err
-		}
-		list, err := c.timesOf(c.repo.issues, u)
-		if err != nil {
-			return err
-		}
-		return c.ok(list)
-	}, needToken)
 	t.on("GET /user/times", func(c *call) error {
 		var all []*issue
 		for _, r := range c.w.readable(c.doer) {
@@ -49,9 +38,6 @@ func handleTimes(t table) {
 	}, needToken)
 	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error { return c.listTimes([]*issue{is}, nil) }))
 	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(addTime), needToken)
-	t.on("DELETE "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
-		return c.dropTimes(is, func(tt *trackedTime) bool { return tt.User == c.doer })
-	}), needToken)
 	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(func(c *call, is *issue) error {
 		return c.dropTimes(is, func(tt *trackedTime) bool {
 			return tt.ID == c.id("id") && (tt.User == c.doer || c.perm >= accessAdmin)
@@ -61,7 +47,6 @@ func handleTimes(t table) {
 	t.on("GET /user/stopwatches", listStopwatches, needToken)
 	t.on("POST "+p+"/issues/{index}/stopwatch/start", onIssue(startWatch), needToken)
 	t.on("POST "+p+"/issues/{index}/stopwatch/stop", onIssue(stopWatch(true)), needToken)
-	t.on("DELETE "+p+"/issues/{index}/stopwatch/delete", onIssue(stopWatch(false)), needToken)
 }
 
 // timeJSON is a tracked time.

@@ -21,12 +21,6 @@ func handleUsers(t table) {
 	t.on("GET "+p+"/orgs/{org}/permissions", onUser(orgPermissions), needToken)
 	t.on("GET "+p+"/followers", onUser(listFollowers))
 	t.on("GET "+p+"/following", onUser(listFollowing))
-	t.on("GET "+p+"/following/{target}", onUser(func(c *call, u *user) error {
-		if to := c.w.userByLogin(c.params["target"]); to == nil || !slices.Contains(u.Following, to) {
-			return errNotFound
-		}
-		return c.done()
-	}))
 	handleTokens(t)
 }
 
@@ -143,9 +137,6 @@ func tokenView(t *token) *tokenJSON {
 // token's view of itself.
 func handleTokens(t table) {
 	const p = "/users/{username}/tokens"
-	t.on("GET "+p, onUser(listTokens), needBasic)
-	t.on("POST "+p, onUser(createToken), needBasic)
-	t.on("DELETE "+p+"/{token}", onUser(deleteToken), needBasic)
 	t.on("GET /token", func(c *call) error {
 		if c.cred.token == nil {
 			return errNotFound
@@ -156,82 +147,4 @@ func handleTokens(t table) {
 			"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
 		})
 	}, needToken)
-	t.on("DELETE /token", func(c *call) error {
-		if c.cred.token == nil {
-			return errNotFound
-		}
-		delete(c.w.tokens, c.cred.token.secret)
-		return c.done()
-	}, needToken)
-}
-
-// tokensOf lists the tokens of u, oldest first.
-func (w *world) tokensOf(u *user) []*token {
-	var out []*token
-	for _, t := range w.tokens {
-		if t.user == u {
-			out = append(out, t)
-		}
-	}
-	slices.SortFunc(out, func(a, b *token) int { return int(a.id - b.id) })
-	return out
-}
-
-// own refuses what only the user herself or an administrator may do.
-func (c *call) own(u *user) error {
-	if c.doer != u && !c.doer.Admin {
-		return fail(http.StatusForbidden, "only user itself and admin are allowed to do this")
-	}
-	return nil
-}
-
-// listTokens lists tokens without their secrets.
-func listTokens(c *call, u *user) error {
-	if err := c.own(u); err != nil {
-		return err
-	}
-	return c.ok(mapped(linked(c, c.w.tokensOf(u)), tokenView))
-}
-
-// createToken makes a token. A token cannot make another: it takes the password.
-func createToken(c *call, u *user) error {
-	var in struct {
-		Name   string   `json:"name" binding:"Required"`
-		Scopes []string `json:"scopes"`
-	}
-	if !c.cred.password {
-		return fail(http.StatusUnauthorized, "auth required")
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	if err := c.own(u); err != nil {
-		return err
-	}
-	scopes, err := parseScopes(in.Scopes)
-	switch {
-	case err != nil:
-		return fail(http.StatusBadRequest, "invalid access token scope provided: %v", err)
-	case len(in.Scopes) == 0:
-		return fail(http.StatusBadRequest, "access token must have a scope")
-	case slices.ContainsFunc(c.w.tokensOf(u), func(t *token) bool { return t.name == in.Name }):
-		return fail(http.StatusBadRequest, "access token name has been used already")
-	}
-	t := c.w.addToken(u, in.Name, randomHex(20), scopes)
-	v := tokenView(t)
-	v.SHA1 = t.secret
-	return c.created(v)
-}
-
-// deleteToken deletes a token by id or name.
-func deleteToken(c *call, u *user) error {
-	if err := c.own(u); err != nil {
-		return err
-	}
-	t, ok := find(c.w.tokensOf(u), func(t *token) bool { return t.id == c.id("token") || t.name == c.params["token"] })
-	if !ok {
-		return errNotFound
-	}
-	delete(c.w.tokens, t.secret)
-	return c.done()
 }

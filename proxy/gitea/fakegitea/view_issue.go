@@ -44,7 +44,6 @@ type issue struct {
 	Version          int
 	Reactions        []*reaction
 	Assets           []*attachment
-	Subscriptions    map[int64]bool // chosen explicitly
 	Times            []*trackedTime
 	DependsOn        []*issue
 	comments         []*comment // the whole timeline; kind "comment" are the comments

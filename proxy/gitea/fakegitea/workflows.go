@@ -17,10 +17,6 @@ func handleArtifacts(t table) {
 	const p = "/repos/{owner}/{repo}/actions/artifacts"
 	t.on("GET "+p, func(c *call) error { return c.listArtifacts(nil) })
 	t.on("GET "+p+"/{artifact_id}", onArtifact(func(c *call, a *artifact) error { return c.ok(c.artifactView(a)) }))
-	t.on("DELETE "+p+"/{artifact_id}", onArtifact(func(c *call, a *artifact) error {
-		c.repo.actions.artifacts = without(c.repo.actions.artifacts, a)
-		return c.done()
-	}), needWrite)
 	t.on("GET "+p+"/{artifact_id}/zip", onArtifact(func(c *call, a *artifact) error {
 		c.out.header.Set("Location", c.api(c.repo, "actions", "artifacts", fmt.Sprint(a.ID), "zip", "raw")+"?sig="+randomHex(16))
 		return c.empty(http.StatusFound)
@@ -105,13 +101,7 @@ func handleWorkflows(t table) {
 			Total     int             `json:"total_count"`
 		}{list, len(list)})
 	})
-	t.on("GET "+p+"/{workflow_id}", onWorkflow(func(c *call, file string) error { return c.ok(c.workflowView(file)) }))
-	t.on("PUT "+p+"/{workflow_id}/disable", onWorkflow(switchWorkflow(false)), needWrite)
-	t.on("PUT "+p+"/{workflow_id}/enable", onWorkflow(switchWorkflow(true)), needWrite)
 	t.on("POST "+p+"/{workflow_id}/dispatches", onWorkflow(dispatchWorkflow), needWrite)
-	t.on("GET "+p+"/{workflow_id}/runs", onWorkflow(func(c *call, file string) error {
-		return c.listRuns(filter(c.repo.actions.runs, func(r *run) bool { return r.Workflow == path.Base(file) }))
-	}))
 }
 
 // workflows lists the workflow files.
@@ -174,19 +164,6 @@ func (c *call) workflowView(file string) *workflowJSON {
 		out.State = "disabled_manually"
 	}
 	return out
-}
-
-// switchWorkflow enables or disables a workflow.
-func switchWorkflow(on bool) func(*call, string) error {
-	return func(c *call, file string) error {
-		o := &c.repo.actions
-		if on {
-			o.disabled = without(o.disabled, path.Base(file))
-		} else {
-			o.disabled = with(o.disabled, path.Base(file))
-		}
-		return c.done()
-	}
 }
 
 // dispatchWorkflow queues a run by hand.

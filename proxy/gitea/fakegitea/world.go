@@ -23,8 +23,6 @@ type user struct {
 	Following []*user
 	Starred   []*repo
 	Blocked   []*user
-	Emails    []string // besides the primary one
-	Badges    []badge
 	Public    map[int64]bool // members that show their membership
 	Teams     []*team
 	Labels    []*label
@@ -92,9 +90,7 @@ type repo struct {
 	protected  []*protection
 	tagRules   []*tagProtection
 	statuses   []*commitStatus
-	keys       []*deployKey
 	mirrors    []*pushMirror
-	gitHooks   []*gitHook
 	actions    actionsOwner
 }
 
@@ -108,12 +104,10 @@ type world struct {
 	tokens   map[string]*token
 	hooks    []*hook
 	keys     []*publicKey
-	gpgKeys  []*gpgKey
 	apps     []*oauthApp
 	packages []*pkg
 	threads  []*thread
 	feed     []*activity
-	projects []*project
 	watches  []*stopwatch
 	system   actionsOwner // the instance's own runners
 	oauth    oauthWorld
