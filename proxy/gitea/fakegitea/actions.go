@@ -130,10 +130,9 @@ func (l level) withVariable(f func(*call, *actionsOwner, *variable) error) handl
 
 // listRunners lists runners in the body's own form, without headers.
 func listRunners(c *call, o *actionsOwner) error {
-	return c.ok(struct {
-		Runners []*runner `json:"runners"`
-		Total   int       `json:"total_count"`
-	}{append([]*runner{}, o.runners...), len(o.runners)})
+	return c.ok(obj{
+		"runners", append([]*runner{}, o.runners...), "total_count", len(o.runners),
+	})
 }
 
 // registrationToken hands out the token with which runners register; it stays

@@ -56,13 +56,9 @@ var cronTasks = []struct{ name, schedule string }{
 func listCron(c *call) error {
 	midnight := c.now.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	return c.ok(mapped(counted(c, cronTasks), func(t struct{ name, schedule string }) any {
-		return struct {
-			Name     string    `json:"name"`
-			Schedule string    `json:"schedule"`
-			Next     time.Time `json:"next"`
-			Prev     time.Time `json:"prev"`
-			Times    int       `json:"exec_times"`
-		}{t.name, t.schedule, midnight, time.Time{}, 0}
+		return obj{
+			"name", t.name, "schedule", t.schedule, "next", midnight, "prev", time.Time{}, "exec_times", 0,
+		}
 	}))
 }
 

@@ -23,7 +23,7 @@ func handleApps(t table) {
 	t.on("GET "+p, func(c *call) error {
 		mine := filter(c.w.apps, func(a *oauthApp) bool { return a.user == c.doer })
 		slices.SortFunc(mine, func(a, b *oauthApp) int { return int(b.ID - a.ID) })
-		return c.ok(mapped(linked(c, mine), func(a *oauthApp) *appJSON { return appView(a, "") }))
+		return c.ok(mapped(linked(c, mine), func(a *oauthApp) obj { return appView(a, "") }))
 	}, needToken)
 	t.on("POST "+p, func(c *call) error {
 		a := &oauthApp{user: c.doer, Created: c.now, ClientID: newUUID()}
@@ -40,21 +40,13 @@ func handleApps(t table) {
 // newAppSecret makes the secret of an application, in the server's form.
 func newAppSecret() string { return "gto_" + randomHex(26) }
 
-// appJSON is an application.
-type appJSON struct {
-	ID           int64     `json:"id"`
-	Name         string    `json:"name"`
-	ClientID     string    `json:"client_id"`
-	ClientSecret string    `json:"client_secret"`
-	Confidential bool      `json:"confidential_client"`
-	SkipSecond   bool      `json:"skip_secondary_authorization"`
-	RedirectURIs []string  `json:"redirect_uris"`
-	Created      time.Time `json:"created"`
-}
-
 // appView renders an application; the secret shows when it was made.
-func appView(a *oauthApp, secret string) *appJSON {
-	return &appJSON{a.ID, a.Name, a.ClientID, secret, a.Confidential, a.SkipSecond, a.RedirectURIs, a.Created}
+func appView(a *oauthApp, secret string) obj {
+	return obj{
+		"id", a.ID, "name", a.Name, "client_id", a.ClientID, "client_secret", secret,
+		"confidential_client", a.Confidential, "skip_secondary_authorization", a.SkipSecond,
+		"redirect_uris", a.RedirectURIs, "created", a.Created,
+	}
 }
 
 // readApp decodes the body of an application.

@@ -21,29 +21,21 @@ type attachment struct {
 	release   string // the tag, when it belongs to a release
 }
 
-// attachmentJSON is an attachment.
-type attachmentJSON struct {
-	ID          int64     `json:"id"`
-	Name        string    `json:"name"`
-	Size        int       `json:"size"`
-	Downloads   int       `json:"download_count"`
-	CreatedAt   time.Time `json:"created_at"`
-	UUID        string    `json:"uuid"`
-	DownloadURL string    `json:"browser_download_url"`
-}
-
 // attachmentView renders an attachment. Those of a release have an address by
 // name, the others by UUID.
-func (c *call) attachmentView(a *attachment) *attachmentJSON {
-	out := &attachmentJSON{a.ID, a.Name, len(a.Data), a.Downloads, a.Created, a.UUID, c.root + "/attachments/" + a.UUID}
+func (c *call) attachmentView(a *attachment) obj {
+	out := obj{
+		"id", a.ID, "name", a.Name, "size", len(a.Data), "download_count", a.Downloads,
+		"created_at", a.Created, "uuid", a.UUID, "browser_download_url", c.root + "/attachments/" + a.UUID,
+	}
 	if a.release != "" && c.repo != nil {
-		out.DownloadURL = c.repoURL(c.repo) + "/releases/download/" + escape(a.release) + "/" + escape(a.Name)
+		out.set("browser_download_url", c.repoURL(c.repo)+"/releases/download/"+escape(a.release)+"/"+escape(a.Name))
 	}
 	return out
 }
 
 // attachments renders a list.
-func (c *call) attachments(as []*attachment) []*attachmentJSON { return mapped(as, c.attachmentView) }
+func (c *call) attachments(as []*attachment) []obj { return mapped(as, c.attachmentView) }
 
 // holder is a list of attachments, wherever it hangs.
 type holder func(c *call) (*[]*attachment, string, error)

@@ -120,7 +120,7 @@ func listTimeline(c *call, is *issue) error {
 	if len(page) == 0 {
 		return c.ok(nil)
 	}
-	return c.ok(mapped(page, func(m *comment) *timelineJSON { return c.timelineView(is, m) }))
+	return c.ok(mapped(page, func(m *comment) obj { return c.timelineView(is, m) }))
 }
 
 // commentInput is the body of a comment.

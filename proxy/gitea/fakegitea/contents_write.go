@@ -107,32 +107,16 @@ func changeFiles(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.created(struct {
-		Files        []*contentJSON  `json:"files"`
-		Commit       *fileCommitJSON `json:"commit"`
-		Verification verification    `json:"verification"`
-	}{views, c.fileCommit(cm), unsigned})
-}
-
-// fileCommitJSON is the commit that a write made.
-type fileCommitJSON struct {
-	URL       string       `json:"url"`
-	SHA       string       `json:"sha"`
-	Created   time.Time    `json:"created"`
-	HTMLURL   string       `json:"html_url"`
-	Author    identityJSON `json:"author"`
-	Committer identityJSON `json:"committer"`
-	Parents   []metaJSON   `json:"parents"`
-	Message   string       `json:"message"`
-	Tree      metaJSON     `json:"tree"`
+	return c.created(obj{"files", views, "commit", c.fileCommit(cm), "verification", unsigned})
 }
 
 // fileCommit renders the commit of a write.
-func (c *call) fileCommit(cm *commit) *fileCommitJSON {
-	return &fileCommitJSON{
-		URL: c.api(c.repo, "git", "commits", cm.id), SHA: cm.id, HTMLURL: c.repoURL(c.repo, "commit", cm.id),
-		Author: identityJSON(cm.author), Committer: identityJSON(cm.committer), Parents: c.parents(c.repo, cm),
-		Message: cm.message, Tree: metaJSON{URL: c.api(c.repo, "git", "trees", cm.tree), SHA: cm.tree},
+func (c *call) fileCommit(cm *commit) obj {
+	return obj{
+		"url", c.api(c.repo, "git", "commits", cm.id), "sha", cm.id, "created", time.Time{},
+		"html_url", c.repoURL(c.repo, "commit", cm.id), "author", identityJSON(cm.author),
+		"committer", identityJSON(cm.committer), "parents", c.parents(c.repo, cm), "message", cm.message,
+		"tree", metaJSON{URL: c.api(c.repo, "git", "trees", cm.tree), SHA: cm.tree},
 	}
 }
 
@@ -142,11 +126,7 @@ func (c *call) writeOne(in commitInput, op fileOp, status int) error {
 	if err != nil {
 		return err
 	}
-	return c.json(status, struct {
-		Content      *contentJSON    `json:"content"`
-		Commit       *fileCommitJSON `json:"commit"`
-		Verification verification    `json:"verification"`
-	}{views[0], c.fileCommit(cm), unsigned})
+	return c.json(status, obj{"content", views[0], "commit", c.fileCommit(cm), "verification", unsigned})
 }
 
 // commitFiles applies the changes on the branch and returns the commit and the

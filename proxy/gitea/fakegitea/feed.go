@@ -88,23 +88,6 @@ func handleFeed(t table) {
 	t.on("PUT /repos/{owner}/{repo}/notifications", func(c *call) error { return c.readThreads(c.repo) }, needToken)
 }
 
-// activityJSON is an event.
-type activityJSON struct {
-	ID        int64     `json:"id"`
-	UserID    int64     `json:"user_id"`
-	OpType    string    `json:"op_type"`
-	ActUserID int64     `json:"act_user_id"`
-	ActUser   *userJSON `json:"act_user"`
-	RepoID    int64     `json:"repo_id"`
-	Repo      *repoJSON `json:"repo"`
-	CommentID int64     `json:"comment_id"`
-	Comment   any       `json:"comment"`
-	RefName   string    `json:"ref_name"`
-	IsPrivate bool      `json:"is_private"`
-	Content   string    `json:"content"`
-	Created   time.Time `json:"created"`
-}
-
 // listFeed lists events of repositories that the caller may see, newest first.
 func (c *call) listFeed(keep func(*activity) bool) error {
 	day := c.query.Get("date")
@@ -112,23 +95,14 @@ func (c *call) listFeed(keep func(*activity) bool) error {
 		return keep(a) && c.w.access(c.doer, a.repo) >= accessRead && (day == "" || a.Created.Format(time.DateOnly) == day)
 	})
 	slices.Reverse(items)
-	return c.ok(mapped(counted(c, items), func(a *activity) *activityJSON {
-		return &activityJSON{
-			ID: a.ID, UserID: a.actor.ID, OpType: a.Op, ActUserID: a.actor.ID, ActUser: c.user(a.actor), RepoID: a.repo.ID,
-			Repo: c.repoView(a.repo), RefName: a.Ref, IsPrivate: a.repo.Private, Content: a.Content, Created: a.Created,
+	return c.ok(mapped(counted(c, items), func(a *activity) obj {
+		return obj{
+			"id", a.ID, "user_id", a.actor.ID, "op_type", a.Op, "act_user_id", a.actor.ID,
+			"act_user", c.user(a.actor), "repo_id", a.repo.ID, "repo", c.repoView(a.repo), "comment_id", 0,
+			"comment", nil, "ref_name", a.Ref, "is_private", a.repo.Private, "content", a.Content,
+			"created", a.Created,
 		}
 	}))
-}
-
-// threadJSON is a notification.
-type threadJSON struct {
-	ID         int64       `json:"id"`
-	Repository *repoJSON   `json:"repository"`
-	Subject    subjectJSON `json:"subject"`
-	Unread     bool        `json:"unread"`
-	Pinned     bool        `json:"pinned"`
-	UpdatedAt  time.Time   `json:"updated_at"`
-	URL        string      `json:"url"`
 }
 
 // subjectJSON is what a notification is about.
@@ -143,7 +117,7 @@ type subjectJSON struct {
 }
 
 // threadView renders a notification.
-func (c *call) threadView(t *thread) *threadJSON {
+func (c *call) threadView(t *thread) obj {
 	is := t.issue
 	sub := subjectJSON{
 		Title: is.Title, URL: c.api(is.Repo, "issues", fmt.Sprint(is.Index)), HTMLURL: c.issueURL(is), Type: "Issue", State: state(is.Closed),
@@ -158,8 +132,9 @@ func (c *call) threadView(t *thread) *threadJSON {
 		sub.LatestURL = c.api(is.Repo, "issues", "comments", fmt.Sprint(t.latest.ID))
 		sub.LatestHTMLURL = fmt.Sprintf("%s#issuecomment-%d", sub.HTMLURL, t.latest.ID)
 	}
-	return &threadJSON{
-		t.ID, c.repoBare(is.Repo), sub, t.Unread, t.Pinned, t.Updated, fmt.Sprintf("%s/api/v1/notifications/threads/%d", c.root, t.ID),
+	return obj{
+		"id", t.ID, "repository", c.repoBare(is.Repo), "subject", sub, "unread", t.Unread, "pinned", t.Pinned,
+		"updated_at", t.Updated, "url", fmt.Sprintf("%s/api/v1/notifications/threads/%d", c.root, t.ID),
 	}
 }
 

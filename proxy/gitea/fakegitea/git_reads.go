@@ -71,7 +71,7 @@ func (c *call) trim(cm *commitJSON) *commitJSON {
 		cm.Files = nil
 	}
 	if off("verification") {
-		cm.Commit.Verification = nil
+		cm.Commit.set("verification", nil)
 	}
 	return cm
 }
@@ -117,12 +117,6 @@ func getCommitDiff(c *call) error {
 	return c.text(diffText(c.repo.git.changesOf(cm)))
 }
 
-// compareJSON is a comparison.
-type compareJSON struct {
-	Total   int           `json:"total_commits"`
-	Commits []*commitJSON `json:"commits"`
-}
-
 // compareRefs compares base...head or base..head; the list is not paged.
 func compareRefs(c *call) error {
 	spec := c.params["basehead"]
@@ -158,22 +152,12 @@ func compareRefs(c *call) error {
 		return c.text(strings.Join(mapped(list, g.patchText), ""))
 	}
 	list := mapped(g.history(head, base), func(cm *commit) *commitJSON { return c.trim(c.commitView(c.repo, g, cm)) })
-	return c.ok(compareJSON{len(list), list})
+	return c.ok(obj{"total_commits", len(list), "commits", list})
 }
 
 // errNoRef is the complaint of a comparison.
 func errNoRef(name string) error {
 	return fail(http.StatusNotFound, "ref %q does not exist", name)
-}
-
-// treeJSON is a tree.
-type treeJSON struct {
-	SHA       string          `json:"sha"`
-	URL       string          `json:"url"`
-	Tree      []treeEntryJSON `json:"tree"`
-	Truncated bool            `json:"truncated"`
-	Page      int             `json:"page"`
-	Total     int             `json:"total_count"`
 }
 
 // treeEntryJSON is a line of a tree.
@@ -199,9 +183,9 @@ func getTree(c *call) error {
 	all := c.walkTree(id, "", c.queryBool("recursive"))
 	w := c.windowBy("per_page", treePage, treePage)
 	c.setTotal(len(all))
-	return c.ok(treeJSON{
-		SHA: id, URL: c.api(c.repo, "git", "trees", id), Tree: cut(w, all),
-		Truncated: w.page < w.pages(len(all)), Page: w.page, Total: len(all),
+	return c.ok(obj{
+		"sha", id, "url", c.api(c.repo, "git", "trees", id), "tree", cut(w, all),
+		"truncated", w.page < w.pages(len(all)), "page", w.page, "total_count", len(all),
 	})
 }
 
@@ -244,25 +228,11 @@ func (c *call) walkTree(id, prefix string, deep bool) []treeEntryJSON {
 	return out
 }
 
-// refJSON is a reference.
-type refJSON struct {
-	Ref    string        `json:"ref"`
-	URL    string        `json:"url"`
-	Object refTargetJSON `json:"object"`
-}
-
-// refTargetJSON is what a reference points to.
-type refTargetJSON struct {
-	Type string `json:"type"`
-	SHA  string `json:"sha"`
-	URL  string `json:"url"`
-}
-
 // listRefs lists references, all of them or those below a prefix; there is no
 // paging, and none at all is 404.
 func listRefs(c *call) error {
 	prefix := "refs/" + c.params["ref"]
-	var out []refJSON
+	var out []obj
 	for _, name := range c.repo.git.names("refs/") {
 		ref := "refs/" + name
 		if c.params["ref"] != "" && ref != prefix && !strings.HasPrefix(ref, strings.TrimSuffix(prefix, "/")+"/") {
@@ -273,7 +243,10 @@ func listRefs(c *call) error {
 		if c.repo.git.tags[id] != nil {
 			kind = "tag"
 		}
-		out = append(out, refJSON{ref, c.api(c.repo, "git", escapePath(ref)), refTargetJSON{kind, id, c.api(c.repo, "git", kind+"s", id)}})
+		out = append(out, obj{
+			"ref", ref, "url", c.api(c.repo, "git", escapePath(ref)),
+			"object", obj{"type", kind, "sha", id, "url", c.api(c.repo, "git", kind+"s", id)},
+		})
 	}
 	if out == nil {
 		return errNotFound
@@ -294,10 +267,7 @@ func getNote(c *call) error {
 	if !ok || holder == nil {
 		return fail(http.StatusNotFound, "commit doesn't exist: %s", name)
 	}
-	return c.ok(struct {
-		Message string      `json:"message"`
-		Commit  *commitJSON `json:"commit"`
-	}{note, c.commitView(c.repo, g, holder)})
+	return c.ok(obj{"message", note, "commit", c.commitView(c.repo, g, holder)})
 }
 
 // addNote attaches a note to a commit, as "git notes add" does.

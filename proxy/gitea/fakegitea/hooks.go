@@ -39,24 +39,14 @@ func handleHooks(t table) {
 	t.on("POST "+p+"/{id}/tests", onHook(func(c *call, _ *hook) error { return c.done() }), needAdmin)
 }
 
-// hookJSON is a webhook. The authorization header is never shown.
-type hookJSON struct {
-	ID           int64             `json:"id"`
-	Name         string            `json:"name"`
-	Type         string            `json:"type"`
-	BranchFilter string            `json:"branch_filter"`
-	Config       map[string]string `json:"config"`
-	Events       []string          `json:"events"`
-	Auth         string            `json:"authorization_header"`
-	Active       bool              `json:"active"`
-	UpdatedAt    time.Time         `json:"updated_at"`
-	CreatedAt    time.Time         `json:"created_at"`
-}
-
 // hookView renders a webhook.
-func hookView(h *hook) *hookJSON {
+func hookView(h *hook) obj {
 	config := map[string]string{"url": h.Config["url"], "content_type": h.Config["content_type"]}
-	return &hookJSON{h.ID, h.Name, h.Type, h.Branches, config, h.Events, "", h.Active, h.Updated, h.Created}
+	return obj{
+		"id", h.ID, "name", h.Name, "type", h.Type, "branch_filter", h.Branches, "config", config,
+		"events", h.Events, "authorization_header", "", "active", h.Active, "updated_at", h.Updated,
+		"created_at", h.Created,
+	}
 }
 
 // hookOwner is the user or organisation whose hooks the path is about; none

@@ -80,28 +80,17 @@ func fingerprint(key string) string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// keyJSON is a user's key.
-type keyJSON struct {
-	ID          int64     `json:"id"`
-	Key         string    `json:"key"`
-	URL         string    `json:"url"`
-	Title       string    `json:"title"`
-	Fingerprint string    `json:"fingerprint"`
-	CreatedAt   time.Time `json:"created_at"`
-	LastUsedAt  time.Time `json:"last_used_at"`
-	User        *userJSON `json:"user,omitempty"`
-	ReadOnly    bool      `json:"read_only,omitempty"`
-	KeyType     string    `json:"key_type,omitempty"`
-}
-
 // keyView renders a key; its owner shows to herself and administrators.
-func (c *call) keyView(k *publicKey) *keyJSON {
-	out := &keyJSON{
-		ID: k.ID, Key: k.Key, URL: fmt.Sprintf("%s/api/v1/user/keys/%d", c.root, k.ID), Title: k.Title,
-		Fingerprint: fingerprint(k.Key), CreatedAt: k.Created, LastUsedAt: k.Created,
+func (c *call) keyView(k *publicKey) obj {
+	out := obj{
+		"id", k.ID, "key", k.Key, "url", fmt.Sprintf("%s/api/v1/user/keys/%d", c.root, k.ID), "title", k.Title,
+		"fingerprint", fingerprint(k.Key), "created_at", k.Created, "last_used_at", k.Created, "user", omitted,
+		"read_only", omitted, "key_type", omitted,
 	}
 	if c.doer != nil && (c.doer == k.user || c.doer.Admin) {
-		out.User, out.ReadOnly, out.KeyType = c.user(k.user), k.ReadOnly, "user"
+		out.set("user", opt(c.user(k.user)))
+		out.set("read_only", opt(k.ReadOnly))
+		out.set("key_type", opt("user"))
 	}
 	return out
 }

@@ -28,38 +28,30 @@ func handlers() table {
 func handleMisc(t table) {
 	t.on("GET /version", func(c *call) error { return c.ok(map[string]string{"version": c.s.opts.Version}) })
 	t.on("GET /settings/api", func(c *call) error {
-		return c.ok(struct {
-			MaxItems    int `json:"max_response_items"`
-			Default     int `json:"default_paging_num"`
-			Trees       int `json:"default_git_trees_per_page"`
-			MaxBlob     int `json:"default_max_blob_size"`
-			MaxResponse int `json:"default_max_response_size"`
-		}{c.s.opts.MaxItems, min(defaultPage, c.s.opts.MaxItems), treePage, maxBlob, 104857600})
+		return c.ok(obj{
+			"max_response_items", c.s.opts.MaxItems, "default_paging_num", min(defaultPage, c.s.opts.MaxItems),
+			"default_git_trees_per_page", treePage, "default_max_blob_size", maxBlob,
+			"default_max_response_size", 104857600,
+		})
 	})
 	t.on("GET /settings/repository", func(c *call) error {
-		return c.ok(struct {
-			Mirrors    bool `json:"mirrors_disabled"`
-			HTTPGit    bool `json:"http_git_disabled"`
-			Migrations bool `json:"migrations_disabled"`
-			Stars      bool `json:"stars_disabled"`
-			Times      bool `json:"time_tracking_disabled"`
-			LFS        bool `json:"lfs_disabled"`
-		}{})
+		return c.ok(obj{
+			"mirrors_disabled", false, "http_git_disabled", false, "migrations_disabled", false,
+			"stars_disabled", false, "time_tracking_disabled", false, "lfs_disabled", false,
+		})
 	})
 	t.on("GET /settings/ui", func(c *call) error {
-		return c.ok(struct {
-			Theme     string   `json:"default_theme"`
-			Reactions []string `json:"allowed_reactions"`
-			Emojis    []string `json:"custom_emojis"`
-		}{"gitea-auto", allowedReactions, []string{"git", "gitea", "codeberg", "gitlab", "github", "gogs"}})
+		return c.ok(obj{
+			"default_theme", "gitea-auto", "allowed_reactions", allowedReactions,
+			"custom_emojis", []string{"git", "gitea", "codeberg", "gitlab", "github", "gogs"},
+		})
 	})
 	t.on("GET /settings/attachment", func(c *call) error {
-		return c.ok(struct {
-			Enabled  bool   `json:"enabled"`
-			Types    string `json:"allowed_types"`
-			MaxSize  int    `json:"max_size"`
-			MaxFiles int    `json:"max_files"`
-		}{true, ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip", 100, 5})
+		return c.ok(obj{
+			"enabled", true,
+			"allowed_types", ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip",
+			"max_size", 100, "max_files", 5,
+		})
 	})
 	t.on("POST /markdown", (*call).render, needToken)
 	t.on("POST /markdown/raw", func(c *call) error { return c.html(renderMarkdown(string(c.body))) }, needToken)
@@ -160,11 +152,7 @@ func handleTemplates(t table) {
 	t.on("GET /gitignore/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(gitignoreTemplates))) })
 	t.on("GET /licenses", func(c *call) error {
 		return c.ok(mapped(licenseTemplates, func(l licenseTemplate) any {
-			return struct {
-				Key  string `json:"key"`
-				Name string `json:"name"`
-				URL  string `json:"url"`
-			}{l.Key, l.Name, c.root + "/api/v1/licenses/" + l.Key}
+			return obj{"key", l.Key, "name", l.Name, "url", c.root + "/api/v1/licenses/" + l.Key}
 		}))
 	})
 	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })

@@ -246,14 +246,10 @@ func userInfo(c *call) {
 		return
 	}
 	u := c.doer
-	c.line(http.StatusOK, struct {
-		Sub      string   `json:"sub"`
-		Name     string   `json:"name"`
-		Username string   `json:"preferred_username"`
-		Email    string   `json:"email"`
-		Picture  string   `json:"picture"`
-		Groups   []string `json:"groups"`
-	}{strconv.FormatInt(u.ID, 10), u.displayName(), u.Login, u.Email, c.avatar(u), c.w.groupsOf(u, c.cred.scopes.publicOnly)})
+	c.line(http.StatusOK, obj{
+		"sub", strconv.FormatInt(u.ID, 10), "name", u.displayName(), "preferred_username", u.Login,
+		"email", u.Email, "picture", c.avatar(u), "groups", c.w.groupsOf(u, c.cred.scopes.publicOnly),
+	})
 }
 
 // signingKeys is GET /login/oauth/keys.
@@ -269,29 +265,20 @@ func signingKeys(c *call) {
 
 // discovery is GET /.well-known/openid-configuration.
 func discovery(c *call) {
-	c.line(http.StatusOK, struct {
-		Issuer        string   `json:"issuer"`
-		Authorize     string   `json:"authorization_endpoint"`
-		Token         string   `json:"token_endpoint"`
-		Keys          string   `json:"jwks_uri"`
-		UserInfo      string   `json:"userinfo_endpoint"`
-		Introspection string   `json:"introspection_endpoint"`
-		Responses     []string `json:"response_types_supported"`
-		Algorithms    []string `json:"id_token_signing_alg_values_supported"`
-		Subjects      []string `json:"subject_types_supported"`
-		Scopes        []string `json:"scopes_supported"`
-		Claims        []string `json:"claims_supported"`
-		Challenges    []string `json:"code_challenge_methods_supported"`
-		Grants        []string `json:"grant_types_supported"`
-	}{
-		c.root, c.root + "/login/oauth/authorize", c.root + "/login/oauth/access_token", c.root + "/login/oauth/keys",
-		c.root + "/login/oauth/userinfo", c.root + "/login/oauth/introspect",
-		[]string{"code", "id_token"}, []string{"RS256"}, []string{"public"}, slices.Clone(identityScopes),
-		[]string{
+	c.line(http.StatusOK, obj{
+		"issuer", c.root, "authorization_endpoint", c.root + "/login/oauth/authorize",
+		"token_endpoint", c.root + "/login/oauth/access_token", "jwks_uri", c.root + "/login/oauth/keys",
+		"userinfo_endpoint", c.root + "/login/oauth/userinfo",
+		"introspection_endpoint", c.root + "/login/oauth/introspect",
+		"response_types_supported", []string{"code", "id_token"},
+		"id_token_signing_alg_values_supported", []string{"RS256"},
+		"subject_types_supported", []string{"public"}, "scopes_supported", slices.Clone(identityScopes),
+		"claims_supported", []string{
 			"aud", "exp", "iat", "iss", "sub", "name", "preferred_username", "profile", "picture", "website",
 			"locale", "updated_at", "email", "email_verified", "groups",
 		},
-		[]string{"plain", "S256"}, []string{"authorization_code", "refresh_token"},
+		"code_challenge_methods_supported", []string{"plain", "S256"},
+		"grant_types_supported", []string{"authorization_code", "refresh_token"},
 	})
 	c.out.header.Set("Content-Type", "application/json")
 }

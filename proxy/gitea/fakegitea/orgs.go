@@ -223,5 +223,5 @@ func searchTeams(c *call) error {
 	items := filter(c.owner.Teams, func(t *team) bool {
 		return (c.doer.Admin || slices.Contains(t.Members, c.doer)) && (strings.Contains(strings.ToLower(t.Name), q) || deep && strings.Contains(strings.ToLower(t.Description), q))
 	})
-	return c.ok(searchResult[*teamJSON]{true, mapped(linked(c, items), c.teamBare)})
+	return c.ok(searchResult[obj]{true, mapped(linked(c, items), c.teamBare)})
 }

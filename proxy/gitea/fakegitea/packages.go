@@ -44,28 +44,16 @@ func handlePackages(t table) {
 	t.on("GET "+one+"/{version}/files", onPackages(listPackageFiles), needToken)
 }
 
-// pkgJSON is a version of a package.
-type pkgJSON struct {
-	ID         int64     `json:"id"`
-	Owner      *userJSON `json:"owner"`
-	Repository *repoJSON `json:"repository"`
-	Creator    *userJSON `json:"creator"`
-	Type       string    `json:"type"`
-	Name       string    `json:"name"`
-	Version    string    `json:"version"`
-	HTMLURL    string    `json:"html_url"`
-	CreatedAt  time.Time `json:"created_at"`
-}
-
 // pkgView renders a version of a package.
-func (c *call) pkgView(p *pkg) *pkgJSON {
-	out := &pkgJSON{
-		ID: p.ID, Owner: c.user(p.Owner), Creator: c.user(p.Creator), Type: p.Type, Name: p.Name, Version: p.Version,
-		HTMLURL:   fmt.Sprintf("%s/%s/-/packages/%s/%s/%s", c.root, escape(p.Owner.Login), p.Type, escape(p.Name), escape(p.Version)),
-		CreatedAt: p.Created,
+func (c *call) pkgView(p *pkg) obj {
+	out := obj{
+		"id", p.ID, "owner", c.user(p.Owner), "repository", nil, "creator", c.user(p.Creator), "type", p.Type,
+		"name", p.Name, "version", p.Version,
+		"html_url", fmt.Sprintf("%s/%s/-/packages/%s/%s/%s", c.root, escape(p.Owner.Login), p.Type, escape(p.Name), escape(p.Version)),
+		"created_at", p.Created,
 	}
 	if p.Repo != nil && c.w.access(c.doer, p.Repo) >= accessRead {
-		out.Repository = c.repoView(p.Repo)
+		out.set("repository", c.repoView(p.Repo))
 	}
 	return out
 }
@@ -118,15 +106,11 @@ func dropPackages(c *call, all []*pkg) error {
 func listPackageFiles(c *call, all []*pkg) error {
 	p := all[0]
 	m, s1, s2, s5 := md5.Sum(p.Data), sha1.Sum(p.Data), sha256.Sum256(p.Data), sha512.Sum512(p.Data)
-	return c.ok([]any{struct {
-		ID     int64  `json:"id"`
-		Size   int    `json:"size"`
-		Name   string `json:"name"`
-		MD5    string `json:"md5"`
-		SHA1   string `json:"sha1"`
-		SHA256 string `json:"sha256"`
-		SHA512 string `json:"sha512"`
-	}{p.ID, len(p.Data), p.File, hex.EncodeToString(m[:]), hex.EncodeToString(s1[:]), hex.EncodeToString(s2[:]), hex.EncodeToString(s5[:])}})
+	return c.ok([]any{obj{
+		"id", p.ID, "size", len(p.Data), "name", p.File, "md5", hex.EncodeToString(m[:]),
+		"sha1", hex.EncodeToString(s1[:]), "sha256", hex.EncodeToString(s2[:]),
+		"sha512", hex.EncodeToString(s5[:]),
+	}})
 }
 
 // addPackage stores a version of a package.

@@ -50,55 +50,46 @@ func onPull(f func(*call, *issue) error) handler {
 	}
 }
 
-// prBranchJSON is one side of a pull request.
-type prBranchJSON struct {
-	Label  string    `json:"label"`
-	Ref    string    `json:"ref"`
-	SHA    string    `json:"sha"`
-	RepoID int64     `json:"repo_id"`
-	Repo   *repoJSON `json:"repo"`
-}
-
 // pullJSON is a pull request. Lists leave the counts of changes out.
 type pullJSON struct {
-	ID             int64         `json:"id"`
-	URL            string        `json:"url"`
-	Number         int64         `json:"number"`
-	User           *userJSON     `json:"user"`
-	Title          string        `json:"title"`
-	Body           string        `json:"body"`
-	Labels         []*labelJSON  `json:"labels"`
-	Milestone      any           `json:"milestone"`
-	Assignee       *userJSON     `json:"assignee"`
-	Assignees      []*userJSON   `json:"assignees"`
-	Reviewers      []*userJSON   `json:"requested_reviewers"`
-	ReviewTeams    []*teamJSON   `json:"requested_reviewers_teams"`
-	State          string        `json:"state"`
-	Draft          bool          `json:"draft"`
-	IsLocked       bool          `json:"is_locked"`
-	Comments       int           `json:"comments"`
-	ReviewComments int           `json:"review_comments"`
-	Additions      *int          `json:"additions,omitempty"`
-	Deletions      *int          `json:"deletions,omitempty"`
-	ChangedFiles   *int          `json:"changed_files,omitempty"`
-	HTMLURL        string        `json:"html_url"`
-	DiffURL        string        `json:"diff_url"`
-	PatchURL       string        `json:"patch_url"`
-	Mergeable      bool          `json:"mergeable"`
-	Merged         bool          `json:"merged"`
-	MergedAt       *time.Time    `json:"merged_at"`
-	MergeCommit    *string       `json:"merge_commit_sha"`
-	MergedBy       *userJSON     `json:"merged_by"`
-	Maintainer     bool          `json:"allow_maintainer_edit"`
-	Base           *prBranchJSON `json:"base"`
-	Head           *prBranchJSON `json:"head"`
-	MergeBase      string        `json:"merge_base"`
-	DueDate        *time.Time    `json:"due_date"`
-	CreatedAt      time.Time     `json:"created_at"`
-	UpdatedAt      time.Time     `json:"updated_at"`
-	ClosedAt       *time.Time    `json:"closed_at"`
-	PinOrder       int           `json:"pin_order"`
-	ContentVersion int           `json:"content_version"`
+	ID             int64      `json:"id"`
+	URL            string     `json:"url"`
+	Number         int64      `json:"number"`
+	User           obj        `json:"user"`
+	Title          string     `json:"title"`
+	Body           string     `json:"body"`
+	Labels         []obj      `json:"labels"`
+	Milestone      any        `json:"milestone"`
+	Assignee       obj        `json:"assignee"`
+	Assignees      []obj      `json:"assignees"`
+	Reviewers      []obj      `json:"requested_reviewers"`
+	ReviewTeams    []obj      `json:"requested_reviewers_teams"`
+	State          string     `json:"state"`
+	Draft          bool       `json:"draft"`
+	IsLocked       bool       `json:"is_locked"`
+	Comments       int        `json:"comments"`
+	ReviewComments int        `json:"review_comments"`
+	Additions      *int       `json:"additions,omitempty"`
+	Deletions      *int       `json:"deletions,omitempty"`
+	ChangedFiles   *int       `json:"changed_files,omitempty"`
+	HTMLURL        string     `json:"html_url"`
+	DiffURL        string     `json:"diff_url"`
+	PatchURL       string     `json:"patch_url"`
+	Mergeable      bool       `json:"mergeable"`
+	Merged         bool       `json:"merged"`
+	MergedAt       *time.Time `json:"merged_at"`
+	MergeCommit    *string    `json:"merge_commit_sha"`
+	MergedBy       obj        `json:"merged_by"`
+	Maintainer     bool       `json:"allow_maintainer_edit"`
+	Base           obj        `json:"base"`
+	Head           obj        `json:"head"`
+	MergeBase      string     `json:"merge_base"`
+	DueDate        *time.Time `json:"due_date"`
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
+	ClosedAt       *time.Time `json:"closed_at"`
+	PinOrder       int        `json:"pin_order"`
+	ContentVersion int        `json:"content_version"`
 }
 
 // sides are the commits of a pull request as they are now.
@@ -147,13 +138,13 @@ func (c *call) pullView(is *issue) *pullJSON {
 	files := len(changes)
 	out.Additions, out.Deletions, out.ChangedFiles = &plus, &minus, &files
 	if out.Assignees == nil {
-		out.Assignees = []*userJSON{}
+		out.Assignees = []obj{}
 	}
 	if out.Reviewers == nil {
-		out.Reviewers = []*userJSON{}
+		out.Reviewers = []obj{}
 	}
 	if out.ReviewTeams == nil {
-		out.ReviewTeams = []*teamJSON{}
+		out.ReviewTeams = []obj{}
 	}
 	return out
 }
@@ -205,15 +196,16 @@ func (c *call) pullRow(is *issue) *pullJSON {
 }
 
 // side renders one side; a fork's label names its owner.
-func (c *call) side(base, r *repo, branch string, cm *commit) *prBranchJSON {
-	out := &prBranchJSON{Label: branch, Ref: branch}
+func (c *call) side(base, r *repo, branch string, cm *commit) obj {
+	out := obj{"label", branch, "ref", branch, "sha", "", "repo_id", 0, "repo", nil}
 	if cm != nil {
-		out.SHA = cm.id
+		out.set("sha", cm.id)
 	}
 	if r != nil {
-		out.RepoID, out.Repo = r.ID, c.repoView(r)
+		out.set("repo_id", r.ID)
+		out.set("repo", c.repoView(r))
 		if r != base {
-			out.Label = r.Owner.Login + ":" + branch
+			out.set("label", r.Owner.Login+":"+branch)
 		}
 	}
 	return out

@@ -43,36 +43,16 @@ func handleReleases(t table) {
 	t.on("DELETE "+p+"/tags/{tag}", deleteTag, needToken, needWrite, needActive)
 }
 
-// releaseJSON is a release.
-type releaseJSON struct {
-	ID          int64             `json:"id"`
-	TagName     string            `json:"tag_name"`
-	Target      string            `json:"target_commitish"`
-	Name        string            `json:"name"`
-	Body        string            `json:"body"`
-	URL         string            `json:"url"`
-	HTMLURL     string            `json:"html_url"`
-	TarballURL  string            `json:"tarball_url"`
-	ZipballURL  string            `json:"zipball_url"`
-	UploadURL   string            `json:"upload_url"`
-	Draft       bool              `json:"draft"`
-	Prerelease  bool              `json:"prerelease"`
-	CreatedAt   time.Time         `json:"created_at"`
-	PublishedAt time.Time         `json:"published_at"`
-	Author      *userJSON         `json:"author"`
-	Assets      []*attachmentJSON `json:"assets"`
-}
-
 // releaseView renders a release.
-func (c *call) releaseView(r *release) *releaseJSON {
+func (c *call) releaseView(r *release) obj {
 	self := c.api(c.repo, "releases", fmt.Sprint(r.ID))
 	archive := c.repoURL(c.repo) + "/archive/" + escapePath(r.Tag)
-	return &releaseJSON{
-		ID: r.ID, TagName: r.Tag, Target: r.Target, Name: r.Name, Body: r.Body, URL: self,
-		HTMLURL:    c.repoURL(c.repo) + "/releases/tag/" + escapePath(r.Tag),
-		TarballURL: archive + ".tar.gz", ZipballURL: archive + ".zip", UploadURL: self + "/assets",
-		Draft: r.Draft, Prerelease: r.Pre, CreatedAt: r.Created, PublishedAt: r.Published,
-		Author: c.anon(r.Author), Assets: c.attachments(r.Assets),
+	return obj{
+		"id", r.ID, "tag_name", r.Tag, "target_commitish", r.Target, "name", r.Name, "body", r.Body,
+		"url", self, "html_url", c.repoURL(c.repo) + "/releases/tag/" + escapePath(r.Tag),
+		"tarball_url", archive + ".tar.gz", "zipball_url", archive + ".zip", "upload_url", self + "/assets",
+		"draft", r.Draft, "prerelease", r.Pre, "created_at", r.Created, "published_at", r.Published,
+		"author", c.anon(r.Author), "assets", c.attachments(r.Assets),
 	}
 }
 

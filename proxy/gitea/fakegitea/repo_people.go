@@ -89,11 +89,7 @@ func getPermission(c *call) error {
 		return fail(http.StatusForbidden, "Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own")
 	}
 	a := c.w.access(u, c.repo).String()
-	return c.ok(struct {
-		Permission string    `json:"permission"`
-		RoleName   string    `json:"role_name"`
-		User       *userJSON `json:"user"`
-	}{a, a, c.user(u)})
+	return c.ok(obj{"permission", a, "role_name", a, "user", c.user(u)})
 }
 
 // getSubscription answers how the caller watches; not at all is 404.
@@ -101,14 +97,10 @@ func getSubscription(c *call) error {
 	if !slices.Contains(c.repo.Watchers, c.doer) {
 		return errNotFound
 	}
-	return c.ok(struct {
-		Subscribed bool      `json:"subscribed"`
-		Ignored    bool      `json:"ignored"`
-		Reason     any       `json:"reason"`
-		CreatedAt  time.Time `json:"created_at"`
-		URL        string    `json:"url"`
-		RepoURL    string    `json:"repository_url"`
-	}{true, false, nil, c.repo.Created, c.api(c.repo, "subscription"), c.api(c.repo)})
+	return c.ok(obj{
+		"subscribed", true, "ignored", false, "reason", nil, "created_at", c.repo.Created,
+		"url", c.api(c.repo, "subscription"), "repository_url", c.api(c.repo),
+	})
 }
 
 // topicPattern is what a topic may look like.
@@ -154,10 +146,7 @@ func handleTopics(t table) {
 
 // badTopics is the one 422 with its own body.
 func (c *call) badTopics(names any, message string) error {
-	return c.json(http.StatusUnprocessableEntity, struct {
-		Invalid any    `json:"invalidTopics"`
-		Message string `json:"message"`
-	}{names, message})
+	return c.json(http.StatusUnprocessableEntity, obj{"invalidTopics", names, "message", message})
 }
 
 // oneTopic adds or removes a topic. Upper case is lowered.

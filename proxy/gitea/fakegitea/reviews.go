@@ -56,34 +56,18 @@ func handleReviews(t table) {
 	t.on("DELETE "+p+"/{index}/requested_reviewers", onNamedPull(unrequestReview), needToken)
 }
 
-// reviewJSON is a review.
-type reviewJSON struct {
-	ID          int64     `json:"id"`
-	User        *userJSON `json:"user"`
-	Team        *teamJSON `json:"team"`
-	State       string    `json:"state"`
-	Body        string    `json:"body"`
-	CommitID    string    `json:"commit_id"`
-	Stale       bool      `json:"stale"`
-	Official    bool      `json:"official"`
-	Dismissed   bool      `json:"dismissed"`
-	Comments    int       `json:"comments_count"`
-	SubmittedAt time.Time `json:"submitted_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
-	HTMLURL     string    `json:"html_url"`
-	PullURL     string    `json:"pull_request_url"`
-}
-
 // reviewView renders a review; that of a writer is official.
-func (c *call) reviewView(is *issue, v *review) *reviewJSON {
-	out := &reviewJSON{
-		ID: v.ID, User: c.user(v.User), State: v.State, Body: v.Body, CommitID: v.CommitID, Stale: v.Stale,
-		Official: v.User != nil && c.w.access(v.User, is.Repo) >= accessWrite, Dismissed: v.Dismissed,
-		Comments: len(v.Remarks), SubmittedAt: v.Submitted, UpdatedAt: v.Updated,
-		HTMLURL: fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), v.CommentID), PullURL: c.issueURL(is),
+func (c *call) reviewView(is *issue, v *review) obj {
+	out := obj{
+		"id", v.ID, "user", c.user(v.User), "team", nil, "state", v.State, "body", v.Body,
+		"commit_id", v.CommitID, "stale", v.Stale,
+		"official", v.User != nil && c.w.access(v.User, is.Repo) >= accessWrite, "dismissed", v.Dismissed,
+		"comments_count", len(v.Remarks), "submitted_at", v.Submitted, "updated_at", v.Updated,
+		"html_url", fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), v.CommentID),
+		"pull_request_url", c.issueURL(is),
 	}
 	if v.Team != nil {
-		out.Team = c.teamBare(v.Team)
+		out.set("team", c.teamBare(v.Team))
 	}
 	return out
 }
@@ -102,7 +86,7 @@ func onReview(f func(*call, *issue, *review) error) handler {
 // listReviews lists the reviews that the caller may see.
 func listReviews(c *call, is *issue) error {
 	items := filter(is.pull.Reviews, func(v *review) bool { return v.State != "PENDING" || v.User == c.doer })
-	return c.ok(mapped(counted(c, items), func(v *review) *reviewJSON { return c.reviewView(is, v) }))
+	return c.ok(mapped(counted(c, items), func(v *review) obj { return c.reviewView(is, v) }))
 }
 
 // reviewEvents maps the events of a body to the states of a review.
@@ -216,38 +200,21 @@ func submitReview(c *call, is *issue, v *review) error {
 	return c.ok(c.reviewView(is, v))
 }
 
-// remarkJSON is a line comment.
-type remarkJSON struct {
-	ID         int64     `json:"id"`
-	Body       string    `json:"body"`
-	User       *userJSON `json:"user"`
-	Resolver   *userJSON `json:"resolver"`
-	ReviewID   int64     `json:"pull_request_review_id"`
-	CreatedAt  time.Time `json:"created_at"`
-	UpdatedAt  time.Time `json:"updated_at"`
-	Path       string    `json:"path"`
-	CommitID   string    `json:"commit_id"`
-	Original   string    `json:"original_commit_id"`
-	DiffHunk   string    `json:"diff_hunk"`
-	Position   int64     `json:"position"`
-	OldPos     int64     `json:"original_position"`
-	HTMLURL    string    `json:"html_url"`
-	PullReqURL string    `json:"pull_request_url"`
-}
-
 // remarkView renders a line comment.
-func (c *call) remarkView(is *issue, v *review, r *remark) *remarkJSON {
-	return &remarkJSON{
-		ID: r.ID, Body: r.Body, User: c.user(r.User), Resolver: c.user(r.Resolver), ReviewID: v.ID,
-		CreatedAt: r.Created, UpdatedAt: r.Updated, Path: r.Path, CommitID: v.CommitID, DiffHunk: r.Hunk,
-		Position: r.Position, OldPos: r.OldPosition,
-		HTMLURL: fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), r.ID), PullReqURL: c.issueURL(is),
+func (c *call) remarkView(is *issue, v *review, r *remark) obj {
+	return obj{
+		"id", r.ID, "body", r.Body, "user", c.user(r.User), "resolver", c.user(r.Resolver),
+		"pull_request_review_id", v.ID, "created_at", r.Created, "updated_at", r.Updated, "path", r.Path,
+		"commit_id", v.CommitID, "original_commit_id", "", "diff_hunk", r.Hunk, "position", r.Position,
+		"original_position", r.OldPosition,
+		"html_url", fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), r.ID),
+		"pull_request_url", c.issueURL(is),
 	}
 }
 
 // listRemarks lists the line comments of a review.
 func listRemarks(c *call, is *issue, v *review) error {
-	return c.ok(mapped(v.Remarks, func(r *remark) *remarkJSON { return c.remarkView(is, v, r) }))
+	return c.ok(mapped(v.Remarks, func(r *remark) obj { return c.remarkView(is, v, r) }))
 }
 
 // remarkByID finds a line comment of the repository.
@@ -347,7 +314,7 @@ func requestReview(c *call, is *issue) error {
 	if slices.Contains(us, is.Poster) {
 		return fail(http.StatusUnprocessableEntity, "poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)
 	}
-	out := []*reviewJSON{}
+	out := []obj{}
 	for _, u := range us {
 		is.pull.Reviewers = with(is.pull.Reviewers, u)
 		c.w.addEvent(is, c.doer, comment{Kind: "review_request", assignee: u})

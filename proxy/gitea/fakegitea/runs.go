@@ -120,39 +120,18 @@ func onJob(f func(*call, *run) error) handler {
 	}
 }
 
-// runJSON is a run.
-type runJSON struct {
-	ID           int64     `json:"id"`
-	URL          string    `json:"url"`
-	Previous     *string   `json:"previous_attempt_url"`
-	HTMLURL      string    `json:"html_url"`
-	Title        string    `json:"display_title"`
-	Path         string    `json:"path"`
-	Event        string    `json:"event"`
-	Attempt      int64     `json:"run_attempt"`
-	Number       int64     `json:"run_number"`
-	RepositoryID int64     `json:"repository_id"`
-	HeadSHA      string    `json:"head_sha"`
-	HeadBranch   string    `json:"head_branch"`
-	Status       string    `json:"status"`
-	Actor        *userJSON `json:"actor"`
-	Trigger      *userJSON `json:"trigger_actor"`
-	Repository   *repoJSON `json:"repository"`
-	Pulls        []any     `json:"pull_requests"`
-	Conclusion   string    `json:"conclusion,omitempty"`
-	StartedAt    time.Time `json:"started_at"`
-	CompletedAt  time.Time `json:"completed_at"`
-}
-
 // runView renders a run. The repository in it carries no permissions.
 func (c *call) runView(r *run) any {
 	rv := c.repoBare(r.repo)
-	rv.Permissions = &permJSON{}
-	return &runJSON{
-		ID: r.ID, URL: c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), HTMLURL: c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)),
-		Title: r.Title, Path: r.Workflow + "@refs/heads/" + r.Branch, Event: r.Event, Attempt: r.Attempt, Number: r.Number,
-		HeadSHA: r.SHA, HeadBranch: r.Branch, Status: r.Status, Actor: c.anon(r.actor), Trigger: c.anon(r.actor),
-		Repository: rv, Pulls: []any{}, Conclusion: r.Conclusion, StartedAt: r.Started, CompletedAt: r.Completed,
+	rv.Permissions = obj{"admin", false, "push", false, "pull", false}
+	return obj{
+		"id", r.ID, "url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "previous_attempt_url", nil,
+		"html_url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "display_title", r.Title,
+		"path", r.Workflow + "@refs/heads/" + r.Branch, "event", r.Event, "run_attempt", r.Attempt,
+		"run_number", r.Number, "repository_id", 0, "head_sha", r.SHA, "head_branch", r.Branch,
+		"status", r.Status, "actor", c.anon(r.actor), "trigger_actor", c.anon(r.actor), "repository", rv,
+		"pull_requests", []any{}, "conclusion", opt(r.Conclusion), "started_at", r.Started,
+		"completed_at", r.Completed,
 	}
 }
 
@@ -164,42 +143,31 @@ func (c *call) listRuns(all []*run) error {
 			(is("status", r.Status) || is("status", r.Conclusion))
 	})
 	slices.SortFunc(items, func(a, b *run) int { return int(b.ID - a.ID) })
-	return c.ok(struct {
-		Runs  []any `json:"workflow_runs"`
-		Total int   `json:"total_count"`
-	}{mapped(counted(c, items), c.runView), len(items)})
-}
-
-// stepJSON is a step of a job.
-type stepJSON struct {
-	Name        string    `json:"name"`
-	Number      int       `json:"number"`
-	Status      string    `json:"status"`
-	Conclusion  string    `json:"conclusion,omitempty"`
-	StartedAt   time.Time `json:"started_at"`
-	CompletedAt time.Time `json:"completed_at"`
+	return c.ok(obj{
+		"workflow_runs", mapped(counted(c, items), c.runView), "total_count", len(items),
+	})
 }
 
 // jobJSON is a job.
 type jobJSON struct {
-	ID          int64      `json:"id"`
-	URL         string     `json:"url"`
-	HTMLURL     string     `json:"html_url"`
-	RunID       int64      `json:"run_id"`
-	RunURL      string     `json:"run_url"`
-	Name        string     `json:"name"`
-	Labels      []string   `json:"labels"`
-	Attempt     int64      `json:"run_attempt"`
-	HeadSHA     string     `json:"head_sha"`
-	HeadBranch  string     `json:"head_branch"`
-	Status      string     `json:"status"`
-	Conclusion  string     `json:"conclusion,omitempty"`
-	RunnerID    int64      `json:"runner_id"`
-	RunnerName  string     `json:"runner_name,omitempty"`
-	Steps       []stepJSON `json:"steps"`
-	CreatedAt   time.Time  `json:"created_at"`
-	StartedAt   time.Time  `json:"started_at"`
-	CompletedAt time.Time  `json:"completed_at"`
+	ID          int64     `json:"id"`
+	URL         string    `json:"url"`
+	HTMLURL     string    `json:"html_url"`
+	RunID       int64     `json:"run_id"`
+	RunURL      string    `json:"run_url"`
+	Name        string    `json:"name"`
+	Labels      []string  `json:"labels"`
+	Attempt     int64     `json:"run_attempt"`
+	HeadSHA     string    `json:"head_sha"`
+	HeadBranch  string    `json:"head_branch"`
+	Status      string    `json:"status"`
+	Conclusion  string    `json:"conclusion,omitempty"`
+	RunnerID    int64     `json:"runner_id"`
+	RunnerName  string    `json:"runner_name,omitempty"`
+	Steps       []obj     `json:"steps"`
+	CreatedAt   time.Time `json:"created_at"`
+	StartedAt   time.Time `json:"started_at"`
+	CompletedAt time.Time `json:"completed_at"`
 }
 
 // jobView renders the job of a run.
@@ -209,11 +177,14 @@ func (c *call) jobView(r *run) any {
 	out := &jobJSON{
 		ID: j.ID, URL: c.api(r.repo, "actions", "jobs", id), HTMLURL: c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID), "jobs", id),
 		RunID: r.ID, RunURL: c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), Name: j.Name, Labels: j.Labels, Attempt: r.Attempt,
-		HeadSHA: r.SHA, HeadBranch: r.Branch, Status: r.Status, Conclusion: r.Conclusion, RunnerName: j.Runner, Steps: []stepJSON{},
+		HeadSHA: r.SHA, HeadBranch: r.Branch, Status: r.Status, Conclusion: r.Conclusion, RunnerName: j.Runner, Steps: []obj{},
 		CreatedAt: r.Created, StartedAt: r.Started, CompletedAt: r.Completed,
 	}
 	for i, name := range j.Steps {
-		out.Steps = append(out.Steps, stepJSON{name, i + 1, r.Status, r.Conclusion, r.Started, r.Completed})
+		out.Steps = append(out.Steps, obj{
+			"name", name, "number", i + 1, "status", r.Status, "conclusion", opt(r.Conclusion),
+			"started_at", r.Started, "completed_at", r.Completed,
+		})
 	}
 	return out
 }
@@ -222,38 +193,23 @@ func (c *call) jobView(r *run) any {
 func (c *call) listJobs(all []*run) error {
 	st := c.query.Get("status")
 	items := filter(all, func(r *run) bool { return st == "" || r.Status == st || r.Conclusion == st })
-	return c.ok(struct {
-		Jobs  []any `json:"jobs"`
-		Total int   `json:"total_count"`
-	}{mapped(counted(c, items), c.jobView), len(items)})
+	return c.ok(obj{"jobs", mapped(counted(c, items), c.jobView), "total_count", len(items)})
 }
 
 // listTasks lists the runs that a runner has taken.
 func listTasks(c *call) error {
 	items := filter(c.repo.actions.runs, func(r *run) bool { return r.Status != "queued" })
-	return c.ok(struct {
-		Runs  []any `json:"workflow_runs"`
-		Total int   `json:"total_count"`
-	}{mapped(counted(c, items), func(r *run) any {
-		return struct {
-			ID         int64     `json:"id"`
-			Name       string    `json:"name"`
-			HeadBranch string    `json:"head_branch"`
-			HeadSHA    string    `json:"head_sha"`
-			Number     int64     `json:"run_number"`
-			Event      string    `json:"event"`
-			Title      string    `json:"display_title"`
-			Status     string    `json:"status"`
-			WorkflowID string    `json:"workflow_id"`
-			URL        string    `json:"url"`
-			CreatedAt  time.Time `json:"created_at"`
-			UpdatedAt  time.Time `json:"updated_at"`
-			StartedAt  time.Time `json:"run_started_at"`
-		}{
-			r.ID, r.job.Name, r.Branch, r.SHA, r.Number, r.Event, r.Title, strings.ToLower(r.Conclusion), r.Workflow,
-			c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)), r.Created, r.Completed, r.Started,
-		}
-	}), len(items)})
+	return c.ok(obj{
+		"workflow_runs", mapped(counted(c, items), func(r *run) any {
+			return obj{
+				"id", r.ID, "name", r.job.Name, "head_branch", r.Branch, "head_sha", r.SHA, "run_number", r.Number,
+				"event", r.Event, "display_title", r.Title, "status", strings.ToLower(r.Conclusion),
+				"workflow_id", r.Workflow, "url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)),
+				"created_at", r.Created, "updated_at", r.Completed, "run_started_at", r.Started,
+			}
+		}),
+		"total_count", len(items),
+	})
 }
 
 // runLogs answers the logs of a run as a zip archive.

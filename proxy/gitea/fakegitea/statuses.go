@@ -30,23 +30,12 @@ func handleStatuses(t table) {
 	t.on("POST "+p+"/statuses/{sha}", createStatus, needToken, needWrite)
 }
 
-// statusJSON is a commit status.
-type statusJSON struct {
-	ID          int64     `json:"id"`
-	Status      string    `json:"status"`
-	TargetURL   string    `json:"target_url"`
-	Description string    `json:"description"`
-	URL         string    `json:"url"`
-	Context     string    `json:"context"`
-	Creator     *userJSON `json:"creator"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
-}
-
 // statusView renders a status.
-func (c *call) statusView(s *commitStatus) *statusJSON {
-	return &statusJSON{
-		s.ID, s.State, s.TargetURL, s.Description, c.api(c.repo, "statuses", s.SHA), s.Context, c.anon(s.Creator), s.Created, s.Updated,
+func (c *call) statusView(s *commitStatus) obj {
+	return obj{
+		"id", s.ID, "status", s.State, "target_url", s.TargetURL, "description", s.Description,
+		"url", c.api(c.repo, "statuses", s.SHA), "context", s.Context, "creator", c.anon(s.Creator),
+		"created_at", s.Created, "updated_at", s.Updated,
 	}
 }
 
@@ -93,15 +82,10 @@ func combinedStatus(c *call) error {
 	}
 	c.setTotal(len(list))
 	base := c.api(c.repo, "commits", cm.id)
-	return c.ok(struct {
-		State      string        `json:"state"`
-		SHA        string        `json:"sha"`
-		Total      int           `json:"total_count"`
-		Statuses   []*statusJSON `json:"statuses"`
-		Repository *repoJSON     `json:"repository"`
-		CommitURL  string        `json:"commit_url"`
-		URL        string        `json:"url"`
-	}{st, cm.id, len(list), mapped(list, c.statusView), c.repoView(c.repo), base, base + "/status"})
+	return c.ok(obj{
+		"state", st, "sha", cm.id, "total_count", len(list), "statuses", mapped(list, c.statusView),
+		"repository", c.repoView(c.repo), "commit_url", base, "url", base + "/status",
+	})
 }
 
 // createStatus stores a status. The name is resolved, unlike in GET; any word

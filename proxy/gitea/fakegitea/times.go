@@ -49,20 +49,12 @@ func handleTimes(t table) {
 	t.on("POST "+p+"/issues/{index}/stopwatch/stop", onIssue(stopWatch(true)), needToken)
 }
 
-// timeJSON is a tracked time.
-type timeJSON struct {
-	ID       int64      `json:"id"`
-	Created  time.Time  `json:"created"`
-	Time     int64      `json:"time"`
-	UserID   int64      `json:"user_id"`
-	UserName string     `json:"user_name"`
-	IssueID  int64      `json:"issue_id"`
-	Issue    *issueJSON `json:"issue"`
-}
-
 // timeView renders a tracked time.
-func (c *call) timeView(is *issue, tt *trackedTime) *timeJSON {
-	return &timeJSON{tt.ID, tt.Created, tt.Seconds, tt.User.ID, tt.User.Login, is.ID, c.issueView(is)}
+func (c *call) timeView(is *issue, tt *trackedTime) obj {
+	return obj{
+		"id", tt.ID, "created", tt.Created, "time", tt.Seconds, "user_id", tt.User.ID,
+		"user_name", tt.User.Login, "issue_id", is.ID, "issue", c.issueView(is),
+	}
 }
 
 // listTimes pages the times on the issues, of one user or all.
@@ -75,7 +67,7 @@ func (c *call) listTimes(items []*issue, of *user) error {
 }
 
 // timesOf lists the times on the issues, of one user or all.
-func (c *call) timesOf(items []*issue, of *user) ([]*timeJSON, error) {
+func (c *call) timesOf(items []*issue, of *user) ([]obj, error) {
 	if name := c.query.Get("user"); name != "" && of == nil {
 		of = c.w.userByLogin(name)
 		if of == nil {
@@ -90,7 +82,7 @@ func (c *call) timesOf(items []*issue, of *user) ([]*timeJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []*timeJSON{}
+	out := []obj{}
 	for _, is := range items {
 		for _, tt := range is.Times {
 			if (of == nil || tt.User == of) && (since.IsZero() || !tt.Created.Before(since)) && (before.IsZero() || !tt.Created.After(before)) {
@@ -185,14 +177,10 @@ func listStopwatches(c *call) error {
 	mine := filter(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer })
 	return c.ok(mapped(counted(c, mine), func(w *stopwatch) any {
 		run := c.now.Sub(w.since)
-		return struct {
-			Created  time.Time `json:"created"`
-			Seconds  int64     `json:"seconds"`
-			Duration string    `json:"duration"`
-			Index    int64     `json:"issue_index"`
-			Title    string    `json:"issue_title"`
-			Owner    string    `json:"repo_owner_name"`
-			Repo     string    `json:"repo_name"`
-		}{w.since, int64(run / time.Second), run.String(), w.issue.Index, w.issue.Title, w.issue.Repo.Owner.Login, w.issue.Repo.Name}
+		return obj{
+			"created", w.since, "seconds", int64(run / time.Second), "duration", run.String(),
+			"issue_index", w.issue.Index, "issue_title", w.issue.Title,
+			"repo_owner_name", w.issue.Repo.Owner.Login, "repo_name", w.issue.Repo.Name,
+		}
 	}))
 }

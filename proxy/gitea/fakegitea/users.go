@@ -48,7 +48,7 @@ func searchUsers(c *call) error {
 		return visible && (uid == 0 || u.ID == uid) &&
 			(strings.Contains(strings.ToLower(u.Login), q) || strings.Contains(strings.ToLower(u.FullName), q))
 	})
-	return c.ok(searchResult[*userJSON]{true, c.users(linked(c, items))})
+	return c.ok(searchResult[obj]{true, c.users(linked(c, items))})
 }
 
 // reposOf lists what u owns and the caller may see.

@@ -33,22 +33,6 @@ type metaJSON struct {
 	Created time.Time `json:"created"`
 }
 
-// gitCommitJSON is the inner commit.
-type gitCommitJSON struct {
-	URL          string        `json:"url"`
-	Author       identityJSON  `json:"author"`
-	Committer    identityJSON  `json:"committer"`
-	Message      string        `json:"message"`
-	Tree         metaJSON      `json:"tree"`
-	Verification *verification `json:"verification"`
-}
-
-// fileJSON is a file that a commit touched.
-type fileJSON struct {
-	Filename string `json:"filename"`
-	Status   string `json:"status"`
-}
-
 // statsJSON counts changed lines.
 type statsJSON struct {
 	Total     int `json:"total"`
@@ -58,16 +42,16 @@ type statsJSON struct {
 
 // commitJSON is a commit of the log.
 type commitJSON struct {
-	URL       string        `json:"url"`
-	SHA       string        `json:"sha"`
-	Created   time.Time     `json:"created"`
-	HTMLURL   string        `json:"html_url"`
-	Commit    gitCommitJSON `json:"commit"`
-	Author    *userJSON     `json:"author"`
-	Committer *userJSON     `json:"committer"`
-	Parents   []metaJSON    `json:"parents"`
-	Files     []fileJSON    `json:"files"`
-	Stats     *statsJSON    `json:"stats"`
+	URL       string     `json:"url"`
+	SHA       string     `json:"sha"`
+	Created   time.Time  `json:"created"`
+	HTMLURL   string     `json:"html_url"`
+	Commit    obj        `json:"commit"`
+	Author    obj        `json:"author"`
+	Committer obj        `json:"committer"`
+	Parents   []metaJSON `json:"parents"`
+	Files     []obj      `json:"files"`
+	Stats     *statsJSON `json:"stats"`
 }
 
 // commitView renders a commit. The id of its tree is given as the commit's own,
@@ -76,16 +60,16 @@ func (c *call) commitView(r *repo, g *gitStore, cm *commit) *commitJSON {
 	self := c.api(r, "git", "commits", cm.id)
 	out := &commitJSON{
 		URL: self, SHA: cm.id, Created: cm.committer.When, HTMLURL: c.repoURL(r, "commit", cm.id),
-		Commit: gitCommitJSON{
-			URL: self, Author: identityJSON(cm.author), Committer: identityJSON(cm.committer), Message: cm.message,
-			Tree:         metaJSON{c.api(r, "git", "trees", cm.id), cm.id, cm.committer.When},
-			Verification: &verification{Reason: unsigned.Reason},
+		Commit: obj{
+			"url", self, "author", identityJSON(cm.author), "committer", identityJSON(cm.committer),
+			"message", cm.message, "tree", metaJSON{c.api(r, "git", "trees", cm.id), cm.id, cm.committer.When},
+			"verification", &verification{Reason: unsigned.Reason},
 		},
 		Author: c.anon(c.w.userByEmail(cm.author.Email)), Committer: c.anon(c.w.userByEmail(cm.committer.Email)),
-		Parents: c.parents(r, cm), Files: []fileJSON{}, Stats: &statsJSON{},
+		Parents: c.parents(r, cm), Files: []obj{}, Stats: &statsJSON{},
 	}
 	for _, ch := range g.changesOf(cm) {
-		out.Files = append(out.Files, fileJSON{ch.path, ch.status})
+		out.Files = append(out.Files, obj{"filename", ch.path, "status", ch.status})
 		out.Stats.Additions += ch.plus
 		out.Stats.Deletions += ch.minus
 	}
@@ -214,14 +198,7 @@ type contentJSON struct {
 	GitURL       string     `json:"git_url"`
 	DownloadURL  *string    `json:"download_url"`
 	SubmoduleURL *string    `json:"submodule_git_url"`
-	Links        *linksJSON `json:"_links"`
-}
-
-// linksJSON repeats three of the URLs.
-type linksJSON struct {
-	Self string `json:"self"`
-	Git  string `json:"git"`
-	HTML string `json:"html"`
+	Links        obj        `json:"_links"`
 }
 
 // maxBlob is the size over which contents and blobs come without content.
@@ -248,7 +225,7 @@ func (c *call) contentView(at treeAt, p string, e treeEntry, withContent bool) *
 	if !e.dir {
 		c.fillFile(out, where, withContent)
 	}
-	out.Links = &linksJSON{out.URL, out.GitURL, out.HTMLURL}
+	out.Links = obj{"self", out.URL, "git", out.GitURL, "html", out.HTMLURL}
 	return out
 }
 

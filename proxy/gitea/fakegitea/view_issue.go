@@ -77,26 +77,16 @@ type reaction struct {
 	Created time.Time
 }
 
-// labelJSON is a label.
-type labelJSON struct {
-	ID          int64  `json:"id"`
-	Name        string `json:"name"`
-	Exclusive   bool   `json:"exclusive"`
-	Archived    bool   `json:"is_archived"`
-	Color       string `json:"color"`
-	Description string `json:"description"`
-	URL         string `json:"url"`
-}
-
 // label renders a label; its URL depends on who owns it.
-func (c *call) label(l *label) *labelJSON {
-	out := &labelJSON{
-		ID: l.ID, Name: l.Name, Exclusive: l.Exclusive, Archived: l.Archived, Color: l.Color, Description: l.Description,
+func (c *call) label(l *label) obj {
+	out := obj{
+		"id", l.ID, "name", l.Name, "exclusive", l.Exclusive, "is_archived", l.Archived, "color", l.Color,
+		"description", l.Description, "url", "",
 	}
 	if l.Org != nil {
-		out.URL = fmt.Sprintf("%s/api/v1/orgs/%s/labels/%d", c.root, escape(l.Org.Login), l.ID)
+		out.set("url", fmt.Sprintf("%s/api/v1/orgs/%s/labels/%d", c.root, escape(l.Org.Login), l.ID))
 	} else {
-		out.URL = c.api(c.repoOfLabel(l), "labels", fmt.Sprint(l.ID))
+		out.set("url", c.api(c.repoOfLabel(l), "labels", fmt.Sprint(l.ID)))
 	}
 	return out
 }
@@ -112,7 +102,7 @@ func (c *call) repoOfLabel(l *label) *repo {
 }
 
 // labels renders a list.
-func (c *call) labels(ls []*label) []*labelJSON { return mapped(ls, c.label) }
+func (c *call) labels(ls []*label) []obj { return mapped(ls, c.label) }
 
 // milestoneJSON is a milestone.
 type milestoneJSON struct {
@@ -157,71 +147,29 @@ func state(closed bool) string {
 	return "open"
 }
 
-// issuePullJSON is what an issue tells of its pull request.
-type issuePullJSON struct {
-	Merged   bool       `json:"merged"`
-	MergedAt *time.Time `json:"merged_at"`
-	Draft    bool       `json:"draft"`
-	HTMLURL  string     `json:"html_url"`
-}
-
-// repoMetaJSON names a repository.
-type repoMetaJSON struct {
-	ID       int64  `json:"id"`
-	Name     string `json:"name"`
-	Owner    string `json:"owner"`
-	FullName string `json:"full_name"`
-}
-
-// issueJSON is an issue.
-type issueJSON struct {
-	ID               int64             `json:"id"`
-	URL              string            `json:"url"`
-	HTMLURL          string            `json:"html_url"`
-	Number           int64             `json:"number"`
-	User             *userJSON         `json:"user"`
-	OriginalAuthor   string            `json:"original_author"`
-	OriginalAuthorID int64             `json:"original_author_id"`
-	Title            string            `json:"title"`
-	Body             string            `json:"body"`
-	Ref              string            `json:"ref"`
-	Assets           []*attachmentJSON `json:"assets"`
-	Labels           []*labelJSON      `json:"labels"`
-	Milestone        *milestoneJSON    `json:"milestone"`
-	Projects         []any             `json:"projects"`
-	Assignee         *userJSON         `json:"assignee"`
-	Assignees        []*userJSON       `json:"assignees"`
-	State            string            `json:"state"`
-	IsLocked         bool              `json:"is_locked"`
-	Comments         int               `json:"comments"`
-	CreatedAt        time.Time         `json:"created_at"`
-	UpdatedAt        time.Time         `json:"updated_at"`
-	ClosedAt         *time.Time        `json:"closed_at"`
-	DueDate          *time.Time        `json:"due_date"`
-	TimeEstimate     int64             `json:"time_estimate"`
-	PullRequest      *issuePullJSON    `json:"pull_request"`
-	Repository       *repoMetaJSON     `json:"repository"`
-	PinOrder         int               `json:"pin_order"`
-	ContentVersion   int               `json:"content_version"`
-}
-
 // issueView renders an issue.
-func (c *call) issueView(is *issue) *issueJSON {
+func (c *call) issueView(is *issue) obj {
 	r := is.Repo
-	out := &issueJSON{
-		ID: is.ID, URL: c.api(r, "issues", fmt.Sprint(is.Index)), HTMLURL: c.issueURL(is), Number: is.Index,
-		User: c.user(is.Poster), Title: is.Title, Body: is.Body, Ref: is.Ref,
-		Assets: c.attachments(is.Assets), Labels: c.labels(is.Labels), Milestone: c.milestone(r, is.Milestone),
-		Assignees: c.anons(is.Assignees), State: state(is.Closed), IsLocked: is.Locked, Comments: len(is.talk()),
-		CreatedAt: is.Created, UpdatedAt: is.Updated, ClosedAt: is.ClosedAt, DueDate: is.Due,
-		TimeEstimate: is.Estimate, PinOrder: is.PinOrder, ContentVersion: is.Version,
-		Repository: &repoMetaJSON{r.ID, r.Name, r.Owner.Login, r.fullName()},
+	out := obj{
+		"id", is.ID, "url", c.api(r, "issues", fmt.Sprint(is.Index)), "html_url", c.issueURL(is),
+		"number", is.Index, "user", c.user(is.Poster), "original_author", "", "original_author_id", 0,
+		"title", is.Title, "body", is.Body, "ref", is.Ref, "assets", c.attachments(is.Assets),
+		"labels", c.labels(is.Labels), "milestone", c.milestone(r, is.Milestone), "projects", nil,
+		"assignee", nil, "assignees", c.anons(is.Assignees), "state", state(is.Closed), "is_locked", is.Locked,
+		"comments", len(is.talk()), "created_at", is.Created, "updated_at", is.Updated,
+		"closed_at", is.ClosedAt, "due_date", is.Due, "time_estimate", is.Estimate, "pull_request", nil,
+		"repository", obj{
+			"id", r.ID, "name", r.Name, "owner", r.Owner.Login, "full_name", r.fullName(),
+		},
+		"pin_order", is.PinOrder, "content_version", is.Version,
 	}
 	if len(is.Assignees) > 0 {
-		out.Assignee = c.anon(is.Assignees[0])
+		out.set("assignee", c.anon(is.Assignees[0]))
 	}
 	if p := is.pull; p != nil {
-		out.PullRequest = &issuePullJSON{p.Merged, p.MergedAt, is.draft(), c.issueURL(is)}
+		out.set("pull_request", obj{
+			"merged", p.Merged, "merged_at", p.MergedAt, "draft", is.draft(), "html_url", c.issueURL(is),
+		})
 	}
 	return out
 }
@@ -248,17 +196,17 @@ func (is *issue) talk() []*comment {
 
 // commentJSON is a written comment.
 type commentJSON struct {
-	ID               int64             `json:"id"`
-	HTMLURL          string            `json:"html_url"`
-	PullURL          string            `json:"pull_request_url"`
-	IssueURL         string            `json:"issue_url"`
-	User             *userJSON         `json:"user"`
-	OriginalAuthor   string            `json:"original_author"`
-	OriginalAuthorID int64             `json:"original_author_id"`
-	Body             string            `json:"body"`
-	Assets           []*attachmentJSON `json:"assets"`
-	CreatedAt        time.Time         `json:"created_at"`
-	UpdatedAt        time.Time         `json:"updated_at"`
+	ID               int64     `json:"id"`
+	HTMLURL          string    `json:"html_url"`
+	PullURL          string    `json:"pull_request_url"`
+	IssueURL         string    `json:"issue_url"`
+	User             obj       `json:"user"`
+	OriginalAuthor   string    `json:"original_author"`
+	OriginalAuthorID int64     `json:"original_author_id"`
+	Body             string    `json:"body"`
+	Assets           []obj     `json:"assets"`
+	CreatedAt        time.Time `json:"created_at"`
+	UpdatedAt        time.Time `json:"updated_at"`
 }
 
 // commentView renders a comment.
@@ -275,61 +223,31 @@ func (c *call) commentView(is *issue, m *comment) *commentJSON {
 	return out
 }
 
-// timelineJSON is any entry of the timeline.
-type timelineJSON struct {
-	ID           int64          `json:"id"`
-	Type         string         `json:"type"`
-	HTMLURL      string         `json:"html_url"`
-	PullURL      string         `json:"pull_request_url"`
-	IssueURL     string         `json:"issue_url"`
-	User         *userJSON      `json:"user"`
-	Body         string         `json:"body"`
-	CreatedAt    time.Time      `json:"created_at"`
-	UpdatedAt    time.Time      `json:"updated_at"`
-	OldProjectID int64          `json:"old_project_id"`
-	ProjectID    int64          `json:"project_id"`
-	OldMilestone *milestoneJSON `json:"old_milestone"`
-	Milestone    *milestoneJSON `json:"milestone"`
-	TrackedTime  any            `json:"tracked_time"`
-	OldTitle     string         `json:"old_title"`
-	NewTitle     string         `json:"new_title"`
-	OldRef       string         `json:"old_ref"`
-	NewRef       string         `json:"new_ref"`
-	RefIssue     *issueJSON     `json:"ref_issue"`
-	RefComment   any            `json:"ref_comment"`
-	RefAction    string         `json:"ref_action"`
-	RefCommit    string         `json:"ref_commit_sha"`
-	ReviewID     int64          `json:"review_id"`
-	Label        *labelJSON     `json:"label"`
-	Assignee     *userJSON      `json:"assignee"`
-	AssigneeTeam any            `json:"assignee_team"`
-	Removed      bool           `json:"removed_assignee"`
-	ResolveDoer  any            `json:"resolve_doer"`
-	Dependent    *issueJSON     `json:"dependent_issue"`
-}
-
 // timelineView renders an entry of the timeline.
-func (c *call) timelineView(is *issue, m *comment) *timelineJSON {
+func (c *call) timelineView(is *issue, m *comment) obj {
 	plain := c.commentView(is, m)
-	out := &timelineJSON{
-		ID: m.ID, Type: m.Kind, HTMLURL: plain.HTMLURL, PullURL: plain.PullURL, IssueURL: plain.IssueURL,
-		User: plain.User, Body: m.Body, CreatedAt: m.Created, UpdatedAt: m.Updated,
-		OldMilestone: c.milestone(is.Repo, m.oldMilestone), Milestone: c.milestone(is.Repo, m.milestone),
-		OldTitle: m.oldTitle, NewTitle: m.newTitle, RefAction: "none", ReviewID: m.reviewID,
-		Assignee: c.anon(m.assignee), Removed: m.removed,
+	out := obj{
+		"id", m.ID, "type", m.Kind, "html_url", plain.HTMLURL, "pull_request_url", plain.PullURL,
+		"issue_url", plain.IssueURL, "user", plain.User, "body", m.Body, "created_at", m.Created,
+		"updated_at", m.Updated, "old_project_id", 0, "project_id", 0,
+		"old_milestone", c.milestone(is.Repo, m.oldMilestone), "milestone", c.milestone(is.Repo, m.milestone),
+		"tracked_time", nil, "old_title", m.oldTitle, "new_title", m.newTitle, "old_ref", "", "new_ref", "",
+		"ref_issue", nil, "ref_comment", nil, "ref_action", "none", "ref_commit_sha", "",
+		"review_id", m.reviewID, "label", nil, "assignee", c.anon(m.assignee), "assignee_team", nil,
+		"removed_assignee", m.removed, "resolve_doer", nil, "dependent_issue", nil,
 	}
 	if m.label != nil {
-		out.Label = c.label(m.label)
+		out.set("label", c.label(m.label))
 	}
 	if m.dependent != nil {
-		out.Dependent = c.issueView(m.dependent)
+		out.set("dependent_issue", c.issueView(m.dependent))
 	}
 	return out
 }
 
 // reactionJSON is one reaction.
 type reactionJSON struct {
-	User      *userJSON `json:"user"`
+	User      obj       `json:"user"`
 	Content   string    `json:"content"`
 	CreatedAt time.Time `json:"created_at"`
 }

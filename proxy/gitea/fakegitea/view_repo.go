@@ -59,24 +59,10 @@ func (s *repoSettings) onlyCode() {
 	s.HasIssues, s.HasWiki, s.HasProjects, s.HasReleases, s.HasPackages, s.HasActions, s.Tracker = false, false, false, false, false, false, nil
 }
 
-// transferJSON is a transfer that waits for its answer.
-type transferJSON struct {
-	Doer      *userJSON   `json:"doer"`
-	Recipient *userJSON   `json:"recipient"`
-	Teams     []*teamJSON `json:"teams"`
-}
-
-// permJSON is the caller's permission in a repository.
-type permJSON struct {
-	Admin bool `json:"admin"`
-	Push  bool `json:"push"`
-	Pull  bool `json:"pull"`
-}
-
 // repoJSON is a repository.
 type repoJSON struct {
 	ID            int64     `json:"id"`
-	Owner         *userJSON `json:"owner"`
+	Owner         obj       `json:"owner"`
 	Name          string    `json:"name"`
 	FullName      string    `json:"full_name"`
 	Description   string    `json:"description"`
@@ -108,17 +94,17 @@ type repoJSON struct {
 	CreatedAt     time.Time `json:"created_at"`
 	UpdatedAt     time.Time `json:"updated_at"`
 	ArchivedAt    time.Time `json:"archived_at"`
-	Permissions   *permJSON `json:"permissions,omitempty"`
+	Permissions   obj       `json:"permissions,omitempty"`
 	repoSettings
-	AvatarURL      string        `json:"avatar_url"`
-	Internal       bool          `json:"internal"`
-	MirrorInterval string        `json:"mirror_interval"`
-	ObjectFormat   string        `json:"object_format_name"`
-	MirrorUpdated  time.Time     `json:"mirror_updated"`
-	MirrorSynced   time.Time     `json:"mirror_last_sync_at"`
-	Transfer       *transferJSON `json:"repo_transfer,omitempty"`
-	Topics         []string      `json:"topics"`
-	Licenses       []string      `json:"licenses"`
+	AvatarURL      string    `json:"avatar_url"`
+	Internal       bool      `json:"internal"`
+	MirrorInterval string    `json:"mirror_interval"`
+	ObjectFormat   string    `json:"object_format_name"`
+	MirrorUpdated  time.Time `json:"mirror_updated"`
+	MirrorSynced   time.Time `json:"mirror_last_sync_at"`
+	Transfer       obj       `json:"repo_transfer,omitempty"`
+	Topics         []string  `json:"topics"`
+	Licenses       []string  `json:"licenses"`
 }
 
 // epoch is how the API spells "never" in places that are not null.
@@ -128,7 +114,9 @@ var epoch = time.Unix(0, 0).UTC()
 func (c *call) repoView(r *repo) *repoJSON {
 	a := c.w.access(c.doer, r)
 	out := c.repoBare(r)
-	out.Permissions = &permJSON{Admin: a >= accessAdmin, Push: a >= accessWrite, Pull: a >= accessRead}
+	out.Permissions = obj{
+		"admin", a >= accessAdmin, "push", a >= accessWrite, "pull", a >= accessRead,
+	}
 	if r.Fork != nil && c.w.access(c.doer, r.Fork) >= accessRead {
 		out.Parent = c.repoBare(r.Fork)
 		out.Parent.Permissions = out.Permissions
@@ -154,7 +142,9 @@ func (c *call) repoBare(r *repo) *repoJSON {
 		ObjectFormat: "sha1", Topics: append([]string{}, r.Topics...), Licenses: licensesOf(r),
 	}
 	if r.PendingOwner != nil {
-		out.Transfer = &transferJSON{Doer: c.user(r.Transferrer), Recipient: c.user(r.PendingOwner), Teams: []*teamJSON{}}
+		out.Transfer = obj{
+			"doer", c.user(r.Transferrer), "recipient", c.user(r.PendingOwner), "teams", []obj{},
+		}
 	}
 	for _, is := range r.issues {
 		switch {
@@ -175,10 +165,10 @@ func (c *call) repoBare(r *repo) *repoJSON {
 
 // ownerOf renders the owner: the address shows to anyone logged in, the private
 // fields to nobody.
-func (c *call) ownerOf(r *repo) *userJSON {
+func (c *call) ownerOf(r *repo) obj {
 	out := c.anon(r.Owner)
 	if c.doer != nil && !r.Owner.HideEmail {
-		out.Email = r.Owner.Email
+		out.set("email", r.Owner.Email)
 	}
 	return out
 }

@@ -67,26 +67,20 @@ func onPage(f func(*call, string) error) handler {
 // pageFile is the stored name of the page of the path.
 func (c *call) pageFile() string { return strings.ReplaceAll(c.params["pageName"], " ", "-") + ".md" }
 
-// wikiCommitJSON is a commit of the wiki; the spelling of the third field is
-// the server's.
-type wikiCommitJSON struct {
-	SHA       string       `json:"sha"`
-	Author    identityJSON `json:"author"`
-	Committer identityJSON `json:"commiter"`
-	Message   string       `json:"message"`
-}
-
 // wikiCommit renders a commit.
-func wikiCommit(cm *commit) *wikiCommitJSON {
-	return &wikiCommitJSON{cm.id, identityJSON(cm.author), identityJSON(cm.committer), cm.message}
+func wikiCommit(cm *commit) obj {
+	return obj{
+		"sha", cm.id, "author", identityJSON(cm.author), "commiter", identityJSON(cm.committer),
+		"message", cm.message,
+	}
 }
 
 // wikiMetaJSON is a page of the list.
 type wikiMetaJSON struct {
-	Title   string          `json:"title"`
-	HTMLURL string          `json:"html_url"`
-	SubURL  string          `json:"sub_url"`
-	Last    *wikiCommitJSON `json:"last_commit"`
+	Title   string `json:"title"`
+	HTMLURL string `json:"html_url"`
+	SubURL  string `json:"sub_url"`
+	Last    obj    `json:"last_commit"`
 }
 
 // pageJSON is a page with its text.
@@ -141,10 +135,7 @@ func listRevisions(c *call, file string) error {
 	list := c.pageHistory(file)
 	c.setTotal(len(list))
 	page := cut(window{c.window().page, commitsOfPath}, list)
-	return c.ok(struct {
-		Commits []*wikiCommitJSON `json:"commits"`
-		Count   int               `json:"count"`
-	}{mapped(page, wikiCommit), len(list)})
+	return c.ok(obj{"commits", mapped(page, wikiCommit), "count", len(list)})
 }
 
 // pageInput is the body of a page.

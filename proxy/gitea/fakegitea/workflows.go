@@ -35,26 +35,13 @@ func onArtifact(f func(*call, *artifact) error) handler {
 	}
 }
 
-// artifactJSON is an artifact.
-type artifactJSON struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name"`
-	Size      int       `json:"size_in_bytes"`
-	URL       string    `json:"url"`
-	Download  string    `json:"archive_download_url"`
-	Expired   bool      `json:"expired"`
-	Run       any       `json:"workflow_run"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	ExpiresAt time.Time `json:"expires_at"`
-}
-
 // artifactView renders an artifact; it lasts 90 days.
-func (c *call) artifactView(a *artifact) *artifactJSON {
+func (c *call) artifactView(a *artifact) obj {
 	self := c.api(c.repo, "actions", "artifacts", fmt.Sprint(a.ID))
-	return &artifactJSON{
-		ID: a.ID, Name: a.Name, Size: len(a.Data), URL: self, Download: self + "/zip", Run: c.runView(a.run),
-		CreatedAt: a.Created, UpdatedAt: a.Created, ExpiresAt: a.Created.AddDate(0, 0, 90),
+	return obj{
+		"id", a.ID, "name", a.Name, "size_in_bytes", len(a.Data), "url", self,
+		"archive_download_url", self + "/zip", "expired", false, "workflow_run", c.runView(a.run),
+		"created_at", a.Created, "updated_at", a.Created, "expires_at", a.Created.AddDate(0, 0, 90),
 	}
 }
 
@@ -65,10 +52,7 @@ func (c *call) listArtifacts(of *run) error {
 	items := filter(c.repo.actions.artifacts, func(a *artifact) bool {
 		return (of == nil || a.run == of) && (name == "" || a.Name == name)
 	})
-	return c.ok(struct {
-		Artifacts []*artifactJSON `json:"artifacts"`
-		Total     int             `json:"total_count"`
-	}{mapped(items, c.artifactView), len(items)})
+	return c.ok(obj{"artifacts", mapped(items, c.artifactView), "total_count", len(items)})
 }
 
 // sendArtifact serves the archive; the real address is signed and needs no
@@ -96,10 +80,7 @@ func handleWorkflows(t table) {
 	const p = "/repos/{owner}/{repo}/actions/workflows"
 	t.on("GET "+p, func(c *call) error {
 		list := mapped(c.workflows(), c.workflowView)
-		return c.ok(struct {
-			Workflows []*workflowJSON `json:"workflows"`
-			Total     int             `json:"total_count"`
-		}{list, len(list)})
+		return c.ok(obj{"workflows", list, "total_count", len(list)})
 	})
 	t.on("POST "+p+"/{workflow_id}/dispatches", onWorkflow(dispatchWorkflow), needWrite)
 }
@@ -127,23 +108,9 @@ func onWorkflow(f func(*call, string) error) handler {
 	}
 }
 
-// workflowJSON is a workflow.
-type workflowJSON struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Path      string    `json:"path"`
-	State     string    `json:"state"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	URL       string    `json:"url"`
-	HTMLURL   string    `json:"html_url"`
-	BadgeURL  string    `json:"badge_url"`
-	DeletedAt time.Time `json:"deleted_at"`
-}
-
 // workflowView renders a workflow. Its name is the one in the file, or that of
 // the file.
-func (c *call) workflowView(file string) *workflowJSON {
+func (c *call) workflowView(file string) obj {
 	head := c.repo.git.branch(c.repo.DefaultBranch)
 	id := path.Base(file)
 	name := id
@@ -154,14 +121,15 @@ func (c *call) workflowView(file string) *workflowJSON {
 		}
 	}
 	last := c.repo.git.lastChange(head, file)
-	out := &workflowJSON{
-		ID: id, Name: name, Path: file, State: "active", CreatedAt: last.committer.When, UpdatedAt: last.committer.When,
-		URL:      c.api(c.repo, "actions", "workflows", escape(id)),
-		HTMLURL:  c.repoURL(c.repo) + "/src/branch/" + escapePath(c.repo.DefaultBranch) + "/" + escapePath(file),
-		BadgeURL: c.repoURL(c.repo) + "/actions/workflows/" + escape(id) + "/badge.svg?branch=" + escape(c.repo.DefaultBranch),
+	out := obj{
+		"id", id, "name", name, "path", file, "state", "active", "created_at", last.committer.When,
+		"updated_at", last.committer.When, "url", c.api(c.repo, "actions", "workflows", escape(id)),
+		"html_url", c.repoURL(c.repo) + "/src/branch/" + escapePath(c.repo.DefaultBranch) + "/" + escapePath(file),
+		"badge_url", c.repoURL(c.repo) + "/actions/workflows/" + escape(id) + "/badge.svg?branch=" + escape(c.repo.DefaultBranch),
+		"deleted_at", time.Time{},
 	}
 	if slices.Contains(c.repo.actions.disabled, id) {
-		out.State = "disabled_manually"
+		out.set("state", "disabled_manually")
 	}
 	return out
 }
@@ -186,9 +154,8 @@ func dispatchWorkflow(c *call, file string) error {
 	if !c.queryBool("return_run_details") {
 		return c.done()
 	}
-	return c.ok(struct {
-		ID      int64  `json:"workflow_run_id"`
-		RunURL  string `json:"run_url"`
-		HTMLURL string `json:"html_url"`
-	}{r.ID, c.api(c.repo, "actions", "runs", fmt.Sprint(r.ID)), c.repoURL(c.repo, "actions", "runs", fmt.Sprint(r.ID))})
+	return c.ok(obj{
+		"workflow_run_id", r.ID, "run_url", c.api(c.repo, "actions", "runs", fmt.Sprint(r.ID)),
+		"html_url", c.repoURL(c.repo, "actions", "runs", fmt.Sprint(r.ID)),
+	})
 }
