@@ -68,7 +68,7 @@ func listComments(c *call, is *issue) error {
 		return err
 	}
 	c.setTotal(len(items))
-	return c.ok(mapped(items, func(m *comment) *commentJSON { return c.commentView(is, m) }))
+	return c.ok(mapped(items, func(m *comment) obj { return c.commentView(is, m) }))
 }
 
 // commentsBetween applies since and before.
@@ -105,7 +105,7 @@ func listRepoComments(c *call) error {
 		}
 	}
 	slices.SortFunc(all, func(a, b placed) int { return int(a.m.ID - b.m.ID) })
-	return c.ok(mapped(counted(c, all), func(p placed) *commentJSON { return c.commentView(p.is, p.m) }))
+	return c.ok(mapped(counted(c, all), func(p placed) obj { return c.commentView(p.is, p.m) }))
 }
 
 // listTimeline pages the timeline; its X-Total-Count is the size of the page, and
@@ -195,11 +195,11 @@ func (c *call) react(list *[]*reaction) error {
 	same := func(r *reaction) bool { return r.User == c.doer && r.Content == in.Content }
 	r, ok := find(*list, same)
 	if ok {
-		return c.ok(reactionJSON{c.user(r.User), r.Content, r.Created})
+		return c.ok(c.reaction(r))
 	}
 	r = &reaction{User: c.doer, Content: in.Content, Created: c.now}
 	*list = append(*list, r)
-	return c.created(reactionJSON{c.user(r.User), r.Content, r.Created})
+	return c.created(c.reaction(r))
 }
 
 // unreact takes the caller's reaction back.

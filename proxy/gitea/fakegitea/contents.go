@@ -115,16 +115,16 @@ func getContents(c *call) error {
 }
 
 // folder renders the entries of a folder.
-func (c *call) folder(at treeAt, p string, dir treeEntry) []*contentJSON {
-	return mapped(c.repo.git.trees[dir.id], func(e treeEntry) *contentJSON {
+func (c *call) folder(at treeAt, p string, dir treeEntry) []obj {
+	return mapped(c.repo.git.trees[dir.id], func(e treeEntry) obj {
 		return c.contentView(at, path.Join(p, e.name), e, false)
 	})
 }
 
 // contentsExt has either the one or the other.
 type contentsExt struct {
-	File *contentJSON   `json:"file_contents,omitempty"`
-	Dir  []*contentJSON `json:"dir_contents,omitempty"`
+	File obj   `json:"file_contents,omitempty"`
+	Dir  []obj `json:"dir_contents,omitempty"`
 }
 
 // getContentsExt is the newer form, in which a file's content is asked for by
@@ -149,7 +149,9 @@ func getContentsExt(c *call) error {
 	if !strings.Contains(includes, "commit_metadata") {
 		for _, v := range append(out.Dir, out.File) {
 			if v != nil {
-				v.LastSHA, v.LastCommit, v.LastAuthor = nil, nil, nil
+				v.set("last_commit_sha", omitted)
+				v.set("last_committer_date", omitted)
+				v.set("last_author_date", omitted)
 			}
 		}
 	}
@@ -173,7 +175,7 @@ func getFileContents(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(mapped(in.Files, func(p string) *contentJSON {
+	return c.ok(mapped(in.Files, func(p string) obj {
 		p = cleanPath(p)
 		e, ok := c.repo.git.at(at.head.tree, p)
 		if !ok || e.dir {

@@ -107,16 +107,16 @@ func changeFiles(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.created(obj{"files", views, "commit", c.fileCommit(cm), "verification", unsigned})
+	return c.created(obj{"files", views, "commit", c.fileCommit(cm), "verification", unsigned()})
 }
 
 // fileCommit renders the commit of a write.
 func (c *call) fileCommit(cm *commit) obj {
 	return obj{
 		"url", c.api(c.repo, "git", "commits", cm.id), "sha", cm.id, "created", time.Time{},
-		"html_url", c.repoURL(c.repo, "commit", cm.id), "author", identityJSON(cm.author),
-		"committer", identityJSON(cm.committer), "parents", c.parents(c.repo, cm), "message", cm.message,
-		"tree", metaJSON{URL: c.api(c.repo, "git", "trees", cm.tree), SHA: cm.tree},
+		"html_url", c.repoURL(c.repo, "commit", cm.id), "author", identity(cm.author),
+		"committer", identity(cm.committer), "parents", c.parents(c.repo, cm), "message", cm.message,
+		"tree", meta(c.api(c.repo, "git", "trees", cm.tree), cm.tree, time.Time{}),
 	}
 }
 
@@ -126,12 +126,12 @@ func (c *call) writeOne(in commitInput, op fileOp, status int) error {
 	if err != nil {
 		return err
 	}
-	return c.json(status, obj{"content", views[0], "commit", c.fileCommit(cm), "verification", unsigned})
+	return c.json(status, obj{"content", views[0], "commit", c.fileCommit(cm), "verification", unsigned()})
 }
 
 // commitFiles applies the changes on the branch and returns the commit and the
 // files as they are then; a deleted file is null.
-func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []*contentJSON, error) {
+func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []obj, error) {
 	branch, target, err := c.branches(in)
 	if err != nil {
 		return nil, nil, err
@@ -152,7 +152,7 @@ func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []*contentJSO
 	cm := g.addCommit(files, parents, author, committer, c.messageOf(in, ops))
 	c.moveBranch(target, cm)
 	at := treeAt{target, "branch", cm}
-	views := mapped(ops, func(op fileOp) *contentJSON {
+	views := mapped(ops, func(op fileOp) obj {
 		e, ok := g.at(cm.tree, op.Path)
 		if !ok {
 			return nil

@@ -105,32 +105,23 @@ func (c *call) listFeed(keep func(*activity) bool) error {
 	}))
 }
 
-// subjectJSON is what a notification is about.
-type subjectJSON struct {
-	Title         string `json:"title"`
-	URL           string `json:"url"`
-	LatestURL     string `json:"latest_comment_url"`
-	HTMLURL       string `json:"html_url"`
-	LatestHTMLURL string `json:"latest_comment_html_url"`
-	Type          string `json:"type"`
-	State         string `json:"state"`
-}
-
 // threadView renders a notification.
 func (c *call) threadView(t *thread) obj {
 	is := t.issue
-	sub := subjectJSON{
-		Title: is.Title, URL: c.api(is.Repo, "issues", fmt.Sprint(is.Index)), HTMLURL: c.issueURL(is), Type: "Issue", State: state(is.Closed),
-	}
+	kind, word, latest, page := "Issue", state(is.Closed), "", ""
 	if is.pull != nil {
-		sub.Type = "Pull"
+		kind = "Pull"
 		if is.pull.Merged {
-			sub.State = "merged"
+			word = "merged"
 		}
 	}
 	if t.latest != nil {
-		sub.LatestURL = c.api(is.Repo, "issues", "comments", fmt.Sprint(t.latest.ID))
-		sub.LatestHTMLURL = fmt.Sprintf("%s#issuecomment-%d", sub.HTMLURL, t.latest.ID)
+		latest = c.api(is.Repo, "issues", "comments", fmt.Sprint(t.latest.ID))
+		page = fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), t.latest.ID)
+	}
+	sub := obj{
+		"title", is.Title, "url", c.api(is.Repo, "issues", fmt.Sprint(is.Index)), "latest_comment_url", latest,
+		"html_url", c.issueURL(is), "latest_comment_html_url", page, "type", kind, "state", word,
 	}
 	return obj{
 		"id", t.ID, "repository", c.repoBare(is.Repo), "subject", sub, "unread", t.Unread, "pinned", t.Pinned,

@@ -54,24 +54,24 @@ func listCommits(c *call) error {
 	if c.query.Get("path") != "" {
 		page = cut(window{w.page, commitsOfPath}, list)
 	}
-	return c.ok(mapped(page, func(cm *commit) *commitJSON { return c.trim(c.commitView(c.repo, g, cm)) }))
+	return c.ok(mapped(page, func(cm *commit) obj { return c.commitView(c.repo, g, cm) }))
 }
 
 // commitsOfPath is the page of a file's history: the real server passes over
 // the limit there and takes its own number.
 const commitsOfPath = 50
 
-// trim leaves out what the query switched off.
-func (c *call) trim(cm *commitJSON) *commitJSON {
+// trim leaves out of a commit what the query switched off.
+func (c *call) trim(cm, inner obj) obj {
 	off := func(param string) bool { return c.query.Get(param) != "" && !c.queryBool(param) }
 	if off("stat") {
-		cm.Stats = nil
+		cm.set("stats", nil)
 	}
 	if off("files") {
-		cm.Files = nil
+		cm.set("files", nil)
 	}
 	if off("verification") {
-		cm.Commit.set("verification", nil)
+		inner.set("verification", nil)
 	}
 	return cm
 }
@@ -102,7 +102,7 @@ func getCommit(c *call) error {
 	if cm == nil {
 		return fail(http.StatusNotFound, "commit doesn't exist: %s", name)
 	}
-	return c.ok(c.trim(c.commitView(c.repo, c.repo.git, cm)))
+	return c.ok(c.commitView(c.repo, c.repo.git, cm))
 }
 
 // getCommitDiff answers a commit as text.
@@ -151,7 +151,7 @@ func compareRefs(c *call) error {
 		slices.Reverse(list)
 		return c.text(strings.Join(mapped(list, g.patchText), ""))
 	}
-	list := mapped(g.history(head, base), func(cm *commit) *commitJSON { return c.trim(c.commitView(c.repo, g, cm)) })
+	list := mapped(g.history(head, base), func(cm *commit) obj { return c.commitView(c.repo, g, cm) })
 	return c.ok(obj{"total_commits", len(list), "commits", list})
 }
 

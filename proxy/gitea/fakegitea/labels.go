@@ -274,7 +274,7 @@ func listMilestones(c *call) error {
 		return (st == "all" || m.Closed == (st == "closed")) && strings.Contains(m.Title, name)
 	})
 	slices.SortStableFunc(items, func(a, b *milestone) int { return dueOf(a).Compare(dueOf(b)) })
-	return c.ok(mapped(counted(c, items), func(m *milestone) *milestoneJSON { return c.milestone(c.repo, m) }))
+	return c.ok(mapped(counted(c, items), func(m *milestone) obj { return c.milestone(c.repo, m) }))
 }
 
 // dueOf is the due date for sorting; none comes last.

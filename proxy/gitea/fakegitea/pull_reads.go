@@ -48,20 +48,7 @@ func listPullCommits(c *call, is *issue) error {
 	list := is.commitsOf()
 	w := c.window()
 	c.pageHeaders(w, len(list))
-	return c.ok(mapped(linked(c, list), func(cm *commit) *commitJSON { return c.commitView(c.repo, c.repo.git, cm) }))
-}
-
-// changedFileJSON is a file of a pull request.
-type changedFileJSON struct {
-	Filename    string `json:"filename"`
-	Previous    string `json:"previous_filename,omitempty"`
-	Status      string `json:"status"`
-	Additions   int    `json:"additions"`
-	Deletions   int    `json:"deletions"`
-	Changes     int    `json:"changes"`
-	HTMLURL     string `json:"html_url"`
-	ContentsURL string `json:"contents_url"`
-	RawURL      string `json:"raw_url"`
+	return c.ok(mapped(linked(c, list), func(cm *commit) obj { return c.commitView(c.repo, c.repo.git, cm) }))
 }
 
 // listPullFiles lists what a pull request changes. A modified file is called
@@ -70,17 +57,18 @@ func listPullFiles(c *call, is *issue) error {
 	list := is.delta()
 	c.pageHeaders(c.window(), len(list))
 	_, head, _ := is.sides()
-	return c.ok(mapped(linked(c, list), func(ch change) changedFileJSON {
-		status := map[string]string{"added": "added", "removed": "deleted", "modified": "changed", "renamed": "renamed"}[ch.status]
-		out := changedFileJSON{
-			Filename: ch.path, Status: status, Additions: ch.plus, Deletions: ch.minus, Changes: ch.plus + ch.minus,
-			HTMLURL:     c.repoURL(c.repo) + "/src/commit/" + head.id + "/" + escapePath(ch.path),
-			ContentsURL: c.api(c.repo, "contents", escapePath(ch.path)) + "?ref=" + head.id,
-			RawURL:      c.repoURL(c.repo) + "/raw/commit/" + head.id + "/" + escapePath(ch.path),
-		}
+	names := map[string]string{"added": "added", "removed": "deleted", "modified": "changed", "renamed": "renamed"}
+	return c.ok(mapped(linked(c, list), func(ch change) obj {
+		var previous any = omitted
 		if ch.status == "renamed" {
-			out.Previous = ch.oldPath
+			previous = ch.oldPath
 		}
-		return out
+		page := c.repoURL(c.repo)
+		at := "/commit/" + head.id + "/" + escapePath(ch.path)
+		return obj{
+			"filename", ch.path, "previous_filename", previous, "status", names[ch.status], "additions", ch.plus,
+			"deletions", ch.minus, "changes", ch.plus + ch.minus, "html_url", page + "/src" + at,
+			"contents_url", c.api(c.repo, "contents", escapePath(ch.path)) + "?ref=" + head.id, "raw_url", page + "/raw" + at,
+		}
 	}))
 }

@@ -148,45 +148,25 @@ func (c *call) listRuns(all []*run) error {
 	})
 }
 
-// jobJSON is a job.
-type jobJSON struct {
-	ID          int64     `json:"id"`
-	URL         string    `json:"url"`
-	HTMLURL     string    `json:"html_url"`
-	RunID       int64     `json:"run_id"`
-	RunURL      string    `json:"run_url"`
-	Name        string    `json:"name"`
-	Labels      []string  `json:"labels"`
-	Attempt     int64     `json:"run_attempt"`
-	HeadSHA     string    `json:"head_sha"`
-	HeadBranch  string    `json:"head_branch"`
-	Status      string    `json:"status"`
-	Conclusion  string    `json:"conclusion,omitempty"`
-	RunnerID    int64     `json:"runner_id"`
-	RunnerName  string    `json:"runner_name,omitempty"`
-	Steps       []obj     `json:"steps"`
-	CreatedAt   time.Time `json:"created_at"`
-	StartedAt   time.Time `json:"started_at"`
-	CompletedAt time.Time `json:"completed_at"`
-}
-
 // jobView renders the job of a run.
 func (c *call) jobView(r *run) any {
 	j := r.job
 	id := fmt.Sprint(j.ID)
-	out := &jobJSON{
-		ID: j.ID, URL: c.api(r.repo, "actions", "jobs", id), HTMLURL: c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID), "jobs", id),
-		RunID: r.ID, RunURL: c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), Name: j.Name, Labels: j.Labels, Attempt: r.Attempt,
-		HeadSHA: r.SHA, HeadBranch: r.Branch, Status: r.Status, Conclusion: r.Conclusion, RunnerName: j.Runner, Steps: []obj{},
-		CreatedAt: r.Created, StartedAt: r.Started, CompletedAt: r.Completed,
-	}
+	steps := []obj{}
 	for i, name := range j.Steps {
-		out.Steps = append(out.Steps, obj{
+		steps = append(steps, obj{
 			"name", name, "number", i + 1, "status", r.Status, "conclusion", opt(r.Conclusion),
 			"started_at", r.Started, "completed_at", r.Completed,
 		})
 	}
-	return out
+	return obj{
+		"id", j.ID, "url", c.api(r.repo, "actions", "jobs", id),
+		"html_url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID), "jobs", id), "run_id", r.ID,
+		"run_url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "name", j.Name, "labels", j.Labels,
+		"run_attempt", r.Attempt, "head_sha", r.SHA, "head_branch", r.Branch, "status", r.Status,
+		"conclusion", opt(r.Conclusion), "runner_id", 0, "runner_name", opt(j.Runner), "steps", steps,
+		"created_at", r.Created, "started_at", r.Started, "completed_at", r.Completed,
+	}
 }
 
 // listJobs lists the jobs of runs.

@@ -104,39 +104,17 @@ func (c *call) repoOfLabel(l *label) *repo {
 // labels renders a list.
 func (c *call) labels(ls []*label) []obj { return mapped(ls, c.label) }
 
-// milestoneJSON is a milestone.
-type milestoneJSON struct {
-	ID           int64      `json:"id"`
-	Title        string     `json:"title"`
-	Description  string     `json:"description"`
-	State        string     `json:"state"`
-	OpenIssues   int        `json:"open_issues"`
-	ClosedIssues int        `json:"closed_issues"`
-	CreatedAt    time.Time  `json:"created_at"`
-	UpdatedAt    time.Time  `json:"updated_at"`
-	ClosedAt     *time.Time `json:"closed_at"`
-	DueOn        *time.Time `json:"due_on"`
-}
-
 // milestone renders a milestone of r with its counts.
-func (c *call) milestone(r *repo, m *milestone) *milestoneJSON {
+func (c *call) milestone(r *repo, m *milestone) obj {
 	if m == nil {
 		return nil
 	}
-	out := &milestoneJSON{
-		ID: m.ID, Title: m.Title, Description: m.Description, State: state(m.Closed),
-		CreatedAt: m.Created, UpdatedAt: m.Updated, ClosedAt: m.ClosedAt, DueOn: m.Due,
+	all := filter(r.issues, func(is *issue) bool { return is.Milestone == m })
+	open := len(filter(all, func(is *issue) bool { return !is.Closed }))
+	return obj{
+		"id", m.ID, "title", m.Title, "description", m.Description, "state", state(m.Closed), "open_issues", open,
+		"closed_issues", len(all) - open, "created_at", m.Created, "updated_at", m.Updated, "closed_at", m.ClosedAt, "due_on", m.Due,
 	}
-	for _, is := range r.issues {
-		switch {
-		case is.Milestone != m:
-		case is.Closed:
-			out.ClosedIssues++
-		default:
-			out.OpenIssues++
-		}
-	}
-	return out
 }
 
 // state is the API's word for open or closed.
@@ -194,41 +172,31 @@ func (is *issue) talk() []*comment {
 	return filter(is.comments, func(m *comment) bool { return m.Kind == "comment" })
 }
 
-// commentJSON is a written comment.
-type commentJSON struct {
-	ID               int64     `json:"id"`
-	HTMLURL          string    `json:"html_url"`
-	PullURL          string    `json:"pull_request_url"`
-	IssueURL         string    `json:"issue_url"`
-	User             obj       `json:"user"`
-	OriginalAuthor   string    `json:"original_author"`
-	OriginalAuthorID int64     `json:"original_author_id"`
-	Body             string    `json:"body"`
-	Assets           []obj     `json:"assets"`
-	CreatedAt        time.Time `json:"created_at"`
-	UpdatedAt        time.Time `json:"updated_at"`
+// talkURLs are the addresses of a comment and of its issue or pull request.
+func (c *call) talkURLs(is *issue, m *comment) (page, pull, issue string) {
+	page = fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), m.ID)
+	if is.pull != nil {
+		return page, c.issueURL(is), ""
+	}
+	return page, "", c.issueURL(is)
 }
 
 // commentView renders a comment.
-func (c *call) commentView(is *issue, m *comment) *commentJSON {
-	out := &commentJSON{
-		ID: m.ID, HTMLURL: fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), m.ID), User: c.anon(m.Poster),
-		Body: m.Body, Assets: c.attachments(m.Assets), CreatedAt: m.Created, UpdatedAt: m.Updated,
+func (c *call) commentView(is *issue, m *comment) obj {
+	page, pull, issue := c.talkURLs(is, m)
+	return obj{
+		"id", m.ID, "html_url", page, "pull_request_url", pull, "issue_url", issue, "user", c.anon(m.Poster),
+		"original_author", "", "original_author_id", 0, "body", m.Body, "assets", c.attachments(m.Assets),
+		"created_at", m.Created, "updated_at", m.Updated,
 	}
-	if is.pull != nil {
-		out.PullURL = c.issueURL(is)
-	} else {
-		out.IssueURL = c.issueURL(is)
-	}
-	return out
 }
 
 // timelineView renders an entry of the timeline.
 func (c *call) timelineView(is *issue, m *comment) obj {
-	plain := c.commentView(is, m)
+	page, pull, issue := c.talkURLs(is, m)
 	out := obj{
-		"id", m.ID, "type", m.Kind, "html_url", plain.HTMLURL, "pull_request_url", plain.PullURL,
-		"issue_url", plain.IssueURL, "user", plain.User, "body", m.Body, "created_at", m.Created,
+		"id", m.ID, "type", m.Kind, "html_url", page, "pull_request_url", pull,
+		"issue_url", issue, "user", c.anon(m.Poster), "body", m.Body, "created_at", m.Created,
 		"updated_at", m.Updated, "old_project_id", 0, "project_id", 0,
 		"old_milestone", c.milestone(is.Repo, m.oldMilestone), "milestone", c.milestone(is.Repo, m.milestone),
 		"tracked_time", nil, "old_title", m.oldTitle, "new_title", m.newTitle, "old_ref", "", "new_ref", "",
@@ -245,17 +213,15 @@ func (c *call) timelineView(is *issue, m *comment) obj {
 	return out
 }
 
-// reactionJSON is one reaction.
-type reactionJSON struct {
-	User      obj       `json:"user"`
-	Content   string    `json:"content"`
-	CreatedAt time.Time `json:"created_at"`
+// reaction renders one reaction.
+func (c *call) reaction(r *reaction) obj {
+	return obj{"user", c.user(r.User), "content", r.Content, "created_at", r.Created}
 }
 
 // reactions renders a list; none is null.
-func (c *call) reactions(rs []*reaction) []reactionJSON {
+func (c *call) reactions(rs []*reaction) []obj {
 	if len(rs) == 0 {
 		return nil
 	}
-	return mapped(rs, func(r *reaction) reactionJSON { return reactionJSON{c.user(r.User), r.Content, r.Created} })
+	return mapped(rs, c.reaction)
 }

@@ -70,7 +70,7 @@ func (c *call) pageFile() string { return strings.ReplaceAll(c.params["pageName"
 // wikiCommit renders a commit.
 func wikiCommit(cm *commit) obj {
 	return obj{
-		"sha", cm.id, "author", identityJSON(cm.author), "commiter", identityJSON(cm.committer),
+		"sha", cm.id, "author", identity(cm.author), "commiter", identity(cm.committer),
 		"message", cm.message,
 	}
 }
