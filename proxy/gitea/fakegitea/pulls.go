@@ -50,48 +50,6 @@ func onPull(f func(*call, *issue) error) handler {
 	}
 }
 
-// pullJSON is a pull request. Lists leave the counts of changes out.
-type pullJSON struct {
-	ID             int64      `json:"id"`
-	URL            string     `json:"url"`
-	Number         int64      `json:"number"`
-	User           obj        `json:"user"`
-	Title          string     `json:"title"`
-	Body           string     `json:"body"`
-	Labels         []obj      `json:"labels"`
-	Milestone      any        `json:"milestone"`
-	Assignee       obj        `json:"assignee"`
-	Assignees      []obj      `json:"assignees"`
-	Reviewers      []obj      `json:"requested_reviewers"`
-	ReviewTeams    []obj      `json:"requested_reviewers_teams"`
-	State          string     `json:"state"`
-	Draft          bool       `json:"draft"`
-	IsLocked       bool       `json:"is_locked"`
-	Comments       int        `json:"comments"`
-	ReviewComments int        `json:"review_comments"`
-	Additions      *int       `json:"additions,omitempty"`
-	Deletions      *int       `json:"deletions,omitempty"`
-	ChangedFiles   *int       `json:"changed_files,omitempty"`
-	HTMLURL        string     `json:"html_url"`
-	DiffURL        string     `json:"diff_url"`
-	PatchURL       string     `json:"patch_url"`
-	Mergeable      bool       `json:"mergeable"`
-	Merged         bool       `json:"merged"`
-	MergedAt       *time.Time `json:"merged_at"`
-	MergeCommit    *string    `json:"merge_commit_sha"`
-	MergedBy       obj        `json:"merged_by"`
-	Maintainer     bool       `json:"allow_maintainer_edit"`
-	Base           obj        `json:"base"`
-	Head           obj        `json:"head"`
-	MergeBase      string     `json:"merge_base"`
-	DueDate        *time.Time `json:"due_date"`
-	CreatedAt      time.Time  `json:"created_at"`
-	UpdatedAt      time.Time  `json:"updated_at"`
-	ClosedAt       *time.Time `json:"closed_at"`
-	PinOrder       int        `json:"pin_order"`
-	ContentVersion int        `json:"content_version"`
-}
-
 // sides are the commits of a pull request as they are now.
 func (is *issue) sides() (base, head, fork *commit) {
 	p, g := is.pull, is.Repo.git
@@ -127,25 +85,20 @@ func (is *issue) delta() []change {
 }
 
 // pullView renders a pull request with the counts of its changes.
-func (c *call) pullView(is *issue) *pullJSON {
+func (c *call) pullView(is *issue) obj {
 	out := c.pullRow(is)
-	out.MergedBy = c.anon(is.pull.MergedBy)
+	out.set("merged_by", c.anon(is.pull.MergedBy))
 	var plus, minus int
 	changes := is.delta()
 	for _, ch := range changes {
 		plus, minus = plus+ch.plus, minus+ch.minus
 	}
-	files := len(changes)
-	out.Additions, out.Deletions, out.ChangedFiles = &plus, &minus, &files
-	if out.Assignees == nil {
-		out.Assignees = []obj{}
-	}
-	if out.Reviewers == nil {
-		out.Reviewers = []obj{}
-	}
-	if out.ReviewTeams == nil {
-		out.ReviewTeams = []obj{}
-	}
+	out.set("additions", plus)
+	out.set("deletions", minus)
+	out.set("changed_files", len(changes))
+	out.set("assignees", append([]obj{}, c.anons(is.Assignees)...))
+	out.set("requested_reviewers", append([]obj{}, c.anons(is.pull.reviewers())...))
+	out.set("requested_reviewers_teams", mapped(is.pull.ReviewTeams, c.teamBare))
 	return out
 }
 
@@ -163,36 +116,38 @@ func (p *pull) reviewers() []*user {
 
 // pullRow renders a pull request as lists show it: without counts, and without
 // who merged it.
-func (c *call) pullRow(is *issue) *pullJSON {
-	p := is.pull
-	page := c.issueURL(is)
+func (c *call) pullRow(is *issue) obj {
+	p, page := is.pull, c.issueURL(is)
 	base, head, fork := is.sides()
-	out := &pullJSON{
-		ID: p.ID, URL: page, Number: is.Index, User: c.user(is.Poster), Title: is.Title, Body: is.Body,
-		Labels: c.labels(is.Labels), Assignees: c.anons(is.Assignees), Reviewers: c.anons(p.reviewers()),
-		State: state(is.Closed), Draft: is.draft(), IsLocked: is.Locked, Comments: len(is.talk()), ReviewComments: p.remarks(),
-		HTMLURL: page, DiffURL: page + ".diff", PatchURL: page + ".patch",
-		Mergeable: !p.Merged && !is.Closed && !is.draft() && is.clean(), Merged: p.Merged, MergedAt: p.MergedAt,
-		Maintainer: p.Maintainer, DueDate: is.Due, CreatedAt: is.Created, UpdatedAt: is.Updated, ClosedAt: is.ClosedAt,
-		PinOrder: is.PinOrder, ContentVersion: is.Version,
-		Base: c.side(is.Repo, is.Repo, p.Base, base), Head: c.side(is.Repo, p.HeadRepo, p.Head, head),
-	}
+	var milestone, assignee, mergeCommit, teams any
 	if is.Milestone != nil {
-		out.Milestone = c.milestone(is.Repo, is.Milestone)
-	}
-	if len(p.ReviewTeams) > 0 {
-		out.ReviewTeams = mapped(p.ReviewTeams, c.teamBare)
+		milestone = c.milestone(is.Repo, is.Milestone)
 	}
 	if len(is.Assignees) > 0 {
-		out.Assignee = c.anon(is.Assignees[0])
+		assignee = c.anon(is.Assignees[0])
 	}
 	if p.Merged {
-		out.MergeCommit = &p.MergeCommit
+		mergeCommit = p.MergeCommit
 	}
+	if len(p.ReviewTeams) > 0 {
+		teams = mapped(p.ReviewTeams, c.teamBare)
+	}
+	mergeBase := ""
 	if fork != nil {
-		out.MergeBase = fork.id
+		mergeBase = fork.id
 	}
-	return out
+	return obj{
+		"id", p.ID, "url", page, "number", is.Index, "user", c.user(is.Poster), "title", is.Title, "body", is.Body,
+		"labels", c.labels(is.Labels), "milestone", milestone, "assignee", assignee, "assignees", c.anons(is.Assignees),
+		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", teams, "state", state(is.Closed),
+		"draft", is.draft(), "is_locked", is.Locked, "comments", len(is.talk()), "review_comments", p.remarks(),
+		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page, "diff_url", page + ".diff",
+		"patch_url", page + ".patch", "mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(), "merged", p.Merged,
+		"merged_at", p.MergedAt, "merge_commit_sha", mergeCommit, "merged_by", nil, "allow_maintainer_edit", p.Maintainer,
+		"base", c.side(is.Repo, is.Repo, p.Base, base), "head", c.side(is.Repo, p.HeadRepo, p.Head, head),
+		"merge_base", mergeBase, "due_date", is.Due, "created_at", is.Created, "updated_at", is.Updated,
+		"closed_at", is.ClosedAt, "pin_order", is.PinOrder, "content_version", is.Version,
+	}
 }
 
 // side renders one side; a fork's label names its owner.
