@@ -42,7 +42,7 @@ func searchRepos(c *call) error {
 	if c.query.Get("order") == "desc" {
 		slices.Reverse(items)
 	}
-	return c.ok(searchResult[*repoJSON]{true, c.repos(linked(c, items))})
+	return c.ok(searchResult[obj]{true, c.repos(linked(c, items))})
 }
 
 // matchesSearch applies the filters of the search.

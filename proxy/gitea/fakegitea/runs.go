@@ -123,7 +123,7 @@ func onJob(f func(*call, *run) error) handler {
 // runView renders a run. The repository in it carries no permissions.
 func (c *call) runView(r *run) any {
 	rv := c.repoBare(r.repo)
-	rv.Permissions = obj{"admin", false, "push", false, "pull", false}
+	rv.set("permissions", obj{"admin", false, "push", false, "pull", false})
 	return obj{
 		"id", r.ID, "url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "previous_attempt_url", nil,
 		"html_url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "display_title", r.Title,

@@ -3,6 +3,8 @@ package fakegitea
 import (
 	"net/url"
 	"path"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -59,105 +61,59 @@ func (s *repoSettings) onlyCode() {
 	s.HasIssues, s.HasWiki, s.HasProjects, s.HasReleases, s.HasPackages, s.HasActions, s.Tracker = false, false, false, false, false, false, nil
 }
 
-// repoJSON is a repository.
-type repoJSON struct {
-	ID            int64     `json:"id"`
-	Owner         obj       `json:"owner"`
-	Name          string    `json:"name"`
-	FullName      string    `json:"full_name"`
-	Description   string    `json:"description"`
-	Empty         bool      `json:"empty"`
-	Private       bool      `json:"private"`
-	Fork          bool      `json:"fork"`
-	Template      bool      `json:"template"`
-	Parent        *repoJSON `json:"parent,omitempty"`
-	Mirror        bool      `json:"mirror"`
-	Size          int64     `json:"size"`
-	Language      string    `json:"language"`
-	LanguagesURL  string    `json:"languages_url"`
-	HTMLURL       string    `json:"html_url"`
-	URL           string    `json:"url"`
-	Link          string    `json:"link"`
-	SSHURL        string    `json:"ssh_url"`
-	CloneURL      string    `json:"clone_url"`
-	OriginalURL   string    `json:"original_url"`
-	Website       string    `json:"website"`
-	Stars         int       `json:"stars_count"`
-	Forks         int       `json:"forks_count"`
-	Watchers      int       `json:"watchers_count"`
-	BranchCount   int       `json:"branch_count"`
-	OpenIssues    int       `json:"open_issues_count"`
-	OpenPulls     int       `json:"open_pr_counter"`
-	Releases      int       `json:"release_counter"`
-	DefaultBranch string    `json:"default_branch"`
-	Archived      bool      `json:"archived"`
-	CreatedAt     time.Time `json:"created_at"`
-	UpdatedAt     time.Time `json:"updated_at"`
-	ArchivedAt    time.Time `json:"archived_at"`
-	Permissions   obj       `json:"permissions,omitempty"`
-	repoSettings
-	AvatarURL      string    `json:"avatar_url"`
-	Internal       bool      `json:"internal"`
-	MirrorInterval string    `json:"mirror_interval"`
-	ObjectFormat   string    `json:"object_format_name"`
-	MirrorUpdated  time.Time `json:"mirror_updated"`
-	MirrorSynced   time.Time `json:"mirror_last_sync_at"`
-	Transfer       obj       `json:"repo_transfer,omitempty"`
-	Topics         []string  `json:"topics"`
-	Licenses       []string  `json:"licenses"`
-}
-
 // epoch is how the API spells "never" in places that are not null.
 var epoch = time.Unix(0, 0).UTC()
 
 // repoView renders a repository for the caller.
-func (c *call) repoView(r *repo) *repoJSON {
+func (c *call) repoView(r *repo) obj {
 	a := c.w.access(c.doer, r)
-	out := c.repoBare(r)
-	out.Permissions = obj{
-		"admin", a >= accessAdmin, "push", a >= accessWrite, "pull", a >= accessRead,
-	}
+	out, may := c.repoBare(r), obj{"admin", a >= accessAdmin, "push", a >= accessWrite, "pull", a >= accessRead}
+	out.set("permissions", may)
 	if r.Fork != nil && c.w.access(c.doer, r.Fork) >= accessRead {
-		out.Parent = c.repoBare(r.Fork)
-		out.Parent.Permissions = out.Permissions
+		parent := c.repoBare(r.Fork)
+		parent.set("permissions", may)
+		out.set("parent", parent)
 	}
 	return out
 }
 
 // repoBare renders a repository without the caller's permissions.
-func (c *call) repoBare(r *repo) *repoJSON {
-	page := c.repoURL(r)
-	host := "localhost"
+func (c *call) repoBare(r *repo) obj {
+	page, host := c.repoURL(r), "localhost"
 	if u, err := url.Parse(c.root); err == nil {
 		host = u.Hostname()
 	}
-	out := &repoJSON{
-		ID: r.ID, Owner: c.ownerOf(r), Name: r.Name, FullName: r.fullName(), Description: r.Description,
-		Empty: r.empty(), Private: r.Private, Fork: r.Fork != nil, Template: r.Template, Mirror: r.Mirror,
-		Size: r.git.size(), Language: c.w.mainLanguage(r), LanguagesURL: c.api(r, "languages"),
-		HTMLURL: page, URL: c.api(r), SSHURL: "git@" + host + ":" + r.fullName() + ".git", CloneURL: page + ".git",
-		Website: r.Website, Stars: len(c.w.stargazers(r)), Forks: len(c.w.forks(r)), Watchers: len(r.Watchers),
-		BranchCount: len(r.git.names("refs/heads/")), DefaultBranch: r.DefaultBranch, Archived: r.Archived,
-		CreatedAt: r.Created, UpdatedAt: r.Updated, ArchivedAt: r.ArchTime, repoSettings: r.Settings,
-		ObjectFormat: "sha1", Topics: append([]string{}, r.Topics...), Licenses: licensesOf(r),
-	}
+	var transfer any = omitted
 	if r.PendingOwner != nil {
-		out.Transfer = obj{
-			"doer", c.user(r.Transferrer), "recipient", c.user(r.PendingOwner), "teams", []obj{},
-		}
+		transfer = obj{"doer", c.user(r.Transferrer), "recipient", c.user(r.PendingOwner), "teams", []obj{}}
 	}
-	for _, is := range r.issues {
-		switch {
-		case is.Closed:
-		case is.pull != nil:
-			out.OpenPulls++
-		default:
-			out.OpenIssues++
-		}
+	open := filter(r.issues, func(is *issue) bool { return !is.Closed })
+	pulls := len(filter(open, func(is *issue) bool { return is.pull != nil }))
+	releases := filter(r.releases, func(rel *release) bool { return !rel.Draft })
+	out := obj{
+		"id", r.ID, "owner", c.ownerOf(r), "name", r.Name, "full_name", r.fullName(), "description", r.Description,
+		"empty", r.empty(), "private", r.Private, "fork", r.Fork != nil, "template", r.Template, "parent", omitted,
+		"mirror", r.Mirror, "size", r.git.size(), "language", c.w.mainLanguage(r), "languages_url", c.api(r, "languages"),
+		"html_url", page, "url", c.api(r), "link", "", "ssh_url", "git@" + host + ":" + r.fullName() + ".git",
+		"clone_url", page + ".git", "original_url", "", "website", r.Website, "stars_count", len(c.w.stargazers(r)),
+		"forks_count", len(c.w.forks(r)), "watchers_count", len(r.Watchers),
+		"branch_count", len(r.git.names("refs/heads/")), "open_issues_count", len(open) - pulls, "open_pr_counter", pulls,
+		"release_counter", len(releases), "default_branch", r.DefaultBranch, "archived", r.Archived,
+		"created_at", r.Created, "updated_at", r.Updated, "archived_at", r.ArchTime, "permissions", omitted,
 	}
-	for _, rel := range r.releases {
-		if !rel.Draft {
-			out.Releases++
+	out = append(out, r.Settings.view()...)
+	return append(out, "avatar_url", "", "internal", false, "mirror_interval", "", "object_format_name", "sha1",
+		"mirror_updated", time.Time{}, "mirror_last_sync_at", time.Time{}, "repo_transfer", transfer,
+		"topics", append([]string{}, r.Topics...), "licenses", licensesOf(r))
+}
+
+// view renders the settings, which are members of the repository. PATCH reads them
+// by the same names.
+func (s *repoSettings) view() (out obj) {
+	for i, v := 0, reflect.ValueOf(s).Elem(); i < v.NumField(); i++ {
+		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if option == "" || !v.Field(i).IsZero() {
+			out = append(out, name, v.Field(i).Interface())
 		}
 	}
 	return out
@@ -174,7 +130,7 @@ func (c *call) ownerOf(r *repo) obj {
 }
 
 // repos renders a list.
-func (c *call) repos(rs []*repo) []*repoJSON { return mapped(rs, c.repoView) }
+func (c *call) repos(rs []*repo) []obj { return mapped(rs, c.repoView) }
 
 // repoURL is the web address of a repository and things in it.
 func (c *call) repoURL(r *repo, parts ...string) string {
