@@ -91,3 +91,7 @@ func Started(s *Server) <-chan struct{} { return s.started }
 
 // GrantEvents returns the audit log's names of what becomes of grants.
 func GrantEvents() map[grant.Kind]audit.Event { return maps.Clone(grantEvents) }
+
+// SharesMasking reports whether a log masks with what the default endpoint's results
+// are masked with.
+func SharesMasking(s *Server, log Log) bool { return log.masks.engine == s.teams[0].masks }
