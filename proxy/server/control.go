@@ -60,7 +60,8 @@ func (l *Live) control(ctx context.Context) {
 		return
 	}
 	srv := &http.Server{
-		Handler: grant.Control(l.grants), ReadTimeout: grant.ControlTimeout, WriteTimeout: grant.ControlTimeout, ErrorLog: serverLog(s.log),
+		Handler: grant.Control(l.grants), ErrorLog: serverLog(s.log),
+		ReadTimeout: grant.ControlTimeout, WriteTimeout: grant.ControlTimeout,
 	}
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	_ = srv.Serve(ln) // its error is ErrServerClosed

@@ -81,7 +81,9 @@ func (p *Process) newUpstreams(cfg *config.Config, log Log) (*upstreams, error) 
 	p.building("gitea")
 	u := &upstreams{}
 	var err error
-	limits := gitea.Limits{MaxBinaryBytes: int64(cfg.Results.MaxBinaryBytes), Version: p.version, Around: telemetry.Upstream}
+	limits := gitea.Limits{
+		MaxBinaryBytes: int64(cfg.Results.MaxBinaryBytes), Version: p.version, Around: telemetry.Upstream,
+	}
 	if u.client, err = gitea.New(cfg.Gitea, limits, log.Logger); err != nil {
 		return nil, err
 	}
@@ -132,7 +134,8 @@ func (p *Process) masking(cfg *config.Config, log Log) (*mask.Engine, error) {
 // A CA file may have other content under the same name, so with one there is
 // always a new client.
 func sameGitea(a, b *config.Config) bool {
-	return a.Gitea.CAFile == "" && a.Results.MaxBinaryBytes == b.Results.MaxBinaryBytes && a.Log == b.Log && reflect.DeepEqual(a.Gitea, b.Gitea)
+	return a.Gitea.CAFile == "" && a.Results.MaxBinaryBytes == b.Results.MaxBinaryBytes && a.Log == b.Log &&
+		reflect.DeepEqual(a.Gitea, b.Gitea)
 }
 
 func sameURL(a, b *config.URL) bool {

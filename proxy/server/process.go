@@ -141,7 +141,8 @@ func Dry(cfg *config.Config, version string, log Log) (*Process, error) {
 // newProcess makes a process that has opened nothing yet.
 func newProcess(cfg *config.Config, version string, log Log) (*Process, error) {
 	p := &Process{
-		cfg: cfg, version: version, log: log.of(cfg), audit: &auditing{}, limits: limit.NewCounters(), writes: policy.NewCounters(),
+		cfg: cfg, version: version, log: log.of(cfg), audit: &auditing{},
+		limits: limit.NewCounters(), writes: policy.NewCounters(),
 		sharing: newSharing(), reload: newReloadState(),
 		pace: pace{now: time.Now, after: time.After, beat: beatEvery, learn: missingRetry},
 	}
@@ -245,7 +246,9 @@ func (p *Process) Close() {
 // reloaded records what became of a changed configuration.
 func (p *Process) reloaded(err error) {
 	if err != nil {
-		p.audit.log.Event(audit.ConfigRefused, nil, audit.Detail{Reason: "the changed configuration is not used; the operational log says why"})
+		p.audit.log.Event(audit.ConfigRefused, nil, audit.Detail{
+			Reason: "the changed configuration is not used; the operational log says why",
+		})
 		return
 	}
 	p.audit.log.Event(audit.ConfigReloaded, nil, audit.Detail{Version: p.version})

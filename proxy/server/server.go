@@ -43,7 +43,10 @@ type Server struct {
 // change serve on in the new one. The error is [config.Problems] when the configuration
 // names something that does not exist.
 func New(p *Process, cfg *config.Config, log Log) (*Server, error) {
-	s := &Server{process: p, log: log.Logger, base: publicURL(cfg), teams: newTeams(cfg), missing: newMissing(cfg), started: make(chan struct{})}
+	s := &Server{
+		process: p, log: log.Logger, base: publicURL(cfg), teams: newTeams(cfg), missing: newMissing(cfg),
+		started: make(chan struct{}),
+	}
 	var err error
 	if s.library, err = p.libraryOf(cfg); err != nil {
 		return nil, err

@@ -47,14 +47,14 @@ func sameCertificates(a, b *config.Config) bool {
 // sameListener reports whether both configurations want the same of connections.
 func sameListener(a, b *config.Config) bool {
 	x, y := a.Server, b.Server
-	return x.MaxConnections == y.MaxConnections && x.MaxConnectionsPerAddress == y.MaxConnectionsPerAddress && x.ProxyProtocol == y.ProxyProtocol &&
-		x.MaxHeaderBytes == y.MaxHeaderBytes && slices.Equal(x.TrustedProxies, y.TrustedProxies)
+	return x.MaxConnections == y.MaxConnections && x.MaxConnectionsPerAddress == y.MaxConnectionsPerAddress &&
+		x.ProxyProtocol == y.ProxyProtocol && x.MaxHeaderBytes == y.MaxHeaderBytes && slices.Equal(x.TrustedProxies, y.TrustedProxies)
 }
 
 func keepListener(from, to *config.Config) {
 	x, y := from.Server, &to.Server
-	y.MaxConnections, y.MaxConnectionsPerAddress, y.ProxyProtocol = x.MaxConnections, x.MaxConnectionsPerAddress, x.ProxyProtocol
-	y.MaxHeaderBytes, y.TrustedProxies = x.MaxHeaderBytes, x.TrustedProxies
+	y.MaxConnections, y.MaxConnectionsPerAddress = x.MaxConnections, x.MaxConnectionsPerAddress
+	y.ProxyProtocol, y.MaxHeaderBytes, y.TrustedProxies = x.ProxyProtocol, x.MaxHeaderBytes, x.TrustedProxies
 }
 
 // sameStore reports whether both configurations have one store. Keys may change
