@@ -3,7 +3,6 @@ package fakegitea
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -40,16 +39,12 @@ func (c *call) attachments(as []*attachment) []obj { return mapped(as, c.attachm
 // holder is a list of attachments, wherever it hangs.
 type holder func(c *call) (*[]*attachment, string, error)
 
-// handleAssets registers the five routes of attachments below a path; write is
+// handleAssets registers the three routes of attachments below a path; write is
 // what a change needs besides.
 func handleAssets(t table, path string, where holder, write need) {
 	t.on("GET "+path, func(c *call) error { return c.listAssets(where) })
 	t.on("POST "+path, func(c *call) error { return c.addAsset(where) }, needToken, write, needActive)
-	t.on("GET "+path+"/{attachment_id}", func(c *call) error { return c.oneAsset(where, nil) })
-	t.on("PATCH "+path+"/{attachment_id}", func(c *call) error { return c.oneAsset(where, (*call).renameAsset) },
-		needToken, write, needActive)
-	t.on("DELETE "+path+"/{attachment_id}", func(c *call) error { return c.deleteAsset(where) },
-		needToken, write, needActive)
+	t.on("GET "+path+"/{attachment_id}", func(c *call) error { return c.oneAsset(where) })
 }
 
 // listAssets lists attachments; the list is not paged.
@@ -93,8 +88,8 @@ func newUUID() string {
 	return fmt.Sprintf("%s-%s-4%s-a%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
 }
 
-// oneAsset finds an attachment, lets change work on it, and answers it.
-func (c *call) oneAsset(where holder, change func(*call, *attachment) error) error {
+// oneAsset answers an attachment.
+func (c *call) oneAsset(where holder) error {
 	list, _, err := where(c)
 	if err != nil {
 		return err
@@ -103,39 +98,5 @@ func (c *call) oneAsset(where holder, change func(*call, *attachment) error) err
 	if !ok {
 		return errNotFound
 	}
-	if change == nil {
-		return c.ok(c.attachmentView(a))
-	}
-	if err := change(c, a); err != nil {
-		return err
-	}
-	return c.created(c.attachmentView(a))
-}
-
-// renameAsset takes a new name.
-func (c *call) renameAsset(a *attachment) error {
-	var in struct {
-		Name string `json:"name"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	if in.Name != "" {
-		a.Name = in.Name
-	}
-	return nil
-}
-
-// deleteAsset removes an attachment.
-func (c *call) deleteAsset(where holder) error {
-	list, _, err := where(c)
-	if err != nil {
-		return err
-	}
-	n := len(*list)
-	*list = slices.DeleteFunc(*list, func(a *attachment) bool { return a.ID == c.id("attachment_id") })
-	if len(*list) == n {
-		return errNotFound
-	}
-	return c.done()
+	return c.ok(c.attachmentView(a))
 }

@@ -33,8 +33,8 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, res.Body)
 		}
 	}
-	if implemented != 381 {
-		t.Errorf("%d routes are answered from state, want 381", implemented)
+	if implemented != 375 {
+		t.Errorf("%d routes are answered from state, want 375", implemented)
 	}
 }
 

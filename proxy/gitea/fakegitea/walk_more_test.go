@@ -155,6 +155,40 @@ func TestEmptyLists(t *testing.T) {
 	})
 }
 
+// TestTaskWalk takes the steps of the demo's tasks that no other walk takes.
+func TestTaskWalk(t *testing.T) {
+	const p = "/repos/alice/r"
+	steps := append([]step{repoStep}, pullSteps("next", "next.txt")...)
+	walk(t, append(steps, []step{
+		{do: "POST " + p + "/issues", body: `{"title":"t"}`, status: 201, save: "i=number"},
+		{do: "POST " + p + "/issues/<i>/pin", status: 204},
+		{do: "DELETE " + p + "/issues/<i>/pin", status: 204},
+		{do: "GET " + p + "/issues/pinned", status: 200, has: "[]"},
+		{do: "GET " + p + "/pulls/pinned", status: 200, has: "[]"},
+		{do: "GET " + p + "/issues/<i>/subscriptions/check", status: 200, has: `"subscribed":true`},
+		{do: "POST " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 201},
+		{do: "DELETE " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 204},
+		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "null"},
+		{do: "POST " + p + "/labels", body: `{"name":"bug","color":"#fff"}`, status: 201, save: "l=id"},
+		{do: "POST " + p + "/issues/<i>/labels", body: `{"labels":["bug"]}`, status: 200, has: "bug"},
+		{do: "DELETE " + p + "/issues/<i>/labels/<l>", status: 204},
+		{do: "GET " + p + "/issues/<i>/labels", status: 200, has: "[]"},
+		{do: "POST " + p + "/milestones", body: `{"title":"m"}`, status: 201, save: "m=id"},
+		{do: "PATCH " + p + "/milestones/<m>", body: `{"title":"m2","state":"closed"}`, status: 200, has: `"state":"closed"`},
+		{do: "POST " + p + "/pulls/<next>/requested_reviewers", body: `{"reviewers":["bob"]}`, status: 201, has: "REQUEST_REVIEW"},
+		{do: "DELETE " + p + "/pulls/<next>/requested_reviewers", body: `{"reviewers":["bob"]}`, status: 204},
+		{as: "bob", do: "POST " + p + "/pulls/<next>/reviews", body: `{"body":"wait"}`, status: 200, has: `"state":"PENDING"`, save: "v=id"},
+		{as: "bob", do: "POST " + p + "/pulls/<next>/reviews/<v>", body: `{"event":"APPROVED"}`, status: 200, has: `"state":"APPROVED"`},
+		{do: "POST " + p + "/push_mirrors", body: `{"remote_address":"https://mirror.example/r.git","interval":"8h"}`, status: 200, save: "r=remote_name"},
+		{do: "POST " + p + "/push_mirrors-sync", status: 200},
+		{do: "GET " + p + "/push_mirrors", status: 200, has: "<r>"},
+		{do: "DELETE " + p + "/push_mirrors/<r>", status: 204},
+		{do: "POST " + p + "/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json"}}`, status: 201, save: "h=id"},
+		{do: "PATCH " + p + "/hooks/<h>", body: `{"active":true}`, status: 200, has: `"active":true`},
+		{do: "POST " + p + "/hooks/<h>/tests", status: 204},
+	}...))
+}
+
 // TestNotices tells watchers, and lets them read.
 func TestNotices(t *testing.T) {
 	walk(t, []step{
