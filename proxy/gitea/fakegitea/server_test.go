@@ -5,11 +5,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"aegis/proxy/gitea/fakegitea"
+	"aegis/spec"
+	"aegis/spec/build"
 )
 
 // TestRoutes counts the operations, and holds the number that is answered from
@@ -35,6 +40,27 @@ func TestRoutes(t *testing.T) {
 	}
 	if implemented != 375 {
 		t.Errorf("%d routes are answered from state, want 375", implemented)
+	}
+}
+
+// TestRoutesAreThePinnedOnes compares the routes with the pinned facts of the API,
+// which the double itself does not import.
+func TestRoutesAreThePinnedOnes(t *testing.T) {
+	facts, err := build.DecodeFacts(spec.Facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, o := range facts.Operations {
+		want = append(want, o.Method+" "+o.Path)
+	}
+	for _, r := range fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty}).Routes() {
+		got = append(got, r.Method+" "+r.Path)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-facts +routes) %s", diff)
 	}
 }
 
