@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"time"
-	"unicode/utf8"
 )
 
 // Kind is the stable, machine-readable name of a failure. Clients may branch
@@ -68,14 +67,7 @@ const maxQuoted = 500
 // "…" when some are missing.
 func (e *Error) Shorten() {
 	words, rest := e.Public[:min(e.Quoted, len(e.Public))], e.Public[min(e.Quoted, len(e.Public)):]
-	if utf8.RuneCountInString(words) > maxQuoted {
-		end := 0
-		for range maxQuoted - 1 {
-			_, size := utf8.DecodeRuneInString(words[end:])
-			end += size
-		}
-		e.Public = words[:end] + "…" + rest
-	}
+	e.Public = Shorten(words, maxQuoted) + rest
 	e.Quoted = 0
 }
 

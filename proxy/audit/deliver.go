@@ -153,13 +153,11 @@ func (d *syslogDelivery) message(line []byte) []byte {
 	event, at := "-", "-"
 	if h, err := parseHead(line); err == nil {
 		// MSGID has at most 32 characters, and times six digits of a second.
-		event, at = clipASCII(string(h.event), 32), h.time.UTC().Format("2006-01-02T15:04:05.000000Z")
+		event, at = string(h.event[:min(len(h.event), 32)]), h.time.UTC().Format("2006-01-02T15:04:05.000000Z")
 	}
 	msg := fmt.Appendf(nil, "<%d>1 %s %s aegis %d %s - ", syslogPriority, at, d.host, os.Getpid(), event)
 	return append(msg, line...)
 }
-
-func clipASCII(s string, n int) string { return s[:min(len(s), n)] }
 
 func (d *syslogDelivery) close() {
 	if d.conn != nil {

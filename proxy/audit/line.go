@@ -168,14 +168,3 @@ func parseHash(d *digest, b []byte) bool {
 	_, err := hex.Decode(d[:], b)
 	return err == nil
 }
-
-// clip bounds a text of a record, at a rune's border.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}

@@ -328,9 +328,9 @@ func (l *Log) event(event Event, x *proxy.Exchange, d Detail) error {
 	r := &Record{Event: event, Detail: &d}
 	if x != nil {
 		r.RequestID, r.Team = x.RequestID, x.Team
-		r.Client, r.Identity = &Client{Addr: clip(x.Addr, 64)}, identityOf(x.Identity, "")
+		r.Client, r.Identity = &Client{Addr: proxy.Clip(x.Addr, 64)}, identityOf(x.Identity, "")
 	}
-	d.Reason = clip(d.Reason, maxDetail)
+	d.Reason = proxy.Clip(d.Reason, maxDetail)
 	strangers := refused(event) || event == Consent && r.Identity == nil
 	if strangers {
 		ok, suppressed := l.events.take()

@@ -3,6 +3,8 @@ package audit
 import (
 	"errors"
 	"time"
+
+	"aegis/proxy"
 )
 
 // run is the log's goroutine: it writes whatever waits, all of it in one write
@@ -202,7 +204,7 @@ func (l *Log) writeBatch(batch []*entry) bool {
 // about returns the entry about an outage.
 func (l *Log) about(o *outage, refused uint64) []*entry {
 	since := o.since.UTC()
-	e, err := ownEntry(&Record{Event: LogRecovered, Detail: &Detail{Reason: clip(o.err.Error(), maxDetail), Since: &since, Count: refused}}, l.o.Now())
+	e, err := ownEntry(&Record{Event: LogRecovered, Detail: &Detail{Reason: proxy.Clip(o.err.Error(), maxDetail), Since: &since, Count: refused}}, l.o.Now())
 	if err != nil {
 		return nil
 	}

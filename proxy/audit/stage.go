@@ -210,7 +210,7 @@ func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 	}
 	if s.client == nil {
 		s.client = &Client{
-			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version), Protocol: clip(c.Client.Protocol, 32), Addr: clip(c.Client.Addr, 64),
+			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version), Protocol: proxy.Clip(c.Client.Protocol, 32), Addr: proxy.Clip(c.Client.Addr, 64),
 		}
 	}
 	return &Record{Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo), Call: call, Client: s.client}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"aegis/proxy"
 	"aegis/proxy/internal/files"
 )
 
@@ -88,7 +89,7 @@ func (w *writer) compare() ([]*Record, error) {
 		}
 		d := &Detail{Reason: "the checkpoint file is signed with an earlier key; it is kept aside", File: file}
 		if err != nil {
-			d.Reason = "the checkpoint file could not be read with the keys of the log; it is kept aside: " + clip(err.Error(), 200)
+			d.Reason = "the checkpoint file could not be read with the keys of the log; it is kept aside: " + proxy.Clip(err.Error(), 200)
 			w.o.Log.Warn().Err(err).Str("file", file).Msg("the audit log's checkpoint file is of no use; it is kept aside and replaced")
 		}
 		about = append(about, &Record{Event: LogRecovered, Detail: d})

@@ -55,7 +55,7 @@ func (l *Log) clean(s string) string {
 	if s == "" {
 		return ""
 	}
-	return clip(l.o.Clean(s), 128)
+	return proxy.Clip(l.o.Clean(s), 128)
 }
 
 // made is what is read of a write's answer.

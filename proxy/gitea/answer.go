@@ -137,7 +137,7 @@ func mediaType(h http.Header) string {
 	if err != nil && media == "" {
 		media, _, _ = strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
 	}
-	return cut(clean(media), 100)
+	return proxy.Shorten(clean(media), 100)
 }
 
 // kindOf says how a media type is read. BodyEmpty means that it does not say:

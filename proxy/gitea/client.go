@@ -229,7 +229,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	if err := c.ask(ctx, "/version", proxy.Credential{}, &v); err != nil {
 		return "", err
 	}
-	version := cut(clean(v.Version), 64)
+	version := proxy.Shorten(clean(v.Version), 64)
 	if version == "" {
 		return "", proxy.NewError(proxy.KindUpstreamError,
 			"the server at gitea.url names no version; check that it is the address of a Gitea server", nil)

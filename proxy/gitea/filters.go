@@ -130,7 +130,7 @@ func warnIgnored(what, arg string, names []string) []string {
 	shown := names[:min(len(names), 10)]
 	quoted := make([]string, len(shown))
 	for i, name := range shown {
-		quoted[i] = strconv.Quote(cut(clean(name), 60))
+		quoted[i] = strconv.Quote(proxy.Shorten(clean(name), 60))
 	}
 	return []string{fmt.Sprintf("Gitea ignored the %s filter for %s: no such %s here (case and spaces count), so the list is not narrowed by it",
 		arg, strings.Join(quoted, ", "), what)}

@@ -335,5 +335,5 @@ func scalar(v any) (string, bool) {
 // invalid is the error of an argument that breaks a rule. The value is never
 // part of it.
 func invalid(name, rule string) error {
-	return proxy.NewError(proxy.KindInvalidArguments, cut(clean(name), 64)+": "+rule, nil)
+	return proxy.NewError(proxy.KindInvalidArguments, proxy.Shorten(clean(name), 64)+": "+rule, nil)
 }

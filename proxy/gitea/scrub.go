@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"aegis/proxy"
 )
 
 const (
@@ -77,7 +78,7 @@ func (s scrubber) scrub(text string) string {
 	text = windowsPath.ReplaceAllString(text, gonePath)
 	text = sourceLine.ReplaceAllString(text, gonePath)
 	text = unixPath.ReplaceAllString(text, "${1}"+gonePath)
-	return cut(s.scrubHosts(text), maxMessage)
+	return proxy.Shorten(s.scrubHosts(text), maxMessage)
 }
 
 // wholeWords bounds text to maxScrub bytes. The word that the bound cuts goes
@@ -211,20 +212,6 @@ func clean(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// cut returns at most n characters of text, the last one "…" when some are
-// missing.
-func cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	i := 0
-	for range n - 1 {
-		_, size := utf8.DecodeRuneInString(text[i:])
-		i += size
-	}
-	return text[:i] + "…"
 }
 
 // prefix returns at most n bytes of text.

@@ -76,7 +76,7 @@ func fileName(call *proxy.Call) string {
 	if name == "" {
 		return fallback
 	}
-	return cut(name, 255)
+	return proxy.Shorten(name, 255)
 }
 
 // decodeFile decodes an uploaded file after its size has been found to fit.

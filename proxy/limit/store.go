@@ -35,12 +35,7 @@ func addressKey(addr string) key {
 // maxName bounds the bytes of a name in a key.
 const maxName = 256
 
-func clip(s string) string {
-	if len(s) > maxName {
-		return s[:maxName]
-	}
-	return s
-}
+func clip(s string) string { return s[:min(len(s), maxName)] }
 
 // shards divide a store, so that callers rarely wait for one another's lookup.
 // It is a power of two.

@@ -197,7 +197,7 @@ func (e *endpoint) appendFailure(b []byte, q *leanRequest, c *proxy.Call, err *p
 	}
 	b = b[:0]
 	rpc := protocolError(c, err)
-	body := &responseError{Code: rpc.Code, Message: clip(rpc.Message), Data: rpc.Data}
+	body := &responseError{Code: rpc.Code, Message: proxy.Clip(rpc.Message, maxErrorText), Data: rpc.Data}
 	msg, merr := encode(response{Version: "2.0", ID: q.id, Error: body})
 	if merr != nil { // texts always encode
 		return append(b, internalError...), http.StatusOK

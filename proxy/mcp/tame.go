@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
+
+	"aegis/proxy"
 )
 
 // maxErrorText bounds an error text of the SDK's, which may quote what the
@@ -41,7 +42,7 @@ func tameText(p []byte) []byte {
 			`send an object with "jsonrpc": "2.0", a method, and a string or integer id` + "\n")
 	}
 	if len(p) > maxErrorText {
-		return []byte(clip(string(p)) + "\n")
+		return []byte(proxy.Clip(string(p), maxErrorText) + "\n")
 	}
 	return p
 }
@@ -107,20 +108,8 @@ func (e *responseError) tame() bool {
 		return true
 	}
 	if len(e.Message) > maxErrorText {
-		e.Message = clip(e.Message)
+		e.Message = proxy.Clip(e.Message, maxErrorText)
 		return true
 	}
 	return false
-}
-
-// clip cuts s to the bound, between two runes.
-func clip(s string) string {
-	if len(s) <= maxErrorText {
-		return s
-	}
-	cut := maxErrorText
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

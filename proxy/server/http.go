@@ -18,7 +18,6 @@ import (
 	"aegis/proxy/audit"
 	"aegis/proxy/edge"
 	"aegis/proxy/oauth"
-	"aegis/proxy/telemetry"
 )
 
 // buildEndpoints makes the HTTP side of every team. With gitea.hide_missing it serves
@@ -206,7 +205,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		rec := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
 			x := proxy.ExchangeFrom(r.Context())
-			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", telemetry.Clip(withoutTokens(r.URL.Path), 200)).
+			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", proxy.Clip(withoutTokens(r.URL.Path), 200)).
 				Int("status", rec.status).Dur("took", time.Since(began)).Msg("request")
 		}()
 		next.ServeHTTP(rec, r)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"aegis/config"
+	"aegis/proxy"
 	"aegis/proxy/kv/open"
-	"aegis/proxy/telemetry"
 )
 
 // Live serves one server after another on the same listeners: a reload builds a
@@ -141,7 +141,7 @@ func (l *Live) failed(err error) {
 	l.process.reload.note(err)
 	l.process.reloaded(err)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		log.Error().Str("problem", telemetry.Clip(line, 500)).Msg("the changed configuration is not used; the one before it stays in force")
+		log.Error().Str("problem", proxy.Clip(line, 500)).Msg("the changed configuration is not used; the one before it stays in force")
 	}
 }
 

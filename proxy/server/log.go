@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/proxy"
 	"aegis/proxy/mask"
-	"aegis/proxy/telemetry"
 )
 
 // LogStyle is how log lines are written.
@@ -99,6 +99,6 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	if isNoise(line) {
 		ev = w.log.Debug()
 	}
-	ev.Msg(telemetry.Clip(line, 500))
+	ev.Msg(proxy.Clip(line, 500))
 	return len(p), nil
 }

@@ -16,7 +16,6 @@ import (
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
 	"aegis/proxy/policy/confirm"
-	"aegis/proxy/telemetry"
 )
 
 // signIn is per-user OAuth: the authorization server for MCP clients and the
@@ -177,7 +176,7 @@ var grantEvents = map[grant.Kind]audit.Event{
 func (s *Server) grantEvent(e grant.Event) {
 	name := grantEvents[e.Kind]
 	if name == audit.CodeRefused || name == audit.RefreshReused {
-		s.log.Warn().Str("grant", e.Grant).Str("client", telemetry.Clip(e.ClientName, 100)).Str("login", e.Login).Str("kind", string(e.Kind)).
+		s.log.Warn().Str("grant", e.Grant).Str("client", proxy.Clip(e.ClientName, 100)).Str("login", e.Login).Str("kind", string(e.Kind)).
 			Msg("a code or refresh token came again, or was not its client's")
 	}
 	x := &proxy.Exchange{}

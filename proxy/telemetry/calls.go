@@ -58,7 +58,7 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 		}
 		ev.Str("reason", e.Public)
 		if e.Err != nil {
-			ev.Str("cause", Clip(e.Err.Error(), 500))
+			ev.Str("cause", proxy.Clip(e.Err.Error(), 500))
 		}
 	} else if res != nil {
 		status = res.Status
@@ -74,12 +74,4 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).Int("status", status).
 		Dur("took", took).Dur("upstream", c.Facts.Upstream).Int("attempts", c.Facts.Attempts).
 		Int64("bytes_in", c.Facts.BytesIn).Int64("bytes_out", c.Facts.BytesOut).Msg("call")
-}
-
-// Clip bounds a text for the log: more than n bytes end in an ellipsis.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return s[:n] + "…"
 }
