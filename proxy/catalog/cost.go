@@ -3,6 +3,8 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"aegis/config"
@@ -60,7 +62,7 @@ type PresetCost struct {
 // PresetCosts returns the cost of every preset, sorted by name.
 func (s *Set) PresetCosts() []PresetCost {
 	var out []PresetCost
-	for _, name := range sortedKeys(presets()) {
+	for _, name := range slices.Sorted(maps.Keys(presets())) {
 		sel, _ := s.Select(config.Tools{Toolsets: []string{name}, Raw: true}) // a preset has no problems
 		out = append(out, PresetCost{name, sel.Cost().Total})
 	}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,7 +104,7 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 	for i := range ix.docs {
 		ix.docs[i].length /= total / float64(len(tools))
 	}
-	ix.vocab = sortedKeys(ix.terms)
+	ix.vocab = slices.Sorted(maps.Keys(ix.terms))
 	ix.askings.finish(len(tools))
 	return ix
 }

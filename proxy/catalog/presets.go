@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -101,7 +102,7 @@ func noise(globs ...string) []string {
 // and the presets, sorted. "admin" and "release" are both; there the preset
 // counts, which holds the whole domain and what the work needs besides.
 func Toolsets() []string {
-	names := append(spec.Domains(), sortedKeys(presets())...)
+	names := append(spec.Domains(), slices.Sorted(maps.Keys(presets()))...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

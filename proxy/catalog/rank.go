@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type hit struct {
 func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 	q := ix.parse(text)
 	scores := make([]float64, len(ix.docs))
-	for _, word := range sortedKeys(q.terms) {
+	for _, word := range slices.Sorted(maps.Keys(q.terms)) {
 		list := ix.terms[word]
 		idf := math.Log(1 + (float64(len(ix.docs))-float64(len(list))+0.5)/(float64(len(list))+0.5))
 		for _, p := range list {

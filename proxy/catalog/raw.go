@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -181,7 +182,7 @@ func checkRawQuery(report *problems, query map[string]any) {
 		report.add("query", "must have at most 50 keys")
 		return
 	}
-	for _, key := range sortedKeys(query) {
+	for _, key := range slices.Sorted(maps.Keys(query)) {
 		at := join("query", key)
 		switch strings.ToLower(strings.TrimSpace(key)) {
 		case "sudo", "token", "access_token":

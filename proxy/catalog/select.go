@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func (c *checker) names() []string {
 // raised returns the tools whose max_risk is higher than that of all.
 func (c *checker) raised(entries map[string]string) map[string]proxy.Risk {
 	out := map[string]proxy.Risk{}
-	for _, name := range sortedKeys(entries) {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		at, wire := "allow_risk_by_tool."+name, wireName(name)
 		risk, ok := proxy.ParseRisk(entries[name])
 		switch {
@@ -194,7 +195,7 @@ func (c *checker) globs(key string, entries []string) []string {
 		case err != nil:
 			c.add(at, fmt.Sprintf("%q is no glob; * stands for any characters, ? for one", e))
 		case g == rawName || slices.ContainsFunc(c.set.tools, func(t *proxy.Tool) bool { return matchAny([]string{g}, t.Name) }),
-			slices.ContainsFunc(sortedKeys(c.set.outside), func(name string) bool { return matchAny([]string{g}, name) }):
+			slices.ContainsFunc(slices.Sorted(maps.Keys(c.set.outside)), func(name string) bool { return matchAny([]string{g}, name) }):
 			out = append(out, g)
 		default:
 			c.unknown(at, e, c.names())

@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -223,7 +224,7 @@ func (v *validator) object(path string, s *proxy.Schema, x any) (any, bool) {
 		return v.fail(path, "must be an object")
 	}
 	fits := true
-	for _, name := range sortedKeys(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value, at := object[name], join(path, name)
 		i := slices.IndexFunc(s.Properties, func(p proxy.Property) bool { return p.Name == name })
 		sub := s.Items // the values of an open object
@@ -263,13 +264,4 @@ func unknownMember(s *proxy.Schema, name string) string {
 		return "is unknown; did you mean " + near + "?"
 	}
 	return "is unknown"
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -29,7 +30,7 @@ var clients = map[string][]need{
 }
 
 // Clients lists the names for [Options.Client].
-func Clients() []string { return sortedKeys(clients) }
+func Clients() []string { return slices.Sorted(maps.Keys(clients)) }
 
 func (x *examination) client(ctx context.Context) {
 	if x.o.Client == "" {

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,7 +63,7 @@ func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 	for _, t := range o.Tokens {
 		name := "token " + t.Name
 		u, err := o.Gitea.Token(ctx, t.Token)
-		missing := Missing(u.Scopes, sortedKeys(o.Needed))
+		missing := Missing(u.Scopes, slices.Sorted(maps.Keys(o.Needed)))
 		switch {
 		case err != nil:
 			x.add(Failure, name, err.Error(), "put a valid token into gitea_token of "+t.Name)

@@ -1,6 +1,10 @@
 package doctor
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // remedy is how to mend one fault in each proxy.
 type remedy struct {
@@ -72,7 +76,7 @@ func (x *examination) mend(fault string) string {
 	}
 	var b strings.Builder
 	b.WriteString(r.all)
-	for _, name := range sortedKeys(r.proxy) {
+	for _, name := range slices.Sorted(maps.Keys(r.proxy)) {
 		b.WriteString("\n" + name + ": " + r.proxy[name])
 	}
 	return b.String()

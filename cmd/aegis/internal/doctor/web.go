@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -74,17 +75,8 @@ func (x *examination) ready(ctx context.Context) {
 	case len(wrong) > 0:
 		x.add(Warning, "readyz", strings.Join(wrong, "; "), "mend what is named; calls work meanwhile")
 	default:
-		x.ok("readyz", "all of %s are well", strings.Join(sortedKeys(body.Checks), ", "))
+		x.ok("readyz", "all of %s are well", strings.Join(slices.Sorted(maps.Keys(body.Checks)), ", "))
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // Bounds on the difference of the clocks.
