@@ -51,6 +51,7 @@ var layers = []layer{
 	{"proxy/gitea/passthrough", "what is not Aegis's own, to Gitea as it is", []string{"proxy"}},
 	{"proxy/gitea/fakegitea", "a stateful double of Gitea, for tests and the demo", nil},
 	{"proxy/mask", "redaction and secret patterns", []string{"config", "proxy", "proxy/internal/jsonscan"}},
+	{"proxy/mask/match", "what looks like a credential, in texts of strangers, whatever the configuration", nil},
 	{"proxy/envelope", "what a model reads, within its bounds; cursors; fields", []string{"config", "proxy", "proxy/internal/jsonscan"}},
 	{"proxy/oauth", "who is calling: static tokens, and the authorization server", []string{"config", "proxy", "proxy/internal/jsonscan", "proxy/kv", "proxy/oauth/client", "proxy/oauth/grant", "proxy/oauth/scope", "proxy/oauth/upstream"}},
 	{"proxy/oauth/client", "MCP clients: registration, documents, redirect URIs", []string{"config", "proxy", "proxy/kv", "proxy/oauth/scope"}},

@@ -17,6 +17,7 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/gitea"
+	"aegis/proxy/mask/match"
 )
 
 func TestAnswers(t *testing.T) {
@@ -243,7 +244,7 @@ func TestNewRefuses(t *testing.T) {
 		"no PEM certificate":    {URL: &u, CAFile: file},
 		"gitea.url: required; ": {URL: &config.URL{}},
 	} {
-		if _, err := gitea.New(cfg, gitea.Limits{}, nop()); err == nil || !strings.Contains(err.Error(), key) {
+		if _, err := gitea.New(cfg, gitea.Limits{Scrub: match.Credentials}, nop()); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

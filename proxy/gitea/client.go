@@ -50,6 +50,9 @@ type Limits struct {
 	Version string
 	// Around wraps what sends the requests of calls; nil leaves it.
 	Around func(http.RoundTripper) http.RoundTripper
+	// Scrub returns what Gitea says in an error, one line of at most 8 KiB, without
+	// what looks like a credential. Required: it holds whatever masking does.
+	Scrub func([]byte) []byte
 }
 
 // Client talks to one Gitea. It is safe for concurrent use.
@@ -65,6 +68,7 @@ type Client struct {
 	pooled connections     // reuses connections
 	single *http.Transport // one connection per request, see send
 	around func(http.RoundTripper) http.RoundTripper
+	scrub  func([]byte) []byte
 	log    zerolog.Logger
 	sleep  func(context.Context, time.Duration) bool
 
@@ -78,6 +82,9 @@ type Client struct {
 func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 	if cfg.URL == nil || cfg.URL.Host == "" {
 		return nil, errors.New("gitea.url: required; give the base address of Gitea, such as https://git.example.org")
+	}
+	if limits.Scrub == nil { // without it, errors would carry what Gitea quotes
+		return nil, errors.New("gitea: Limits.Scrub is required")
 	}
 	transport, err := newTransport(cfg)
 	if err != nil {
@@ -101,6 +108,7 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 		pooled:      pool(cfg, transport),
 		single:      single,
 		around:      around,
+		scrub:       limits.Scrub,
 		log:         log,
 		sleep:       sleep,
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aegis/proxy"
+	"aegis/proxy/mask/match"
 )
 
 // Hooks for the black-box tests.
@@ -28,7 +29,7 @@ func (c *Client) Instead(tell func(time.Duration)) *Client {
 
 // Scrub scrubs text as for a server at host and a caller with this secret.
 func Scrub(text, host, secret string) string {
-	return scrubber{host: host, secret: secret}.scrub(text)
+	return scrubber{host: host, secret: secret, credentials: match.Credentials}.scrub(text)
 }
 
 // BuildPath fills the path of an operation from its arguments.

@@ -87,7 +87,7 @@ func (c *Client) message(req *request, ans *answer) string {
 	if ans.status >= 500 && tellsInternals(text) {
 		return ""
 	}
-	s := scrubber{host: c.host, secret: req.cred.Secret()}
+	s := scrubber{host: c.host, secret: req.cred.Secret(), credentials: c.scrub}
 	return s.scrub(text)
 }
 

@@ -3,12 +3,14 @@ package gitea_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/gitea"
 )
@@ -278,5 +280,13 @@ func TestLoginVersionReady(t *testing.T) {
 	dead.Close()
 	if err := client(t, dead.URL).Ready(ctx); err == nil {
 		t.Error("a Gitea that is gone counts as ready")
+	}
+}
+
+// TestScrubIsRequired: a client that would pass on what Gitea quotes is not made.
+func TestScrubIsRequired(t *testing.T) {
+	u := &url.URL{Scheme: "http", Host: "git.example.org"}
+	if _, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{}, nop()); err == nil || !strings.Contains(err.Error(), "Scrub") {
+		t.Error(err)
 	}
 }

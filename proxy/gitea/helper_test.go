@@ -19,6 +19,7 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/gitea"
+	"aegis/proxy/mask/match"
 )
 
 const callerToken = "0123456789abcdef0123456789abcdef01234567"
@@ -113,7 +114,7 @@ func client(t testing.TB, base string, edit ...func(*config.Gitea, *gitea.Limits
 		t.Fatal(err)
 	}
 	cfg := config.Gitea{URL: &config.URL{URL: *u}}
-	limits := gitea.Limits{Version: "1.2.3"}
+	limits := gitea.Limits{Version: "1.2.3", Scrub: match.Credentials}
 	for _, f := range edit {
 		f(&cfg, &limits)
 	}

@@ -27,24 +27,19 @@ const (
 
 // The shapes that must not leave in an error message.
 var (
-	secretHeader = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|x-gitea-token|cookie|set-cookie)\b\s*[:=]\s*.*`)
-	secretScheme = regexp.MustCompile(`(?i)\b(bearer|basic|token)(\s+)[A-Za-z0-9._~+/=-]{16,}`)
-	secretPair   = regexp.MustCompile(`(?i)\b([a-z_-]*(?:token|secret|password|passwd|api_?key|sha1)["']?\s*[:=]\s*["']?)[^\s"',;&)\]]{4,}`)
-	secretShape  = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|gt[aor]_[A-Za-z0-9]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`)
-	pemBlock     = regexp.MustCompile(`-----BEGIN [A-Z ]+-----(?:.*?-----END [A-Z ]+-----|.*)`)
-	urlShape     = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]{1,15})://([^\s/?#"'<>)\]]*)`)
-	hostPort     = regexp.MustCompile(`(?i)(?:\[[0-9a-f:.%]+\]|\b(?:[a-z][a-z0-9_.-]*|(?:[0-9]{1,3}\.){3}[0-9]{1,3})):[0-9]{2,5}\b`)
-	ipv4         = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
-	ipv6         = regexp.MustCompile(`(?i)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:%[a-z0-9]+)?`)
-	dottedName   = regexp.MustCompile(`(?i)\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z-]*)\b`)
-	localName    = regexp.MustCompile(`(?i)^localhost$|\.(?:local|localdomain|internal|intranet|lan|corp|home|svc|localhost)$`)
-	unixPath     = regexp.MustCompile(`(^|[\s"'(=:,\[])/(?:app|bin|data|dev|etc|go|home|lib|lib64|media|mnt|opt|private|proc|root|run|sbin|source|src|srv|sys|tmp|usr|var|workspace|Users|Volumes)(?:/[^\s"'():,\]]*)+`)
-	windowsPath  = regexp.MustCompile(`\b[A-Za-z]:\\[^\s"'(),]*`)
-	sourceLine   = regexp.MustCompile(`[A-Za-z0-9_./@-]*\.go:[0-9]+`)
-	internals    = regexp.MustCompile(`(?i)goroutine \d|\.go:\d|runtime error|\bpanic\b|stack ?trace|\b(?:select|insert|update|delete|alter|create|drop)\b.{0,200}\b(?:from|into|set|where|table|values|index)\b|\bsqlite|\bpq: |\bmysql\b|\bxorm\b|\berror 1\d{3}\b|\bno such table\b|dial (?:tcp|udp|unix)|0x[0-9a-f]{8}`)
-	markupBlock  = regexp.MustCompile(`(?is)<(?:script|style)\b.*?(?:</(?:script|style)\s*>|$)|<!--.*?(?:-->|$)`)
-	markupTag    = regexp.MustCompile(`(?s)<[^>]*(?:>|$)`)
-	titleTag     = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
+	urlShape    = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]{1,15})://([^\s/?#"'<>)\]]*)`)
+	hostPort    = regexp.MustCompile(`(?i)(?:\[[0-9a-f:.%]+\]|\b(?:[a-z][a-z0-9_.-]*|(?:[0-9]{1,3}\.){3}[0-9]{1,3})):[0-9]{2,5}\b`)
+	ipv4        = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
+	ipv6        = regexp.MustCompile(`(?i)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:%[a-z0-9]+)?`)
+	dottedName  = regexp.MustCompile(`(?i)\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z-]*)\b`)
+	localName   = regexp.MustCompile(`(?i)^localhost$|\.(?:local|localdomain|internal|intranet|lan|corp|home|svc|localhost)$`)
+	unixPath    = regexp.MustCompile(`(^|[\s"'(=:,\[])/(?:app|bin|data|dev|etc|go|home|lib|lib64|media|mnt|opt|private|proc|root|run|sbin|source|src|srv|sys|tmp|usr|var|workspace|Users|Volumes)(?:/[^\s"'():,\]]*)+`)
+	windowsPath = regexp.MustCompile(`\b[A-Za-z]:\\[^\s"'(),]*`)
+	sourceLine  = regexp.MustCompile(`[A-Za-z0-9_./@-]*\.go:[0-9]+`)
+	internals   = regexp.MustCompile(`(?i)goroutine \d|\.go:\d|runtime error|\bpanic\b|stack ?trace|\b(?:select|insert|update|delete|alter|create|drop)\b.{0,200}\b(?:from|into|set|where|table|values|index)\b|\bsqlite|\bpq: |\bmysql\b|\bxorm\b|\berror 1\d{3}\b|\bno such table\b|dial (?:tcp|udp|unix)|0x[0-9a-f]{8}`)
+	markupBlock = regexp.MustCompile(`(?is)<(?:script|style)\b.*?(?:</(?:script|style)\s*>|$)|<!--.*?(?:-->|$)`)
+	markupTag   = regexp.MustCompile(`(?s)<[^>]*(?:>|$)`)
+	titleTag    = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 )
 
 // tellsInternals reports whether a server's message is about its own insides:
@@ -59,6 +54,8 @@ func tellsInternals(text string) bool {
 type scrubber struct {
 	host   string // Gitea's own host, with port
 	secret string // the credential that was shown
+	// credentials is Limits.Scrub.
+	credentials func([]byte) []byte
 }
 
 // scrub returns at most maxMessage characters of text.
@@ -70,11 +67,7 @@ func (s scrubber) scrub(text string) string {
 	if strings.ContainsRune(text, '<') {
 		text = clean(stripMarkup(text))
 	}
-	text = pemBlock.ReplaceAllString(text, goneSecret)
-	text = secretHeader.ReplaceAllString(text, "$1: "+goneSecret)
-	text = secretScheme.ReplaceAllString(text, "$1$2"+goneSecret)
-	text = secretPair.ReplaceAllString(text, "${1}"+goneSecret)
-	text = secretShape.ReplaceAllString(text, goneSecret)
+	text = string(s.credentials([]byte(text)))
 	text = windowsPath.ReplaceAllString(text, gonePath)
 	text = sourceLine.ReplaceAllString(text, gonePath)
 	text = unixPath.ReplaceAllString(text, "${1}"+gonePath)

@@ -19,6 +19,7 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/gitea"
+	"aegis/proxy/mask/match"
 )
 
 func TestRetry(t *testing.T) {
@@ -309,7 +310,7 @@ func TestClosedConnectionsDoNotMultiplyRequests(t *testing.T) {
 		}
 	}()
 	cfg := config.Gitea{URL: &config.URL{URL: url.URL{Scheme: "http", Host: ln.Addr().String()}}}
-	c, err := gitea.New(cfg, gitea.Limits{}, zerolog.Nop())
+	c, err := gitea.New(cfg, gitea.Limits{Scrub: match.Credentials}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"aegis/proxy/catalog"
 	"aegis/proxy/gitea"
 	"aegis/proxy/gitea/fakegitea"
+	"aegis/proxy/mask/match"
 	"aegis/proxy/policy"
 )
 
@@ -56,7 +57,7 @@ func connect(t testing.TB, base, login, token string) *instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{Version: "1"}, zerolog.Nop())
+	client, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{Version: "1", Scrub: match.Credentials}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"aegis/proxy/gitea"
 	"aegis/proxy/kv/open"
 	"aegis/proxy/mask"
+	"aegis/proxy/mask/match"
 	"aegis/proxy/oauth"
 	"aegis/proxy/policy/members"
 	"aegis/proxy/telemetry"
@@ -82,7 +83,7 @@ func (p *Process) newUpstreams(cfg *config.Config, log Log) (*upstreams, error) 
 	u := &upstreams{}
 	var err error
 	limits := gitea.Limits{
-		MaxBinaryBytes: int64(cfg.Results.MaxBinaryBytes), Version: p.version, Around: telemetry.Upstream,
+		MaxBinaryBytes: int64(cfg.Results.MaxBinaryBytes), Version: p.version, Around: telemetry.Upstream, Scrub: match.Credentials,
 	}
 	if u.client, err = gitea.New(cfg.Gitea, limits, log.Logger); err != nil {
 		return nil, err

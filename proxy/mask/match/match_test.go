@@ -1,0 +1,44 @@
+package match_test
+
+import (
+	"strings"
+	"testing"
+
+	"aegis/proxy/mask/match"
+)
+
+func TestCredentials(t *testing.T) {
+	jwt := "eyJhbGciOiJSUzI1NiJ9" + "." + "eyJnbnQiOjN9" + "." + "c2lnbmF0dXJl"
+	for in, want := range map[string]string{
+		"header Authorization: token abc":             "header Authorization: [REDACTED]",
+		"got Bearer abcdefghijklmnopqrst from you":    "got Bearer [REDACTED] from you",
+		"invalid username, password or token":         "invalid username, password or token",
+		"token scope=read:repository":                 "token scope=read:repository",
+		"x " + jwt + " y":                             "x [REDACTED] y",
+		"access_token=abcdef&x=1 password: hunter22":  "access_token=[REDACTED]&x=1 password: [REDACTED]",
+		"gh" + "p_0123456789abcdefABCD":               "[REDACTED]",
+		"-----BEGIN PRIVATE KEY----- abc":             "[REDACTED]",
+		"-----BEGIN KEY-----abc-----END KEY----- x":   "[REDACTED] x",
+		"the repository acme/infra has no such label": "the repository acme/infra has no such label",
+	} {
+		text := []byte(in)
+		if got := string(match.Credentials(text)); got != want || string(text) != in {
+			t.Errorf("%q: %q, want %q; the text is %q now", in, got, want, text)
+		}
+	}
+}
+
+// FuzzCredentials: no token survives, whatever stands around it as words of their own, and a
+// second pass finds nothing that the first one has left.
+func FuzzCredentials(f *testing.F) {
+	for _, s := range []string{"", "token", "password: ", "-----BEGIN", "Bearer", `"secret":"`, "x=[REDACTED]"} {
+		f.Add(s, s)
+	}
+	secret := "gh" + "p_0123456789abcdefABCD0123456789"
+	f.Fuzz(func(t *testing.T, before, after string) {
+		out := match.Credentials([]byte(before + " " + secret + " " + after))
+		if strings.Contains(string(out), secret) {
+			t.Fatalf("%q", out)
+		}
+	})
+}
