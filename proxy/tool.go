@@ -114,11 +114,19 @@ type Tool struct {
 	// only Aegis checks and the words about arguments that mean the same
 	// everywhere. Nil: InputSchema is sent.
 	ListSchema json.RawMessage
+	// Offers are the arguments of Aegis's own that the tool takes.
+	Offers Offers
 	// Slim are the paths of the result's data that results.slim keeps; nil keeps
 	// all.
 	Slim []string
 	// Example holds the arguments of one valid call; nil for most tools.
 	Example json.RawMessage
+}
+
+// Offers are arguments that Aegis answers itself, beside those of the operation.
+type Offers struct {
+	Fields bool // paths of the result's data to keep
+	Cursor bool // to go on with a truncated result
 }
 
 // Class is what a tool does to Gitea, in the words of limits and metrics.

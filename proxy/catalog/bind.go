@@ -82,9 +82,9 @@ func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
 		bound.Params = append(bound.Params, p)
 	}
 	gone := func(name string) bool { return fixed[name] != "" || slices.Contains(dropped, name) }
-	bound.InputSchema = withoutProperties(t.InputSchema, gone)
+	bound.InputSchema = edited(t.InputSchema, "", nil, gone)
 	if t.ListSchema != nil {
-		bound.ListSchema = withoutProperties(t.ListSchema, gone)
+		bound.ListSchema = edited(t.ListSchema, "", nil, gone)
 	}
 	bound.Example = withoutMembers(t.Example, gone)
 	return &bound
@@ -166,21 +166,6 @@ func aboutServer(t *proxy.Tool) bool {
 		return t.ReadOnly
 	}
 	return false
-}
-
-// withoutProperties returns an object schema without some of its properties.
-func withoutProperties(schema json.RawMessage, gone func(string) bool) json.RawMessage {
-	required := map[string]bool{}
-	for _, name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
-		required[unquote(name)] = true
-	}
-	var w schemaWriter
-	for name, sub := range jsonscan.Members(jsonscan.Member(schema, "properties")) {
-		if n := unquote(name); !gone(n) {
-			w.add(n, sub, required[n])
-		}
-	}
-	return w.done()
 }
 
 // withoutMembers returns an object without some of its members; nil stays nil.

@@ -127,7 +127,8 @@ func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
 			Wildcard: p.Wildcard, Multi: p.Multi, Encode: proxy.Encoding(p.Encode), Schema: s,
 		})
 	}
-	t.InputSchema, t.ListSchema = l.inputs(o)
+	t.Offers = offers(o)
+	t.InputSchema, t.ListSchema = l.inputs(o, t.Offers)
 	return t, nil
 }
 
@@ -161,7 +162,7 @@ func implied(name string) bool {
 const CommonArguments = `Tools with admin in their name are for site administrators. In every tool: owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login; index is the number of an issue or pull request that people see after "#", not its id. column_id, runner_id, artifact_id and attachment_id are ids as the lists of these things give them; run is the id of a workflow run, not its run_number; secretname and variablename are letters, digits and underscores. page counts from 1, limit is the page size, which the server bounds, usually at 50; the result's pagination has the size used and the next page. since and before compare with the time of the last change. author, committer and dates of a commit default to the caller and now. fields keeps only the named paths of the result's data, for example ["number","title","user.login","labels[].name"], and makes answers much shorter. cursor continues a truncated result and comes from its truncation.cursor. Times are RFC 3339, for example 2026-01-31T12:00:00Z.`
 
 // inputs assembles the schema of the arguments, complete and as listed.
-func (l *loader) inputs(o *spec.Operation) (full, listed json.RawMessage) {
+func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.RawMessage) {
 	var a, b schemaWriter
 	for i := range o.Params {
 		p := &o.Params[i]
@@ -170,26 +171,27 @@ func (l *loader) inputs(o *spec.Operation) (full, listed json.RawMessage) {
 		silent := len(p.Schema) == 0 && implied(p.Name) || p.Name == "owner" && p.In == "path" || o.Deprecated || o.BasicAuthOnly
 		b.add(p.Name, l.compact(raw, silent), p.Required)
 	}
-	if takesFields(o) {
+	if own.Fields {
 		a.add("fields", []byte(fieldsSchema), false)
 		b.add("fields", []byte(fieldsListed), false)
 	}
-	if takesCursor(o) {
+	if own.Cursor {
 		a.add("cursor", []byte(cursorSchema), false)
 		b.add("cursor", []byte(cursorListed), false)
 	}
 	return a.done(), b.done()
 }
 
-// takesCursor reports whether a truncated result can be continued. Asking
-// again is harmless for reading tools only.
-func takesCursor(o *spec.Operation) bool {
-	return o.ReadOnly && len(o.Output) != 0 && !o.BasicAuthOnly
+// offers returns the arguments of Aegis's own that a tool takes: fields, every reading tool that
+// can work, though data without members stays whole; a cursor, where there is a result to go on
+// with, as asking again is harmless for reading tools only. An argument of the operation of the
+// same name goes before.
+func offers(o *spec.Operation) proxy.Offers {
+	may := func(name string) bool {
+		return o.ReadOnly && !o.BasicAuthOnly && !slices.ContainsFunc(o.Params, func(p spec.Param) bool { return p.Name == name })
+	}
+	return proxy.Offers{Fields: may("fields"), Cursor: may("cursor") && len(o.Output) != 0}
 }
-
-// takesFields reports whether a tool takes fields: every reading tool does that
-// can work. Data without members stays whole.
-func takesFields(o *spec.Operation) bool { return o.ReadOnly && !o.BasicAuthOnly }
 
 // schemaWriter writes an object schema property by property.
 type schemaWriter struct {
@@ -227,6 +229,25 @@ func (w *schemaWriter) done() json.RawMessage {
 		out = append(out, ']')
 	}
 	return append(out, tail...)
+}
+
+// edited returns an object schema with the property first before the others, unless it is "",
+// and without those that are gone.
+func edited(schema json.RawMessage, first string, value []byte, gone func(string) bool) json.RawMessage {
+	required := map[string]bool{}
+	for _, name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
+		required[unquote(name)] = true
+	}
+	var w schemaWriter
+	if first != "" {
+		w.add(first, value, false)
+	}
+	for name, sub := range jsonscan.Members(jsonscan.Member(schema, "properties")) {
+		if n := unquote(name); !gone(n) {
+			w.add(n, sub, required[n])
+		}
+	}
+	return w.done()
 }
 
 // compact drops from an argument's schema what a client need not read: bounds

@@ -50,6 +50,7 @@ func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 		InputSchema:  json.RawMessage(rawHead + enum + rawTail),
 		ListSchema:   json.RawMessage(rawHead + enum + rawTailListed),
 		OutputSchema: json.RawMessage(`{}`),
+		Offers:       proxy.Offers{Fields: true, Cursor: true},
 	}
 }
 
@@ -146,7 +147,7 @@ func (sel *Selection) derived(op *proxy.Tool) *proxy.Tool {
 	t.Title, t.Description = sel.raw.Title, sel.raw.Description
 	t.Path, t.Params = "", sel.raw.Params
 	t.InputSchema, t.ListSchema, t.OutputSchema = sel.raw.InputSchema, sel.raw.ListSchema, sel.raw.OutputSchema
-	t.Slim, t.Example = nil, nil
+	t.Offers, t.Slim, t.Example = sel.raw.Offers, nil, nil
 	return &t
 }
 

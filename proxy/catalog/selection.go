@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"aegis/config"
@@ -54,10 +53,10 @@ func (sel *Selection) SudoTools() []*proxy.Tool {
 				sel.sudo.list = append(sel.sudo.list, t)
 				continue
 			}
-			with := *t
-			with.InputSchema = withSudo(t.InputSchema)
+			with, none := *t, func(string) bool { return false }
+			with.InputSchema = edited(t.InputSchema, "sudo", []byte(sudoSchema), none)
 			if t.ListSchema != nil {
-				with.ListSchema = withSudo(t.ListSchema)
+				with.ListSchema = edited(t.ListSchema, "sudo", []byte(sudoSchema), none)
 			}
 			sel.sudo.list = append(sel.sudo.list, &with)
 		}
@@ -188,15 +187,4 @@ func tokenless(t *proxy.Tool) error {
 	}
 	return proxy.NewError(proxy.KindBasicAuthOnly,
 		"Gitea accepts only a user name and password on this route, never a token, so "+t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
-}
-
-// withSudo adds the argument sudo to an object schema that Aegis has built.
-func withSudo(schema json.RawMessage) json.RawMessage {
-	const start = `{"type":"object","properties":{`
-	rest := string(schema[len(start):])
-	comma := ","
-	if rest[0] == '}' {
-		comma = ""
-	}
-	return json.RawMessage(start + `"sudo":` + sudoSchema + comma + rest)
 }

@@ -126,10 +126,11 @@ func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 			names = append(names, t.Params[i].Name)
 		}
 	}
-	for _, own := range []string{"fields", "cursor"} {
-		if bytes.Contains(t.InputSchema, []byte(`"`+own+`":{`)) {
-			names = append(names, own)
-		}
+	if t.Offers.Fields {
+		names = append(names, "fields")
+	}
+	if t.Offers.Cursor {
+		names = append(names, "cursor")
 	}
 	if near := config.Nearest(name, names); near != "" {
 		return "is unknown; did you mean " + near + "?"
@@ -146,8 +147,12 @@ type grants struct{ sudo, code bool }
 // option takes the arguments that steer Aegis itself.
 func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, opts *proxy.CallOptions) bool {
 	switch name {
-	case "fields", "cursor":
-		if !hasOption(t, name) {
+	case "fields":
+		if !t.Offers.Fields {
+			return false
+		}
+	case "cursor":
+		if !t.Offers.Cursor {
 			return false
 		}
 	case "sudo":
@@ -215,9 +220,4 @@ var optionSchemas = struct{ fields, cursor, sudo, code proxy.Schema }{
 	fields: proxy.Schema{Type: "array", MinItems: 1, MaxItems: 100, Items: &proxy.Schema{Type: "string", MinLength: 1, MaxLength: 200}},
 	cursor: proxy.Schema{Type: "string", MinLength: 1, MaxLength: 8192},
 	sudo:   proxy.Schema{Type: "string", MinLength: 1, MaxLength: 100, Pattern: loginPattern},
-}
-
-// hasOption reports whether the tool's schema offers an argument of Aegis's own.
-func hasOption(t *proxy.Tool, name string) bool {
-	return bytes.Contains(t.InputSchema, []byte(`"`+name+`":{"type":`)) && param(t, name) == nil
 }
