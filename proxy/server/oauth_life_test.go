@@ -113,10 +113,11 @@ func TestOperatorMeetsAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	ln, err := net.Listen("unix", filepath.Join(h.dir, "control.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var ln net.Listener
+	eventually(t, func() (err error) { // the one before ends with its server, and not in order
+		ln, err = net.Listen("unix", filepath.Join(h.dir, "control.sock"))
+		return err
+	})
 	defer ln.Close()
 	go func() {
 		if c, err := ln.Accept(); err == nil { // as if nobody served it yet
