@@ -24,6 +24,7 @@ import (
 	"aegis/proxy/gitea"
 	"aegis/proxy/kv"
 	"aegis/proxy/mask"
+	"aegis/proxy/mask/match"
 	"aegis/proxy/policy"
 	"aegis/proxy/policy/confirm"
 )
@@ -146,7 +147,7 @@ func newAlike(t *testing.T) *alike {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.client, err = gitea.New(config.Gitea{URL: &config.URL{URL: *base}}, gitea.Limits{}, zerolog.Nop()); err != nil {
+	if r.client, err = gitea.New(config.Gitea{URL: &config.URL{URL: *base}}, gitea.Limits{Scrub: match.Credentials}, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.client.Close)
