@@ -133,10 +133,8 @@ func tokenView(t *token) *tokenJSON {
 	return out
 }
 
-// handleTokens registers the routes that work with HTTP Basic only, and the
-// token's view of itself.
+// handleTokens registers a token's view of itself.
 func handleTokens(t table) {
-	const p = "/users/{username}/tokens"
 	t.on("GET /token", func(c *call) error {
 		if c.cred.token == nil {
 			return errNotFound
