@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +33,7 @@ func frozen() outage {
 // is well again by itself.
 func TestStoreOutage(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) { storeOutage(t, stopped()) })
-	if os.Getenv("AEGIS_TEST_WHOLE") == "1" {
+	if whole() {
 		t.Run("frozen", func(t *testing.T) { storeOutage(t, frozen()) })
 	}
 }
@@ -107,7 +106,7 @@ func (f *fleet) refuses(x *replica, token string) {
 // told to sign in again.
 func TestStoreFlapsUnderLoad(t *testing.T) {
 	flaps := 1
-	if os.Getenv("AEGIS_TEST_WHOLE") == "1" {
+	if whole() {
 		flaps = 5
 	}
 	f := newFleet(t, fleetOptions{
