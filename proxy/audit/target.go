@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"aegis/proxy"
@@ -33,13 +34,43 @@ func (l *Log) describe(c *proxy.Call) *Call {
 
 // target returns what a call is about, nil when its path does not say.
 func (l *Log) target(c *proxy.Call) *Target {
-	t := &c.Target
-	if *t == (proxy.Target{}) {
+	t := c.Target
+	if c.Op == nil {
+		t = spelledTarget(c.Wire.Path)
+	}
+	if t == (proxy.Target{}) {
 		return nil
 	}
 	return &Target{
 		Owner: l.name(t.Owner), Repo: l.name(t.Repo), Org: l.name(t.Org), User: l.name(t.User), Index: t.Index, ID: t.ID,
 	}
+}
+
+// routes are the beginnings of paths that name a target.
+var routes = []*regexp.Regexp{
+	regexp.MustCompile(`^/repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?(?:/|$)`),
+	regexp.MustCompile(`^/orgs/(?P<org>[^/]+)(?:/|$)`),
+	regexp.MustCompile(`^/(?:admin/)?users/(?P<user>[^/]+)(?:/|$)`),
+}
+
+// spelledTarget reads a target from the path of a route that the catalog lacks. It is for
+// the record alone: nothing is decided by it.
+func spelledTarget(path string) (t proxy.Target) {
+	for _, re := range routes {
+		m := re.FindStringSubmatch(path)
+		if m == nil {
+			continue
+		}
+		part := func(name string) string {
+			if i := re.SubexpIndex(name); i >= 0 {
+				return m[i]
+			}
+			return ""
+		}
+		t.Owner, t.Repo, t.Org, t.User = part("owner"), part("repo"), part("org"), part("user")
+		t.Index, _ = strconv.ParseInt(part("index"), 10, 64) // 0 when there is none
+	}
+	return t
 }
 
 // name returns s when it is a plain name, or none, and masking finds nothing in it.

@@ -80,6 +80,9 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 		return nil, nil, w, report.err(rawName)
 	default:
 		op = sel.enabled[found.Name]
+		if err := checkSpelling(op, body); err != nil {
+			return nil, nil, w, err
+		}
 		stands = sel.derived(op)
 		for name, v := range values {
 			w.Values = append(w.Values, proxy.Field{Name: name, In: proxy.InPath, Value: v})
@@ -100,13 +103,41 @@ func checkRaw(w *proxy.Wire, query, body map[string]any, given bool) error {
 	var report problems
 	checkRawPath(&report, w.Path)
 	checkRawQuery(&report, query)
+	seen := make(map[string]bool, len(body))
 	for key := range body {
-		if strings.EqualFold(key, "sudo") { // Gitea takes it from forms; nobody needs it elsewhere
+		name := foldName(key)
+		if name == "sudo" { // Gitea takes it from forms; nobody needs it elsewhere
 			report.add("body", "must not have a member sudo")
 		}
+		if seen[name] {
+			report.add("body", "must not have two members whose names differ in case alone")
+		}
+		seen[name] = true
 	}
 	if given && w.Method == "GET" {
 		report.add("body", "must be absent with GET")
+	}
+	return report.err(rawName)
+}
+
+// foldName returns the form that Gitea's decoder of JSON gives to member names, which are
+// the same to it in any case, a long s and the sign for Kelvin included.
+func foldName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// checkSpelling refuses members that are not spelled as the operation's own, and mean
+// them nevertheless: a person who is asked, and every rule, reads the exact names.
+func checkSpelling(op *proxy.Tool, body map[string]any) error {
+	var report problems
+	known := map[string]string{}
+	for i := range op.Params {
+		if p := &op.Params[i]; p.In == proxy.InBody {
+			known[foldName(p.Wire)] = p.Wire
+		}
+	}
+	for key := range body {
+		if name := known[foldName(key)]; name != "" && name != key {
+			report.add("body", "must spell its member "+name+" so")
+		}
 	}
 	return report.err(rawName)
 }

@@ -126,6 +126,12 @@ func TestRawRefuses(t *testing.T) {
 		`{"method":"get","path":"/user"}`, `{"method":"TRACE","path":"/user"}`, `{"method":"GET","path":"/user","body":{}}`, `{"method":"GET"}`,
 		`{"method":"GET","path":"/user","headers":{"Sudo":"x"}}`, `{"method":"GET","path":"/user","sudo":"x"}`, `{"method":"POST","path":"/markdown","body":"x"}`,
 		`{"method":"POST","path":"/repos/a/b/issues/1/assets","body":{}}`,
+		// Gitea takes names in any case, and the last one; who is asked, and every rule,
+		// reads the exact one.
+		`{"method":"POST","path":"/repos/a/b/transfer","body":{"new_owner":"friend","New_owner":"attacker"}}`,
+		`{"method":"POST","path":"/repos/a/b/transfer","body":{"New_owner":"attacker"}}`,
+		`{"method":"PATCH","path":"/repos/a/b/issues/1","body":{"ſtate":"closed"}}`,
+		`{"method":"POST","path":"/unknown/route","body":{"a":1,"A":2}}`,
 	} {
 		if call, _, err := run(sel, "gitea_api_request", args, false); err == nil || call != nil {
 			t.Errorf("%s was accepted", args)

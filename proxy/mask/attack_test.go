@@ -220,6 +220,35 @@ func rawSecret(op string, body any) *proxy.Call {
 	return call(&proxy.Tool{OperationID: op}, proxy.Arguments{"method": "PUT", "path": "/repos/o/r/actions/secrets/NAME", "body": body})
 }
 
+// TestRawSecretsElsewhere: the exemption for the value of a secret is for the body alone,
+// and a secret is found that a path spreads over several of its parts.
+func TestRawSecretsElsewhere(t *testing.T) {
+	masking := func(c *config.Masking) { c.Input = "mask" }
+	e := newEngine(t, masking, "known-secret-value")
+	c := rawSecret("updateRepoSecret", map[string]any{"data": "x"})
+	c.Wire.Query = []proxy.Field{{Name: "data", In: proxy.InQuery, Value: "known-secret-value"}}
+	sent := ""
+	_, err := e.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
+		sent, _ = c.Wire.Query[0].Value.(string)
+		return jsonResult(`{}`), nil
+	})).Handle(t.Context(), c)
+	if err != nil || sent != "[REDACTED]" {
+		t.Errorf("query: %q was sent, %v", sent, err)
+	}
+
+	spread := newEngine(t, masking, "known/secret-abcdef123456")
+	c = call(&proxy.Tool{OperationID: "issueCreateIssue", Path: "/repos/{owner}/{repo}/issues"},
+		proxy.Arguments{"method": "POST", "path": "/repos/known/secret-abcdef123456/issues", "body": map[string]any{"title": "x"}})
+	c.Wire.Values = []proxy.Field{{Name: "owner", In: proxy.InPath, Value: "known"}, {Name: "repo", In: proxy.InPath, Value: "secret-abcdef123456"}}
+	_, err = spread.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
+		t.Error("the call went on")
+		return jsonResult(`{}`), nil
+	})).Handle(t.Context(), c)
+	if err == nil {
+		t.Error("no error")
+	}
+}
+
 func TestRawSecretWrites(t *testing.T) {
 	e := newEngine(t, nil)
 	for _, key := range []string{"data", "Data", "DATA", "dAtA"} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -34,12 +35,21 @@ func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hit
 	}
 	if c.Op != nil {
 		c.Wire.Path = c.Op.Fill(c.Wire.Values)
-		return in.hits, nil
 	}
+	// A client that spells a path itself can spread a secret over several of its parts.
 	path, err := in.text("path", c.Wire.Path, "path")
-	c.Wire.Path = path
-	return in.hits, err
+	switch {
+	case err != nil:
+		return in.hits, err
+	case c.Op == nil:
+		c.Wire.Path = path
+	case path != c.Wire.Path:
+		return in.hits, &inputError{"path", errSpread}
+	}
+	return in.hits, nil
 }
+
+var errSpread = errors.New("withheld: a secret stands in several parts of it at once")
 
 type inputPass struct {
 	e    *Engine
@@ -55,7 +65,11 @@ func (p *inputPass) fields(list []proxy.Field) ([]proxy.Field, error) {
 	out := list
 	for i := range list {
 		f := &list[i]
-		if p.exempt(f.Argument(), "") {
+		where := "" // as typed tools have their arguments, and where secrets are written
+		if f.Param == nil && f.In != proxy.InBody {
+			where = string(f.In)
+		}
+		if p.exempt(f.Argument(), where) {
 			continue
 		}
 		v, changed, err := p.value(f.Argument(), f.Value, given(f), 0)
