@@ -1,4 +1,4 @@
-# What the project does to itself. Everything but conformance needs Go alone.
+# What the project does to itself. It needs Go; .ci/tools says what some tests need besides, conformance needs npm.
 
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
