@@ -3,6 +3,7 @@ package edge
 import (
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,8 +49,10 @@ type Pace struct {
 
 // Wrap returns next with the rules on its requests and answers. A body that
 // breaks them cannot be read further: reading returns an error that is
-// os.ErrDeadlineExceeded. Deadlines end with the last byte: net/http lifts them
-// when a request has been read, so they do not end long answers.
+// os.ErrDeadlineExceeded. Only the time that the handler waits for the body counts:
+// what it does before and between, such as asking a store that is slow to answer, is
+// not the client's doing. What the handler leaves unread net/http may read, for as
+// long as the rules still give.
 func (b Pace) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -60,38 +63,59 @@ func (b Pace) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body := &timedBody{ReadCloser: r.Body, rules: b, control: control, began: time.Now()}
-		body.extend() // a body that is never read is held to the same rules
+		body := &timedBody{ReadCloser: r.Body, rules: b, control: control}
+		body.pause()  // net/http's own bound counts the handler's time, too
 		r.Body = body // the request is the edge's own copy
 		next.ServeHTTP(w, r)
+		if !body.ended.Load() {
+			body.wait(time.Now())
+		}
 	})
 }
 
+// timedBody is a body under the rules. A transport may still read it when the handler
+// has returned. Deadlines that cannot be set are those of tests' writers.
 type timedBody struct {
 	io.ReadCloser
 	rules   Pace
 	control *http.ResponseController
-	began   time.Time
-	read    int64
+	waited  atomic.Int64 // nanoseconds in reads
+	read    atomic.Int64 // bytes
+	ended   atomic.Bool  // net/http lifts deadlines itself, and waits for the next request
 }
 
 // Read reads while the body comes fast enough.
 func (b *timedBody) Read(p []byte) (int, error) {
+	began := time.Now()
+	b.wait(began)
 	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
-	if err == nil {
-		b.extend()
+	b.waited.Add(int64(time.Since(began)))
+	b.read.Add(int64(n))
+	if err != nil {
+		b.ended.Store(true)
+	} else {
+		b.pause()
 	}
 	return n, err
 }
 
-// extend sets the deadline that the bytes so far have earned. Writers without
-// deadlines are those of tests.
-func (b *timedBody) extend() {
-	if at := b.rules.deadline(b.began, b.read); !at.IsZero() {
+// Close reads what net/http wants to have read before the next request.
+func (b *timedBody) Close() error {
+	if !b.ended.Load() {
+		b.wait(time.Now())
+	}
+	return b.ReadCloser.Close()
+}
+
+// wait sets the deadline that the bytes so far have earned.
+func (b *timedBody) wait(now time.Time) {
+	if at := b.rules.deadline(now.Add(-time.Duration(b.waited.Load())), b.read.Load()); !at.IsZero() {
 		_ = b.control.SetReadDeadline(at)
 	}
 }
+
+// pause lifts the deadline while nobody waits for the body.
+func (b *timedBody) pause() { _ = b.control.SetReadDeadline(time.Time{}) }
 
 // timedWriter gives each part of an answer its time. A handler may take as long
 // as it likes between two of them.
@@ -126,8 +150,8 @@ func (w *timedWriter) Flush() {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// deadline returns when the next bytes must be there after read of them; zero
-// for never.
+// deadline returns when the next bytes must be there after read of them, if the
+// reader has done nothing but wait since began; zero for never.
 func (b Pace) deadline(began time.Time, read int64) time.Time {
 	var at time.Time
 	if b.Timeout > 0 {

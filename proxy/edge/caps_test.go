@@ -175,6 +175,61 @@ func TestLongAnswersOutliveTheReadTimeout(t *testing.T) {
 	})
 }
 
+// TestSlowHandlers: a handler that waits for something else, before it reads a body or
+// in the middle, does not make the client a slow one; a client that then sends no more
+// is, and so is one whose body the handler leaves to net/http.
+func TestSlowHandlers(t *testing.T) { synctest.Test(t, testSlowHandlers) }
+
+func testSlowHandlers(t *testing.T) {
+	rules := edge.Pace{Timeout: time.Second, MinRate: 1 << 10}
+	for _, secure := range []bool{true, false} {
+		srv := httptest.NewUnstartedServer(rules.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Minute) // a store that takes its time
+			_, err := io.ReadFull(r.Body, make([]byte, 4))
+			time.Sleep(time.Minute)
+			if err == nil && r.URL.Path == "/whole" {
+				_, err = io.Copy(io.Discard, r.Body)
+			}
+			if err != nil {
+				w.WriteHeader(http.StatusRequestTimeout)
+			}
+		})))
+		srv.Config.ReadTimeout = time.Second
+		srv.EnableHTTP2 = secure
+		dial := inMemory(t, srv, secure)
+		if status := send(t, srv, io.MultiReader(strings.NewReader("part"), strings.NewReader(" and rest"))); status != 200 {
+			t.Errorf("TLS %v: %d", secure, status)
+		}
+		req, err := http.NewRequest(http.MethodPost, srv.URL+"/whole", io.MultiReader(strings.NewReader("part"), strings.NewReader(" and rest")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := srv.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != 200 {
+			t.Errorf("TLS %v, whole: %d", secure, res.StatusCode)
+		}
+		if secure {
+			continue
+		}
+		for path, want := range map[string]int{"/whole": http.StatusRequestTimeout, "/rest": http.StatusOK} {
+			c := dial()
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\npart", path)
+			in := bufio.NewReader(c)
+			res, err := http.ReadResponse(in, nil)
+			if err != nil || res.StatusCode != want {
+				t.Fatalf("%s: %v, %v", path, res, err)
+			}
+			if _, err := io.Copy(io.Discard, in); err != nil {
+				t.Errorf("%s: the connection stays: %v", path, err)
+			}
+		}
+	}
+}
+
 // TestSlowReaders: a client that stops reading does not keep the handler, and one
 // that reads at its leisure gets all.
 func TestSlowReaders(t *testing.T) { synctest.Test(t, testSlowReaders) }
