@@ -42,7 +42,7 @@ func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	m := telemetry.NewMetrics(telemetry.Build{})
 	h := m.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
-		c.Facts.Attempts, c.Facts.MaskHits = 1, map[string]int{"rule": 1}
+		c.Stats.Attempts, c.Stats.MaskHits = 1, map[string]int{"rule": 1}
 		return &proxy.Result{}, nil
 	}))
 	if _, err := h.Handle(t.Context(), &proxy.Call{Tool: &proxy.Tool{}}); err != nil {

@@ -67,8 +67,8 @@ type Call struct {
 	Target Target
 	// Options are the arguments that steer Aegis, not Gitea.
 	Options CallOptions
-	// Facts gathers what stages learn that the audit and access records need.
-	Facts Facts
+	// Stats gathers what stages learn that the audit and access records need.
+	Stats CallStats
 }
 
 // Arguments are validated and coerced tool arguments by argument name. The
@@ -129,8 +129,8 @@ type TraceContext struct {
 	Parent, State string
 }
 
-// Facts are what is known of a call once it has been answered.
-type Facts struct {
+// CallStats are what is known of a call once it has been answered.
+type CallStats struct {
 	// Upstream is the time spent waiting for Gitea, retries included.
 	Upstream time.Duration
 	// Attempts is how many HTTP requests were sent to Gitea (0 to 2).

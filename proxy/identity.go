@@ -116,9 +116,9 @@ func (c Credential) MarshalText() ([]byte, error) { return []byte(redacted), nil
 // LogValue hides the token from slog.
 func (c Credential) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Exchange is what the HTTP layers know of a request before it becomes a
+// RequestInfo is what the HTTP layers know of a request before it becomes a
 // [Call]: the edge makes it, authentication sets Identity, the MCP layer reads it.
-type Exchange struct {
+type RequestInfo struct {
 	// RequestID is a fresh identifier, never one that the client chose.
 	RequestID string
 	// Addr is the client's address without port.
@@ -129,15 +129,15 @@ type Exchange struct {
 	Identity *Identity
 }
 
-type exchangeKey struct{}
+type requestInfoKey struct{}
 
-// WithExchange returns a context that carries x.
-func WithExchange(ctx context.Context, x *Exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, x)
+// WithRequestInfo returns a context that carries x.
+func WithRequestInfo(ctx context.Context, x *RequestInfo) context.Context {
+	return context.WithValue(ctx, requestInfoKey{}, x)
 }
 
-// ExchangeFrom returns the exchange that ctx carries, nil when there is none.
-func ExchangeFrom(ctx context.Context) *Exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
+// RequestInfoFrom returns the information that ctx carries, nil when there is none.
+func RequestInfoFrom(ctx context.Context) *RequestInfo {
+	x, _ := ctx.Value(requestInfoKey{}).(*RequestInfo)
 	return x
 }

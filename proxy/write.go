@@ -24,7 +24,7 @@ type errorBody struct {
 // error says when to come back, the Retry-After header and the member retry_after do too.
 // Caching is
 // the caller's matter. It is the one writer of this form, and the only I/O of this package.
-func WriteError(w http.ResponseWriter, x *Exchange, status int, err *Error) {
+func WriteError(w http.ResponseWriter, x *RequestInfo, status int, err *Error) {
 	var body errorBody
 	body.Error.Kind, body.Error.Message = err.Kind, err.Public
 	if x != nil {

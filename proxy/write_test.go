@@ -11,9 +11,9 @@ import (
 )
 
 func TestWriteError(t *testing.T) {
-	x := &proxy.Exchange{RequestID: "R1"}
+	x := &proxy.RequestInfo{RequestID: "R1"}
 	for _, c := range []struct {
-		x           *proxy.Exchange
+		x           *proxy.RequestInfo
 		err         *proxy.Error
 		body, after string
 	}{

@@ -79,7 +79,7 @@ func (r *rig) open() *audit.Log {
 // chain returns the two stages around what the test puts in place of the
 // catalog and of Gitea.
 func (r *rig) chain(lookup proxy.Stage, last proxy.HandlerFunc) proxy.Handler {
-	return proxy.Chain(last, r.log.Stage(), lookup, r.log.Begin())
+	return proxy.Chain(last, r.log.Stage(), lookup, r.log.RecordStart())
 }
 
 var issueCreate = &proxy.Tool{

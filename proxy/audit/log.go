@@ -317,14 +317,14 @@ func (l *Log) Ready() error {
 
 // Event records something that is not a call. It does not wait. Events of
 // strangers that come too fast are counted in the next one that is recorded.
-func (l *Log) Event(event Event, x *proxy.Exchange, d Detail) {
+func (l *Log) Event(event Event, x *proxy.RequestInfo, d Detail) {
 	if l != nil {
 		_ = l.event(event, x, d) // said in the operational log
 	}
 }
 
 // event is Event; the error is why the event is not in the log.
-func (l *Log) event(event Event, x *proxy.Exchange, d Detail) error {
+func (l *Log) event(event Event, x *proxy.RequestInfo, d Detail) error {
 	r := &Record{Event: event, Detail: &d}
 	if x != nil {
 		r.RequestID, r.Team = x.RequestID, x.Team

@@ -67,9 +67,9 @@ func unavailable(cause error) *proxy.Error {
 	return &proxy.Error{Kind: proxy.KindAuditUnavailable, Public: refusedText, RetryAfter: retryAfter, Err: cause}
 }
 
-// Begin returns the inner stage, which belongs right behind the lookup of the
+// RecordStart returns the inner stage, which belongs right behind the lookup of the
 // tool: it writes [ToolCallStarted] and lets the call go on only then.
-func (l *Log) Begin() proxy.Stage {
+func (l *Log) RecordStart() proxy.Stage {
 	if l == nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 }
 
 func (s *invocation) result(res *proxy.Result, err error) *Result {
-	c, f := s.c, &s.c.Facts
+	c, f := s.c, &s.c.Stats
 	out := &Result{
 		Outcome: "ok", Upstream: f.Upstream.Microseconds(), Attempts: f.Attempts, BytesIn: f.BytesIn, BytesOut: f.BytesOut,
 		MaskHits: f.MaskHits, Limiter: f.Limiter, Policy: f.Policy, WriteToken: f.WriteToken, Object: s.object, Status: s.upstream,

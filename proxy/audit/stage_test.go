@@ -21,7 +21,7 @@ func TestTwoRecords(t *testing.T) {
 	r := newRig(t, settings())
 	r.open()
 	h := r.chain(found, func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
-		c.Facts = proxy.Facts{Upstream: 3 * time.Millisecond, Attempts: 1, BytesIn: 10, BytesOut: 20, MaskHits: map[string]int{"jwt": 2}}
+		c.Stats = proxy.CallStats{Upstream: 3 * time.Millisecond, Attempts: 1, BytesIn: 10, BytesOut: 20, MaskHits: map[string]int{"jwt": 2}}
 		res, err := answered(ctx, c)
 		res.Truncation = &proxy.Truncation{Reason: "items", Returned: 1, Available: 5, Cursor: "a-cursor-nobody-needs"}
 		return res, err
@@ -289,7 +289,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 
 func TestWithoutALog(t *testing.T) {
 	var none *audit.Log
-	if none.Stage() != nil || none.Begin() != nil || none.Ready() != nil {
+	if none.Stage() != nil || none.RecordStart() != nil || none.Ready() != nil {
 		t.Error("no log has stages")
 	}
 	none.Event(audit.BearerRefused, nil, audit.Detail{})
@@ -303,7 +303,7 @@ func TestWithoutALog(t *testing.T) {
 		t.Errorf("a closed log answers %v", err)
 	}
 	r.open()
-	_, err = proxy.Chain(proxy.HandlerFunc(answered), found, r.log.Begin()).Handle(context.Background(), newCall())
+	_, err = proxy.Chain(proxy.HandlerFunc(answered), found, r.log.RecordStart()).Handle(context.Background(), newCall())
 	if proxy.AsError(err).Kind != proxy.KindAuditUnavailable {
 		t.Errorf("the inner stage alone answers %v", err)
 	}
@@ -314,7 +314,7 @@ func TestEvents(t *testing.T) {
 	c := &clock{at: time.Unix(1_900_000_000, 0)}
 	r.o.Now = c.now
 	r.open()
-	x := &proxy.Exchange{RequestID: "RQ", Addr: "192.0.2.1", Team: "blue", Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeOAuth}}
+	x := &proxy.RequestInfo{RequestID: "RQ", Addr: "192.0.2.1", Team: "blue", Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeOAuth}}
 	r.log.Event(audit.Login, x, audit.Detail{Reason: strings.Repeat("é", 1000)})
 	for range 5000 { // a stranger at the door
 		r.log.Event(audit.BearerRefused, x, audit.Detail{Reason: "unknown"})

@@ -13,9 +13,9 @@ func TestDenialsOfStrangersDoNotFloodTheLog(t *testing.T) {
 	r := newRig(t, settings())
 	r.o.Now = (&clock{at: time.Now()}).now
 	r.open()
-	alice := &proxy.Exchange{Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeOAuth, UserID: 7}}
+	alice := &proxy.RequestInfo{Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeOAuth, UserID: 7}}
 	for range 250 {
-		r.log.Event(audit.Consent, &proxy.Exchange{Addr: "192.0.2.1"}, audit.Detail{Reason: "denied; client x"})
+		r.log.Event(audit.Consent, &proxy.RequestInfo{Addr: "192.0.2.1"}, audit.Detail{Reason: "denied; client x"})
 		r.log.Event(audit.Consent, alice, audit.Detail{Reason: "allowed; client y"})
 	}
 	r.log.Close()

@@ -29,7 +29,7 @@ func TestTargetOfUnknownRoutes(t *testing.T) {
 					c.Wire = proxy.Wire{Method: "DELETE", Path: path}
 					return next.Handle(ctx, c)
 				})
-			}, l.Begin())
+			}, l.RecordStart())
 		if _, err := h.Handle(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

@@ -211,9 +211,9 @@ func (r *alike) follow(sel *catalog.Selection, operation, tool string, args map[
 		})
 	}
 	r.arrived()
-	chain := proxy.Chain(r.client, r.log.Stage(), sel.Stage(), r.log.Begin(), decide, r.mask.Stage())
+	chain := proxy.Chain(r.client, r.log.Stage(), sel.Stage(), r.log.RecordStart(), decide, r.mask.Stage())
 	res, err := chain.Handle(r.Context(), c)
-	out.Sent, out.Hits = r.arrived(), c.Facts.MaskHits
+	out.Sent, out.Hits = r.arrived(), c.Stats.MaskHits
 	if err != nil {
 		out.Failure = err.Error()
 		return out

@@ -31,7 +31,7 @@ type index struct {
 	verbs   map[string]bool // first words of names that are no generic verbs, stemmed
 	named   map[string]bool // words of names and titles
 	owned   map[string]bool // what people have of their own
-	askings askings
+	phrases phraseIndex
 }
 
 // doc is one tool. Its name is a verb and what the verb is about; the domain is
@@ -89,10 +89,10 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 				counts[w] += f.weight
 			}
 		}
-		ix.askings.add(n, strings.TrimPrefix(t.Name, "gitea_"))
-		ix.askings.add(n, t.Title)
+		ix.phrases.add(n, strings.TrimPrefix(t.Name, "gitea_"))
+		ix.phrases.add(n, t.Title)
 		for _, a := range asked[t.Name] {
-			ix.askings.add(n, a)
+			ix.phrases.add(n, a)
 		}
 		for w, c := range counts {
 			d.length += c
@@ -105,7 +105,7 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 		ix.docs[i].length /= total / float64(len(tools))
 	}
 	ix.vocab = slices.Sorted(maps.Keys(ix.terms))
-	ix.askings.finish(len(tools))
+	ix.phrases.finish(len(tools))
 	return ix
 }
 

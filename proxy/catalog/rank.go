@@ -56,7 +56,7 @@ func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 			top = max(top, hits[len(hits)-1].score)
 		}
 	}
-	like := ix.askings.match(q.said, len(ix.docs))
+	like := ix.phrases.match(q.said, len(ix.docs))
 	named := strings.Fields(text)
 	for i := range hits {
 		h := &hits[i]

@@ -269,7 +269,7 @@ func TestForeign(t *testing.T) {
 		Hosts: hosts(t), Heads: edge.HeadLimits{Lines: 50}, Log: zerolog.Nop(),
 		Own: func(r *http.Request) bool { return r.URL.Path == "/mcp" },
 		Foreign: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprintf(w, "foreign %s", proxy.ExchangeFrom(r.Context()).Addr)
+			fmt.Fprintf(w, "foreign %s", proxy.RequestInfoFrom(r.Context()).Addr)
 		}),
 	}
 	srv := httptest.NewServer(e.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "own") })))

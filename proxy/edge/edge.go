@@ -36,12 +36,12 @@ type Edge struct {
 }
 
 // Wrap returns next behind the edge. Requests that pass carry a fresh
-// [proxy.Exchange] in their context.
+// [proxy.RequestInfo] in their context.
 func (e *Edge) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &proxy.Exchange{RequestID: rand.Text(), Addr: e.Clients.Addr(r)}
+		x := &proxy.RequestInfo{RequestID: rand.Text(), Addr: e.Clients.Addr(r)}
 		w.Header().Set("X-Request-Id", x.RequestID)
-		r = r.WithContext(proxy.WithExchange(r.Context(), x))
+		r = r.WithContext(proxy.WithRequestInfo(r.Context(), x))
 		if why := e.Heads.check(r); why != "" {
 			e.refuse(w, r, refusal{http.StatusRequestHeaderFieldsTooLarge, "head_too_large", why})
 			return
@@ -160,7 +160,7 @@ func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
 	secure(w.Header(), r)
 	w.Header().Set("Connection", "close") // the body stays unread
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e.explain(w, proxy.ExchangeFrom(r.Context()), f)
+		e.explain(w, proxy.RequestInfoFrom(r.Context()), f)
 	})
 	if e.Limit != nil {
 		h = e.Limit(h)
@@ -168,7 +168,7 @@ func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
 	h.ServeHTTP(w, r)
 }
 
-func (e *Edge) explain(w http.ResponseWriter, x *proxy.Exchange, f refusal) {
+func (e *Edge) explain(w http.ResponseWriter, x *proxy.RequestInfo, f refusal) {
 	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).Msg("request refused at the edge")
 	proxy.WriteError(w, x, f.status, proxy.NewError(f.kind, f.why, nil))
 }

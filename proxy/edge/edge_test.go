@@ -77,7 +77,7 @@ func serve(t *testing.T) (addr string, log *strings.Builder) {
 	log = &strings.Builder{}
 	e := &edge.Edge{Hosts: hosts(t), Log: zerolog.New(log)}
 	srv := httptest.NewServer(e.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := proxy.ExchangeFrom(r.Context())
+		x := proxy.RequestInfoFrom(r.Context())
 		fmt.Fprintf(w, "%s %s", x.Addr, x.RequestID)
 	})))
 	t.Cleanup(srv.Close)

@@ -103,7 +103,7 @@ func TestProxyProtocol(t *testing.T) {
 			clients := edge.NewClients(networks(t, tc.trusted), "")
 			e := &edge.Edge{Hosts: hosts(t), Clients: clients, Log: zerolog.Nop()}
 			srv := httptest.NewUnstartedServer(e.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				fmt.Fprint(w, proxy.ExchangeFrom(r.Context()).Addr)
+				fmt.Fprint(w, proxy.RequestInfoFrom(r.Context()).Addr)
 			})))
 			srv.Listener = edge.ProxyProtocol(edge.NewListener(srv.Listener, edge.ConnLimits{}), clients)
 			srv.Start()

@@ -60,9 +60,9 @@ func (e *Envelope) Stage() proxy.Stage {
 	}
 }
 
-// Own returns the stage that renders the results which a stage above Gitea made
+// RenderLocal returns the stage that renders the results which a stage above Gitea made
 // itself, such as a search for tools. It leaves rendered ones as they are.
-func (e *Envelope) Own() proxy.Stage {
+func (e *Envelope) RenderLocal() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			res, err := next.Handle(ctx, c)

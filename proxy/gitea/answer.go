@@ -29,7 +29,7 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 	req.keep = selection(call, req)
 	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(call.Tool))
 	defer cancel()
-	ans, err := c.exchange(ctx, req, &call.Facts)
+	ans, err := c.exchange(ctx, req, &call.Stats)
 	if err != nil {
 		return nil, err
 	}

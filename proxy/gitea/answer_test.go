@@ -163,8 +163,8 @@ func TestEndlessBodyIsBounded(t *testing.T) {
 			kind = proxy.KindNotFound
 		}
 		fails(t, client(t, u.URL), k, kind)
-		if k.Facts.BytesIn > 64<<20 {
-			t.Errorf("%d bytes came in", k.Facts.BytesIn)
+		if k.Stats.BytesIn > 64<<20 {
+			t.Errorf("%d bytes came in", k.Stats.BytesIn)
 		}
 	}
 }

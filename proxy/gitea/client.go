@@ -268,7 +268,7 @@ func (c *Client) ask(ctx context.Context, path string, cred proxy.Credential, v 
 func (c *Client) askRequest(ctx context.Context, req *request, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	ans, err := c.exchange(ctx, req, &proxy.Facts{})
+	ans, err := c.exchange(ctx, req, &proxy.CallStats{})
 	if err != nil {
 		return err
 	}

@@ -172,8 +172,8 @@ func TestPageSizesAreLearnedOnce(t *testing.T) {
 					if res.Page.Limit != tc.want {
 						t.Errorf("limit %d, want %d", res.Page.Limit, tc.want)
 					}
-					if k.Facts.Attempts != 1 {
-						t.Errorf("%d attempts", k.Facts.Attempts)
+					if k.Stats.Attempts != 1 {
+						t.Errorf("%d attempts", k.Stats.Attempts)
 					}
 				})
 			}

@@ -38,8 +38,8 @@ func TestFieldsArePickedWhileReading(t *testing.T) {
 	if want := `[{"number":1,"title":"\u00e9","user":{"login":"a","id":1}},{"number":2,"user":null}]`; string(res.Body) != want || res.Kind != proxy.BodyJSON {
 		t.Errorf("got  %s\nwant %s", res.Body, want)
 	}
-	if k.Facts.BytesIn != int64(len(body)) {
-		t.Errorf("%d bytes in, %d were sent", k.Facts.BytesIn, len(body))
+	if k.Stats.BytesIn != int64(len(body)) {
+		t.Errorf("%d bytes in, %d were sent", k.Stats.BytesIn, len(body))
 	}
 	if res.Page == nil || res.Page.TotalCount == nil || *res.Page.TotalCount != 2 {
 		t.Errorf("page %+v", res.Page)

@@ -44,7 +44,7 @@ type answer struct {
 
 // exchange sends req, once more when that is safe and may help, and fills in
 // the facts. Errors are [*proxy.Error]; an answer of any status is none.
-func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.Facts) (*answer, error) {
+func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.CallStats) (*answer, error) {
 	began := time.Now()
 	defer func() { facts.Upstream += time.Since(began) }()
 	for sent := 0; ; {

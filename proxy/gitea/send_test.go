@@ -72,8 +72,8 @@ func TestRetry(t *testing.T) {
 			if waited < tc.wait || waited > 2*tc.wait {
 				t.Errorf("waited %v between the attempts, want %v and at most as much again", waited, tc.wait)
 			}
-			if n := len(u.requests()); n != tc.attempts || k.Facts.Attempts != tc.attempts {
-				t.Errorf("%d requests, facts say %d, want %d", n, k.Facts.Attempts, tc.attempts)
+			if n := len(u.requests()); n != tc.attempts || k.Stats.Attempts != tc.attempts {
+				t.Errorf("%d requests, facts say %d, want %d", n, k.Stats.Attempts, tc.attempts)
 			}
 		})
 	}
@@ -90,8 +90,8 @@ func TestRetrySucceeds(t *testing.T) {
 	})
 	k := call(get("/x"), nil)
 	res := must(t, client(t, u.URL), k)
-	if string(res.Body) != `{"a":1}` || k.Facts.Attempts != 2 || k.Facts.BytesIn != 7 || k.Facts.Upstream <= 0 {
-		t.Errorf("%s after %+v", res.Body, k.Facts)
+	if string(res.Body) != `{"a":1}` || k.Stats.Attempts != 2 || k.Stats.BytesIn != 7 || k.Stats.Upstream <= 0 {
+		t.Errorf("%s after %+v", res.Body, k.Stats)
 	}
 }
 
@@ -99,8 +99,8 @@ func TestFactsOfABody(t *testing.T) {
 	u := serve(t, nil)
 	k := call(write("POST", "/x", param(proxy.InBody, "a")), proxy.Arguments{"a": "b"})
 	must(t, client(t, u.URL), k)
-	if k.Facts.BytesOut != int64(len(`{"a":"b"}`)) || k.Facts.BytesIn != 2 || k.Facts.Attempts != 1 {
-		t.Errorf("%+v", k.Facts)
+	if k.Stats.BytesOut != int64(len(`{"a":"b"}`)) || k.Stats.BytesIn != 2 || k.Stats.Attempts != 1 {
+		t.Errorf("%+v", k.Stats)
 	}
 }
 
@@ -166,8 +166,8 @@ func TestNobodyListens(t *testing.T) {
 	c := client(t, "http://"+address)
 	k := call(get("/search", query("q", false)), proxy.Arguments{"q": "a-private-word"})
 	e := fails(t, c, k, proxy.KindUpstreamUnavailable)
-	if k.Facts.Attempts != 2 {
-		t.Errorf("%d attempts", k.Facts.Attempts)
+	if k.Stats.Attempts != 2 {
+		t.Errorf("%d attempts", k.Stats.Attempts)
 	}
 	if strings.Contains(e.Error(), "a-private-word") || strings.Contains(e.Public, address) {
 		t.Errorf("the error tells too much: %v", e)
@@ -200,8 +200,8 @@ func TestCancelReachesGitea(t *testing.T) {
 		}()
 		k := call(tool, nil)
 		_, err := client(t, u.URL).Handle(ctx, k)
-		if e := proxy.AsError(err); e.Kind != proxy.KindCancelled || k.Facts.Attempts != 1 {
-			t.Errorf("%v after %d attempts", err, k.Facts.Attempts)
+		if e := proxy.AsError(err); e.Kind != proxy.KindCancelled || k.Stats.Attempts != 1 {
+			t.Errorf("%v after %d attempts", err, k.Stats.Attempts)
 		}
 		<-ended // Gitea's side of the request ends too
 	}
@@ -212,8 +212,8 @@ func TestTimeout(t *testing.T) {
 	c := client(t, u.URL, func(cfg *config.Gitea, _ *gitea.Limits) { cfg.Timeout = config.Duration(50 * time.Millisecond) })
 	k := call(get("/x"), nil)
 	fails(t, c, k, proxy.KindTimeout)
-	if k.Facts.Attempts != 1 {
-		t.Errorf("%d attempts", k.Facts.Attempts)
+	if k.Stats.Attempts != 1 {
+		t.Errorf("%d attempts", k.Stats.Attempts)
 	}
 	e := fails(t, c, call(write("POST", "/x"), nil), proxy.KindTimeout)
 	if !strings.Contains(e.Public, "unknown whether") {

@@ -11,13 +11,13 @@ import (
 )
 
 // Address returns next behind the limit by client address. Requests must carry a
-// [proxy.Exchange]; one without is answered with 500, as it means that the edge
+// [proxy.RequestInfo]; one without is answered with 500, as it means that the edge
 // was left out. A refusal is a 429 (RFC 6585 section 4) with Retry-After. While
 // the limit is on, every answer has the fields of
 // draft-ietf-httpapi-ratelimit-headers-10.
 func (l *Limiter) Address(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := proxy.ExchangeFrom(r.Context())
+		x := proxy.RequestInfoFrom(r.Context())
 		if x == nil {
 			http.Error(w, "internal error", http.StatusInternalServerError)
 			return
@@ -79,7 +79,7 @@ func (l *Limiter) tell(h http.Header, left float64) {
 	h[headerLimit] = []string{string(text)}
 }
 
-func (l *Limiter) tooMany(w http.ResponseWriter, x *proxy.Exchange, wait time.Duration) {
+func (l *Limiter) tooMany(w http.ResponseWriter, x *proxy.RequestInfo, wait time.Duration) {
 	h := w.Header()
 	h[headerPolicy] = l.policy
 	h.Set(headerLimit, fmt.Sprintf(`"address";r=0;t=%d`, proxy.Seconds(wait)))

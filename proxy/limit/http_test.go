@@ -21,7 +21,7 @@ func addressLimited(l config.Limit, now *time.Time) http.Handler {
 
 func fromAddress(addr string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-	return r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1", Addr: addr}))
+	return r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1", Addr: addr}))
 }
 
 // TestRateLimitFields: every answer says what is left, not only the one that is

@@ -89,7 +89,7 @@ func budgetKey(l config.Limit, parts ...string) string {
 func (l *Limiter) spendAlone(c *proxy.Call, cs *claims) error {
 	if l.shared.Refuse {
 		l.refused(BucketStore)
-		c.Facts.Limiter = string(BucketStore)
+		c.Stats.Limiter = string(BucketStore)
 		return &proxy.Error{
 			Kind: proxy.KindRateLimited, RetryAfter: retryShared, Err: refusal(BucketStore),
 			Public: "the limits that all servers share cannot be counted at the moment; nothing was sent to Gitea, call again after retry_after seconds",

@@ -117,7 +117,7 @@ func identityName(id *proxy.Identity) string {
 // refuse notes a refusal and returns its error.
 func (l *Limiter) refuse(c *proxy.Call, b Bucket, wait time.Duration) error {
 	l.refused(b)
-	c.Facts.Limiter = string(b)
+	c.Stats.Limiter = string(b)
 	return &proxy.Error{Kind: proxy.KindRateLimited, Public: explain(b), RetryAfter: wait, Err: refusal(b)}
 }
 

@@ -88,8 +88,8 @@ func TestEachBucket(t *testing.T) {
 				t.Fatalf("%d passed, error %+v", passed, err)
 			}
 			c := call("alice", tc.tool)
-			if _, err := b.l.Stage()(ok).Handle(context.Background(), c); err == nil || c.Facts.Limiter != string(tc.bucket) {
-				t.Errorf("refused by %q: %v", c.Facts.Limiter, err)
+			if _, err := b.l.Stage()(ok).Handle(context.Background(), c); err == nil || c.Stats.Limiter != string(tc.bucket) {
+				t.Errorf("refused by %q: %v", c.Stats.Limiter, err)
 			}
 			if b.refused[tc.bucket] != 4 || len(b.refused) != 1 {
 				t.Errorf("refusals: %v", b.refused)
@@ -255,7 +255,7 @@ func TestAddressOverHTTP(t *testing.T) {
 	get := func(addr string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}"))
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1", Addr: addr})))
+		h.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1", Addr: addr})))
 		return w
 	}
 	for range 3 {
@@ -290,7 +290,7 @@ func TestAddressOverHTTP(t *testing.T) {
 	}
 }
 
-func TestWithoutExchangeIsClosed(t *testing.T) {
+func TestWithoutRequestInfoIsClosed(t *testing.T) {
 	b := newBench(config.Limits{}, limit.Options{})
 	w := httptest.NewRecorder()
 	b.l.Address(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("let through") })).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))

@@ -101,8 +101,8 @@ func TestWikiPages(t *testing.T) {
 		}
 		e = newEngine(t, func(c *config.Masking) { c.Mode = "report" })
 		c := call(&proxy.Tool{ReadOnly: true}, nil)
-		if _, _, err := serve(e, c, jsonResult(body(encode("export TOKEN="+gh))), nil); err != nil || c.Facts.MaskHits["github-token"] != 1 {
-			t.Errorf("%s: report mode counts %v, %v", name, c.Facts.MaskHits, err)
+		if _, _, err := serve(e, c, jsonResult(body(encode("export TOKEN="+gh))), nil); err != nil || c.Stats.MaskHits["github-token"] != 1 {
+			t.Errorf("%s: report mode counts %v, %v", name, c.Stats.MaskHits, err)
 		}
 		// A known secret that only the decoded form shows, with patterns off.
 		e = newEngine(t, offPatterns, `a"b/known-secret`)

@@ -36,7 +36,7 @@ func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err er
 			in.Err = maskedCause(in.Err, p.text(text))
 		}
 	}
-	c.Facts.MaskHits = p.hits.addTo(c.Facts.MaskHits)
+	c.Stats.MaskHits = p.hits.addTo(c.Stats.MaskHits)
 	var blocked *BlockedError
 	switch {
 	case p.err == nil:

@@ -67,10 +67,10 @@ func TestErrorsStage(t *testing.T) {
 	if s := err.Error(); strings.Contains(s, gh) || strings.Contains(s, callerToken) || !errors.Is(err, io.EOF) {
 		t.Errorf("the cause: %s", s)
 	}
-	hits := fmt.Sprint(c.Facts.MaskHits)
+	hits := fmt.Sprint(c.Stats.MaskHits)
 	again := run(c, err)
-	if again.Error() != err.Error() || !errors.Is(again, io.EOF) || fmt.Sprint(c.Facts.MaskHits) != hits {
-		t.Errorf("masking twice: %v, hits %v", again, c.Facts.MaskHits)
+	if again.Error() != err.Error() || !errors.Is(again, io.EOF) || fmt.Sprint(c.Stats.MaskHits) != hits {
+		t.Errorf("masking twice: %v, hits %v", again, c.Stats.MaskHits)
 	}
 	if err := run(&proxy.Call{}, errors.New("plain "+known)); proxy.AsError(err).Kind != proxy.KindInternal || strings.Contains(err.Error(), known) {
 		t.Errorf("an error of no kind, a call of nobody: %v", err)

@@ -47,7 +47,7 @@ func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
 		token = c.Identity.Credential.Secret()
 	}
 	hits, err := e.arguments(ctx, c, e.Call(token))
-	c.Facts.MaskHits = hits.addTo(c.Facts.MaskHits)
+	c.Stats.MaskHits = hits.addTo(c.Stats.MaskHits)
 	if err == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *pr
 		cut.At, cut.Omitted, cut.UnknownFields = p.text(t.At), p.texts(t.Omitted), p.texts(t.UnknownFields)
 		out.Truncation = &cut
 	}
-	c.Facts.MaskHits = p.hits.addTo(c.Facts.MaskHits)
+	c.Stats.MaskHits = p.hits.addTo(c.Stats.MaskHits)
 	if p.err == nil {
 		return &out, nil
 	}

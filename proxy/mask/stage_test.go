@@ -98,7 +98,7 @@ func TestStageMasksResults(t *testing.T) {
 	if diff := cmp.Diff(&before, in); diff != "" {
 		t.Errorf("the handler's result was written to:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"github-token": 5, mask.ExactRule: 3}, c.Facts.MaskHits); diff != "" {
+	if diff := cmp.Diff(map[string]int{"github-token": 5, mask.ExactRule: 3}, c.Stats.MaskHits); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}
 }
@@ -165,8 +165,8 @@ func TestStageErrors(t *testing.T) {
 	if strings.Contains(err.Error(), gh) || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(fmt.Sprintf("%v %+v", err, pe), gh) {
 		t.Errorf("the cause: %v", err)
 	}
-	if !cmp.Equal(c.Facts.MaskHits, map[string]int{"github-token": 2, mask.ExactRule: 1}) {
-		t.Errorf("hits %v", c.Facts.MaskHits)
+	if !cmp.Equal(c.Stats.MaskHits, map[string]int{"github-token": 2, mask.ExactRule: 1}) {
+		t.Errorf("hits %v", c.Stats.MaskHits)
 	}
 	_, _, err = serve(e, c, nil, errors.New("plain "+gh))
 	if pe := proxy.AsError(err); pe.Kind != proxy.KindInternal || strings.Contains(err.Error(), gh) {
@@ -301,8 +301,8 @@ func TestInputMasking(t *testing.T) {
 			if pe.Kind != proxy.KindSecretBlocked || !strings.Contains(pe.Public, "argument "+c.blocked+" ") || got != nil || strings.Contains(err.Error(), gh) {
 				t.Errorf("block: %v, handler got %v", err, got)
 			}
-			if len(cl.Facts.MaskHits) != 1 {
-				t.Errorf("block: hits %v", cl.Facts.MaskHits)
+			if len(cl.Stats.MaskHits) != 1 {
+				t.Errorf("block: hits %v", cl.Stats.MaskHits)
 			}
 			e = newEngine(t, nil)
 			if _, got, err := serve(e, call(&c.tool, c.in), jsonResult(`{}`), nil); err != nil || !cmp.Equal(got, c.in) {

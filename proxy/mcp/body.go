@@ -185,7 +185,7 @@ func (req *request) unreadable(w http.ResponseWriter, err error) {
 
 // refuse answers at the level of HTTP, before any message could be read.
 func (req *request) refuse(w http.ResponseWriter, status int, kind proxy.Kind, message string) {
-	proxy.WriteError(w, req.exchange, status, proxy.NewError(kind, message, nil))
+	proxy.WriteError(w, req.info, status, proxy.NewError(kind, message, nil))
 }
 
 // writeRPCError refuses a body before any request in it could be read. MCP

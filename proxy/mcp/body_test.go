@@ -275,14 +275,14 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-func FuzzTame(f *testing.F) {
+func FuzzScrubSDKError(f *testing.F) {
 	f.Add(0, []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unmarshaling \"x\" into a *mcp.T"}}`))
 	f.Add(1, []byte("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"\"}}\n\n"))
 	f.Add(2, []byte("malformed payload: "))
 	f.Fuzz(func(t *testing.T, kind int, p []byte) {
 		kinds := []string{"application/json", "text/event-stream", "text/plain; charset=utf-8"}
 		contentType := kinds[uint(kind)%3]
-		out := mcp.Tame(contentType, bytes.Clone(p))
+		out := mcp.ScrubSDKError(contentType, bytes.Clone(p))
 		if contentType == kinds[0] && json.Valid(p) && !json.Valid(out) {
 			t.Errorf("%q became %q", p, out)
 		}

@@ -39,7 +39,7 @@ func (e *endpoint) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		defer func() {
 			if v := recover(); v != nil {
-				e.logPanic(r.exchange.RequestID, method, v)
+				e.logPanic(r.info.RequestID, method, v)
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
@@ -111,11 +111,11 @@ type said struct {
 // newCall makes a call of what a request says.
 func newCall(r *request, s *said) *proxy.Call {
 	return &proxy.Call{
-		RequestID: r.exchange.RequestID,
-		Team:      r.exchange.Team,
+		RequestID: r.info.RequestID,
+		Team:      r.info.Team,
 		Name:      s.name,
 		RawArgs:   s.args,
-		Identity:  r.exchange.Identity,
+		Identity:  r.info.Identity,
 		Client:    s.client,
 		Received:  r.received,
 		Trace:     s.trace,
@@ -265,7 +265,7 @@ const (
 // remember; then the first product of User-Agent (RFC 9110 section 10.1.5)
 // has to do.
 func clientOf(r *request, req *sdk.CallToolRequest) proxy.Client {
-	c := proxy.Client{Addr: r.exchange.Addr, Protocol: clean(req.ProtocolVersion(), maxClientVersion)}
+	c := proxy.Client{Addr: r.info.Addr, Protocol: clean(req.ProtocolVersion(), maxClientVersion)}
 	if info := req.ClientInfo(); info != nil {
 		c.Name, c.Version = info.Name, info.Version
 	} else if req.Extra != nil {

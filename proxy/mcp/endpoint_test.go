@@ -54,14 +54,14 @@ func TestNoIdentity(t *testing.T) {
 		called = true
 		return &proxy.Result{}, nil
 	}))
-	for _, x := range []*proxy.Exchange{nil, {RequestID: "r"}} {
+	for _, x := range []*proxy.RequestInfo{nil, {RequestID: "r"}} {
 		for _, method := range []string{"tools/call", "tools/list"} {
 			r := newRequest(t, "http://127.0.0.1/mcp", legacy, method, `{"name":"a"}`)
 			if x != nil {
-				r = r.WithContext(proxy.WithExchange(r.Context(), x))
+				r = r.WithContext(proxy.WithRequestInfo(r.Context(), x))
 			}
 			if w := answer(t, h, r); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "gitea") {
-				t.Errorf("exchange %v, %s: %d %s", x, method, w.Code, w.Body)
+				t.Errorf("info %v, %s: %d %s", x, method, w.Code, w.Body)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func TestEventsHaveNoLineEnds(t *testing.T) {
 func TestDeadlineReachesChain(t *testing.T) {
 	h := identified(newHandler(t, settings(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 		_, ok := ctx.Deadline()
-		x := proxy.ExchangeFrom(ctx)
+		x := proxy.RequestInfoFrom(ctx)
 		return &proxy.Result{Text: fmt.Appendf(nil, "%v %v", ok, x != nil && x.RequestID == c.RequestID)}, nil
 	})))
 	for _, v := range generations {

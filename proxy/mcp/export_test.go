@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// BySDK returns the endpoint h without its lean path.
+// BySDK returns the endpoint h without its fast path.
 func BySDK(h http.Handler) http.Handler {
 	e := h.(*endpoint)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -15,10 +15,10 @@ func BySDK(h http.Handler) http.Handler {
 	})
 }
 
-// IsLean reports whether the lean path knows a request. The body has passed the
+// IsFast reports whether the fast path knows a request. The body has passed the
 // check.
-func IsLean(h http.Header, body []byte) bool {
-	_, ok := parseLean(h, body)
+func IsFast(h http.Header, body []byte) bool {
+	_, ok := parseFast(h, body)
 	return ok
 }
 
@@ -43,12 +43,12 @@ func Splice(token string, parts []string, texts [][]byte) ([]byte, error) {
 
 // Functions of foreign bytes, for the fuzz tests.
 var (
-	Lift         = lift
-	Tame         = tame
-	Clean        = clean
-	EncodeCursor = encodeCursor
-	DecodeCursor = decodeCursor
-	TakesGzip    = takesGzip
+	Lift          = lift
+	ScrubSDKError = scrubSDKError
+	Clean         = clean
+	EncodeCursor  = encodeCursor
+	DecodeCursor  = decodeCursor
+	TakesGzip     = takesGzip
 )
 
 // Bounds that tests go up to.

@@ -83,14 +83,14 @@ func newHandler(t testing.TB, o mcp.Options) http.Handler {
 // identified does what edge and authentication do before the endpoint.
 func identified(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &proxy.Exchange{
+		x := &proxy.RequestInfo{
 			RequestID: "req-1", Addr: "192.0.2.7", Team: "core",
 			Identity: &proxy.Identity{
 				Login: "alice", Mode: proxy.ModeStatic,
 				AllowSudo: r.Header.Get("X-Test-Sudo") != "",
 			},
 		}
-		h.ServeHTTP(w, r.WithContext(proxy.WithExchange(r.Context(), x)))
+		h.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(), x)))
 	})
 }
 

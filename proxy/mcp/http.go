@@ -16,7 +16,7 @@ type request struct {
 	// ctx is the HTTP request's context. The SDK detaches calls from it in the
 	// protocols before 2026-07-28; this package ties them to it again.
 	ctx      context.Context
-	exchange *proxy.Exchange
+	info     *proxy.RequestInfo
 	received time.Time
 	// args are the call's arguments when they were kept out of the SDK.
 	args     json.RawMessage
@@ -35,7 +35,7 @@ func requestFrom(ctx context.Context) *request {
 // ServeHTTP answers one MCP request.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req, body, ok := e.begin(w, r)
-	if !ok || r.Method == http.MethodPost && e.lean(w, r, req, body) {
+	if !ok || r.Method == http.MethodPost && e.fast(w, r, req, body) {
 		return
 	}
 	e.bySDK(w, r, req, body)
@@ -44,13 +44,13 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // begin reads a request. It reports false when it has answered it.
 func (e *endpoint) begin(w http.ResponseWriter, r *http.Request) (req *request, body []byte, ok bool) {
 	received := e.now()
-	x := proxy.ExchangeFrom(r.Context())
+	x := proxy.RequestInfoFrom(r.Context())
 	if x == nil || x.Identity == nil {
 		e.opts.Log.Error().Msg("an MCP request came without an identity; authentication must stand before this handler")
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return nil, nil, false
 	}
-	req = &request{exchange: x, received: received}
+	req = &request{info: x, received: received}
 	if r.Method == http.MethodPost {
 		if body, ok = e.readBody(w, r, req); !ok {
 			return nil, nil, false
@@ -71,7 +71,7 @@ func (e *endpoint) bySDK(w http.ResponseWriter, r *http.Request, req *request, b
 	sw := &spliceWriter{ResponseWriter: w, payloads: req.payloads, buffers: &e.buffers}
 	next.ServeHTTP(sw, r.WithContext(context.WithValue(ctx, requestKey{}, req)))
 	if sw.err != nil {
-		e.opts.Log.Error().Str("request_id", req.exchange.RequestID).Err(sw.err).Msg("an MCP answer could not be written")
+		e.opts.Log.Error().Str("request_id", req.info.RequestID).Err(sw.err).Msg("an MCP answer could not be written")
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // listTools answers one tools/list with bytes that were made at start.
 func (e *endpoint) listTools(r *request, req *sdk.ListToolsRequest) (sdk.Result, error) {
 	list := e.list
-	if r.exchange.Identity.AllowSudo {
+	if r.info.Identity.AllowSudo {
 		list = e.sudo
 	}
 	var cursor string
@@ -48,7 +48,7 @@ type toolList struct {
 	// titled is for protocols that know a tool's title (2025-06-18 and later);
 	// plain is for the one that has it among the annotations.
 	titled, plain encodedTools
-	// legacy and current are the pages of titled as the lean path sends them:
+	// legacy and current are the pages of titled as the fast path sends them:
 	// with a handshake, and without.
 	legacy, current listPages
 }

@@ -4,7 +4,7 @@
 // keeps large payloads out of the SDK, which would encode them several times:
 // the SDK answers with a marker, and the payload takes the marker's place
 // while the HTTP response is written. Plain calls, and lists, of clients that take
-// JSON do not need the SDK at all; see lean.go.
+// JSON do not need the SDK at all; see fast.go.
 //
 // The server is stateless. Each POST stands alone, so any replica may answer
 // any request and nothing is kept between two of them.
@@ -81,12 +81,12 @@ type endpoint struct {
 	json, event http.Handler // the SDK, answering with JSON and with events
 	buffers     buffers.Pool
 	marks       marks
-	lw          leanWords
+	lw          fastWords
 	now         func() time.Time
 }
 
 // New returns the endpoint's HTTP handler. Every request that reaches it must
-// carry a [proxy.Exchange] with an identity in its context; one without is
+// carry a [proxy.RequestInfo] with an identity in its context; one without is
 // answered with 500, since it means that authentication was left out.
 func New(o Options) (http.Handler, error) {
 	if err := o.complete(); err != nil {
@@ -106,7 +106,7 @@ func New(o Options) (http.Handler, error) {
 	if e.marks, err = newMarks(); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
 	}
-	if e.lw, err = newLeanWords(&e.opts, e.cacheable()); err != nil {
+	if e.lw, err = newFastWords(&e.opts, e.cacheable()); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
 	}
 	e.paginate(e.list)

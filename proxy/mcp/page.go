@@ -29,7 +29,7 @@ func (p listPages) at(n int) *listPage {
 	return p[n]
 }
 
-// paginate makes the pages that clients of the lean path get.
+// paginate makes the pages that clients of the fast path get.
 func (e *endpoint) paginate(l *toolList) {
 	for from := 0; from == 0 || from < len(l.names); from += e.opts.PageSize {
 		l.legacy = append(l.legacy, e.newPage(l, from, false))

@@ -199,7 +199,7 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 	}
 	contentType := w.Header().Get("Content-Type")
 	buf := w.buffers.Get(len(p) + w.payloads.room())
-	msg := tame(contentType, p)
+	msg := scrubSDKError(contentType, p)
 	out, err := w.payloads.splice((*buf)[:0], msg)
 	*buf = out
 	if err != nil {

@@ -119,13 +119,13 @@ func (r *real) build(c config.OAuth) http.Handler {
 	r.server.Register(mux)
 	mux.Handle("/mcp", guard.Wrap(http.HandlerFunc(r.whoami)))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		mux.ServeHTTP(w, q.WithContext(proxy.WithExchange(q.Context(), &proxy.Exchange{RequestID: "req", Addr: "127.0.0.1"})))
+		mux.ServeHTTP(w, q.WithContext(proxy.WithRequestInfo(q.Context(), &proxy.RequestInfo{RequestID: "req", Addr: "127.0.0.1"})))
 	})
 }
 
 // whoami stands for a tool: it asks Gitea who the caller is.
 func (r *real) whoami(w http.ResponseWriter, q *http.Request) {
-	id := proxy.ExchangeFrom(q.Context()).Identity
+	id := proxy.RequestInfoFrom(q.Context()).Identity
 	out, err := http.NewRequestWithContext(q.Context(), http.MethodGet, r.gitea+"/api/v1/user", nil)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

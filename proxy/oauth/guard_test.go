@@ -60,14 +60,14 @@ func guard(t testing.TB, scopes string, change func(*oauth.Guard)) *door {
 	d.grants.grants["g"] = &grant.Grant{ID: "g", ClientID: "known", ClientName: "Known", Verified: true, UserID: 7, Login: "alice", Scopes: strings.Fields(scopes), Resource: endpoint}
 	g := &oauth.Guard{
 		Verifier: d.server.Verifier(endpoint, oauth.NewStatic(tokens(), &gitea{})), MetadataURL: d.server.MetadataURL(endpoint), Scopes: d.server.Scopes(),
-		Offered: settings().Scopes, Needs: tools, MaxBody: 10_000, Log: zerolog.New(&d.log), Refused: func(_ *proxy.Exchange, reason string) { d.refused = append(d.refused, reason) },
+		Offered: settings().Scopes, Needs: tools, MaxBody: 10_000, Log: zerolog.New(&d.log), Refused: func(_ *proxy.RequestInfo, reason string) { d.refused = append(d.refused, reason) },
 	}
 	if change != nil {
 		change(g)
 	}
 	d.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.reached++
-		d.id = proxy.ExchangeFrom(r.Context()).Identity
+		d.id = proxy.RequestInfoFrom(r.Context()).Identity
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusTeapot)
@@ -86,7 +86,7 @@ func (d *door) knockWith(r *http.Request, auth ...string) *httptest.ResponseReco
 		r.Header.Add("Authorization", a)
 	}
 	rec := httptest.NewRecorder()
-	d.handler.ServeHTTP(rec, r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1"})))
+	d.handler.ServeHTTP(rec, r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1"})))
 	return rec
 }
 

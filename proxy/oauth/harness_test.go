@@ -270,7 +270,7 @@ func build(t testing.TB, change func(*oauth.Options)) *world {
 	}
 	o := oauth.Options{Config: settings(), Base: u, Grants: w.grants, Upstream: w.gitea, Store: w.store, Keys: ring.Derive,
 		Resources: []string{endpoint, team}, Codes: w.codes, Log: zerolog.New(&w.log), Now: w.clock.now,
-		Event: func(_ *proxy.Exchange, e oauth.Event) { w.events = append(w.events, e) }}
+		Event: func(_ *proxy.RequestInfo, e oauth.Event) { w.events = append(w.events, e) }}
 	if change != nil {
 		change(&o)
 	}
@@ -295,7 +295,7 @@ func build(t testing.TB, change func(*oauth.Options)) *world {
 // send answers a request.
 func (w *world) send(r *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
-	r = r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1", Addr: w.addr}))
+	r = r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1", Addr: w.addr}))
 	w.mux.ServeHTTP(rec, r)
 	return rec
 }

@@ -18,7 +18,7 @@ type Verifier interface {
 }
 
 // Guard lets requests with a known bearer token through and challenges all
-// others. Requests must carry a [proxy.Exchange].
+// others. Requests must carry a [proxy.RequestInfo].
 type Guard struct {
 	Verifier Verifier
 	// MetadataURL is the protected resource metadata (RFC 9728) that challenges
@@ -40,7 +40,7 @@ type Guard struct {
 	Log   zerolog.Logger
 	// Refused is told of every refusal and why; nil: nobody is. The reason holds
 	// nothing that the client sent.
-	Refused func(x *proxy.Exchange, reason string)
+	Refused func(x *proxy.RequestInfo, reason string)
 }
 
 // Wrap returns next behind the guard. Who calls is decided before what: whatever
@@ -48,7 +48,7 @@ type Guard struct {
 // sign in by GET and HEAD too.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := proxy.ExchangeFrom(r.Context())
+		x := proxy.RequestInfoFrom(r.Context())
 		if x == nil { // a wiring mistake must not become an open door
 			http.Error(w, "internal error", http.StatusInternalServerError)
 			return
@@ -81,7 +81,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 
 // refuse answers 401 with a challenge, 403 when the identity is known and not
 // wanted here, or 503 when the token is known and its identity cannot be had now.
-func (g *Guard) refuse(w http.ResponseWriter, x *proxy.Exchange, err error) {
+func (g *Guard) refuse(w http.ResponseWriter, x *proxy.RequestInfo, err error) {
 	var pe *proxy.Error
 	if !errors.As(err, &pe) {
 		g.challenge(w, x, err)
@@ -111,7 +111,7 @@ func NotAdmitted(public string) error {
 
 // challenge answers 401 (RFC 6750 section 3, RFC 9728 section 5.1): one header,
 // every value quoted, in a form that simple parsers get right too.
-func (g *Guard) challenge(w http.ResponseWriter, x *proxy.Exchange, err error) {
+func (g *Guard) challenge(w http.ResponseWriter, x *proxy.RequestInfo, err error) {
 	g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("bearer refused")
 	g.refused(x, reason(err))
 	text := "Bearer "
@@ -140,14 +140,14 @@ func reason(err error) string {
 	return "the bearer token was refused"
 }
 
-func (g *Guard) refused(x *proxy.Exchange, reason string) {
+func (g *Guard) refused(x *proxy.RequestInfo, reason string) {
 	if g.Refused != nil {
 		g.Refused(x, reason)
 	}
 }
 
 // writeError answers for the guard; what it says holds for this request alone.
-func writeError(w http.ResponseWriter, x *proxy.Exchange, status int, err *proxy.Error) {
+func writeError(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *proxy.Error) {
 	w.Header().Set("Cache-Control", "no-store")
 	proxy.WriteError(w, x, status, err)
 }

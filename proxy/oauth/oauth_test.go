@@ -56,11 +56,11 @@ func tokens() []config.Token {
 func guarded(g *gitea, log *bytes.Buffer) http.Handler {
 	guard := &oauth.Guard{Verifier: oauth.NewStatic(tokens(), g), MetadataURL: "https://aegis.example/.well-known/oauth-protected-resource/mcp", Log: zerolog.New(log)}
 	inner := guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := proxy.ExchangeFrom(r.Context()).Identity
+		id := proxy.RequestInfoFrom(r.Context()).Identity
 		fmt.Fprintf(w, "%s %v %q", id.Login, id.AllowSudo, r.Header.Get("Authorization"))
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inner.ServeHTTP(w, r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1"})))
+		inner.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1"})))
 	})
 }
 
@@ -189,7 +189,7 @@ func TestResolveNamesWhatFails(t *testing.T) {
 	}
 }
 
-func TestGuardWithoutExchangeIsClosed(t *testing.T) {
+func TestGuardWithoutRequestInfoIsClosed(t *testing.T) {
 	g := &oauth.Guard{Verifier: oauth.NewStatic(tokens(), &gitea{})}
 	h := g.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("let through") }))
 	if w := get(h, "/mcp", "Bearer "+aliceToken); w.Code != http.StatusInternalServerError {

@@ -109,7 +109,7 @@ type Options struct {
 	// anew, so all else lets the sign-in go on. nil: everybody may.
 	Admit func(ctx context.Context, resource string, id *proxy.Identity) error
 	// Event hears of sign-ins and consents. It must not block.
-	Event func(*proxy.Exchange, Event)
+	Event func(*proxy.RequestInfo, Event)
 	Log   zerolog.Logger
 	Now   func() time.Time
 	// Outage is how long a person's last known Gitea credential is used while the
@@ -118,7 +118,7 @@ type Options struct {
 }
 
 // Server is the HTTP side of the authorization server. It is safe for concurrent
-// use. Requests must carry a [proxy.Exchange].
+// use. Requests must carry a [proxy.RequestInfo].
 type Server struct {
 	o         Options
 	issuer    string    // Base without a trailing slash
@@ -144,7 +144,7 @@ func New(o Options) (*Server, error) {
 		o.Now = time.Now
 	}
 	if o.Event == nil {
-		o.Event = func(*proxy.Exchange, Event) {}
+		o.Event = func(*proxy.RequestInfo, Event) {}
 	}
 	s := &Server{o: o, resources: o.Resources, secure: o.Base.Scheme == "https"}
 	s.prefix = strings.TrimRight(o.Base.Path, "/")
@@ -256,9 +256,9 @@ func (s *Server) event(r *http.Request, e Event) {
 }
 
 // exchange returns the request's exchange, an empty one when there is none.
-func exchange(r *http.Request) *proxy.Exchange {
-	if x := proxy.ExchangeFrom(r.Context()); x != nil {
+func exchange(r *http.Request) *proxy.RequestInfo {
+	if x := proxy.RequestInfoFrom(r.Context()); x != nil {
 		return x
 	}
-	return &proxy.Exchange{}
+	return &proxy.RequestInfo{}
 }

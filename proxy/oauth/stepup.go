@@ -119,7 +119,7 @@ func pick(object []byte, first, second string) (a, b []byte, err error) {
 
 // stepUp looks into the body of a POST for calls that need more than the token
 // has, and restores it. It reports false when it has answered the request itself.
-func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.Exchange) bool {
+func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.RequestInfo) bool {
 	if g.Needs == nil || x.Identity.Grant == nil || r.Method != http.MethodPost {
 		return true
 	}
@@ -141,7 +141,7 @@ func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.Exchange
 }
 
 // peek reads the body and puts it back.
-func (g *Guard) peek(w http.ResponseWriter, r *http.Request, x *proxy.Exchange) ([]byte, bool) {
+func (g *Guard) peek(w http.ResponseWriter, r *http.Request, x *proxy.RequestInfo) ([]byte, bool) {
 	limit := g.MaxBody
 	if limit <= 0 {
 		limit = defaultPeek
@@ -196,7 +196,7 @@ func (b *restored) Close() error { return b.body.Close() }
 // (RFC 6750 section 3.1): what it has and what is missing, so that clients that
 // replace one by the other lose nothing. When no sign-in can bring what is
 // missing, the answer has no challenge: clients would ask people in circles.
-func (g *Guard) askMore(w http.ResponseWriter, x *proxy.Exchange, all, lacks []string) {
+func (g *Guard) askMore(w http.ResponseWriter, x *proxy.RequestInfo, all, lacks []string) {
 	g.Log.Info().Str("request_id", x.RequestID).Strs("missing", lacks).Msg("scopes are missing")
 	says := "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which you did not allow this client; allow it by signing in again"
 	if g.Offered != nil && !scope.Covers(g.Offered, lacks) {

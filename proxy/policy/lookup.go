@@ -82,7 +82,7 @@ func (a asker) get(ctx context.Context, c *proxy.Call, op string, args proxy.Arg
 	}
 	own.Resolve(tool)
 	res, err := a.handler.Handle(ctx, own)
-	c.Facts.Upstream += own.Facts.Upstream
+	c.Stats.Upstream += own.Stats.Upstream
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (p *Policy) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			if d := p.decide(ctx, c); d != nil {
-				c.Facts.Policy = d.rule
+				c.Stats.Policy = d.rule
 				return nil, d.err()
 			}
 			if reads(c) {
@@ -146,12 +146,12 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 		if !ok {
 			d := &denial{rule: "budgets.writes_per_hour", wait: wait,
 				text: fmt.Sprintf("the policy allows this identity %d writes an hour; wait and try again", p.budgets.WritesPerHour)}
-			c.Facts.Policy = d.rule
+			c.Stats.Policy = d.rule
 			return nil, d.err()
 		}
-		sent := c.Facts.Attempts
+		sent := c.Stats.Attempts
 		defer func() {
-			if c.Facts.Attempts == sent {
+			if c.Stats.Attempts == sent {
 				p.hour.giveBack(key)
 			}
 		}()
@@ -161,7 +161,7 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 	}
 	as := *own
 	as.Credential, as.AllowSudo = *p.credential, false
-	c.Identity, c.Facts.WriteToken = &as, true
+	c.Identity, c.Stats.WriteToken = &as, true
 	defer func() { c.Identity = own }()
 	res, err := next.Handle(ctx, c)
 	if err != nil {

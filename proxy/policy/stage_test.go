@@ -20,7 +20,7 @@ func arrived(t *testing.T, p *policy.Policy, c *proxy.Call) (*proxy.Identity, er
 	var as *proxy.Identity
 	_, err := p.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		as = c.Identity
-		c.Facts.Attempts++
+		c.Stats.Attempts++
 		return &proxy.Result{}, nil
 	})).Handle(t.Context(), c)
 	return as, err
@@ -87,8 +87,8 @@ func TestRefusalSaysTheRule(t *testing.T) {
 	c := resolved(&proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"}, Identity: &proxy.Identity{}})
 	_, err := arrived(t, p, c)
 	e := proxy.AsError(err)
-	if e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "policy.repos.deny[0]") || strings.Contains(e.Public, "zq") || c.Facts.Policy != "repos.deny[0]" {
-		t.Errorf("%v, facts %q", err, c.Facts.Policy)
+	if e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "policy.repos.deny[0]") || strings.Contains(e.Public, "zq") || c.Stats.Policy != "repos.deny[0]" {
+		t.Errorf("%v, facts %q", err, c.Stats.Policy)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestWritesPerHour(t *testing.T) {
 	}))
 	for range 9 {
 		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "dora"}})
-		if _, err := asked.Handle(t.Context(), c); err == nil || c.Facts.Policy != "" {
+		if _, err := asked.Handle(t.Context(), c); err == nil || c.Stats.Policy != "" {
 			t.Errorf("what never gets to Gitea is counted: %v", err)
 		}
 	}
@@ -252,8 +252,8 @@ func TestWriteTokenIsNamed(t *testing.T) {
 	res, err := p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		return &proxy.Result{Status: 201}, nil
 	})).Handle(t.Context(), c)
-	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "write_token") || !c.Facts.WriteToken {
-		t.Errorf("%+v, %v, facts %+v", res, err, c.Facts)
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "write_token") || !c.Stats.WriteToken {
+		t.Errorf("%+v, %v, facts %+v", res, err, c.Stats)
 	}
 	_, err = p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		return nil, &proxy.Error{Kind: proxy.KindUnauthorized, Status: 401}

@@ -78,7 +78,7 @@ func newAuditLog(cfg *config.Config, p *Process) *audit.Log {
 }
 
 // bearerRefused records a request without a valid token.
-func (s *Server) bearerRefused(x *proxy.Exchange, reason string) {
+func (s *Server) bearerRefused(x *proxy.RequestInfo, reason string) {
 	s.process.audit.log.Event(audit.BearerRefused, x, audit.Detail{Reason: reason})
 }
 

@@ -51,7 +51,7 @@ func (s *Server) buildEndpoints() error {
 // ofTeam notes which endpoint a request is for, before anything is decided.
 func (s *Server) ofTeam(t *team, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if x := proxy.ExchangeFrom(r.Context()); x != nil {
+		if x := proxy.RequestInfoFrom(r.Context()); x != nil {
 			x.Team = t.name
 		}
 		next.ServeHTTP(w, r)
@@ -66,8 +66,8 @@ func (s *Server) admit(t *team) func(context.Context, *proxy.Identity) error {
 		if err == nil || e.Kind != proxy.KindForbidden {
 			return err
 		}
-		x := &proxy.Exchange{Team: t.name, Identity: id}
-		if from := proxy.ExchangeFrom(ctx); from != nil {
+		x := &proxy.RequestInfo{Team: t.name, Identity: id}
+		if from := proxy.RequestInfoFrom(ctx); from != nil {
 			x.RequestID, x.Addr = from.RequestID, from.Addr
 		}
 		s.process.audit.log.Event(audit.AccessRefused, x, audit.Detail{Reason: e.Public})
@@ -150,7 +150,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	proxy.WriteError(w, proxy.ExchangeFrom(r.Context()), http.StatusNotFound,
+	proxy.WriteError(w, proxy.RequestInfoFrom(r.Context()), http.StatusNotFound,
 		proxy.NewError(proxy.KindNotFound, "nothing is served here; the MCP endpoint is "+MCPPath, nil))
 }
 
@@ -204,7 +204,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		began := time.Now()
 		rec := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
-			x := proxy.ExchangeFrom(r.Context())
+			x := proxy.RequestInfoFrom(r.Context())
 			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", proxy.Clip(withoutTokens(r.URL.Path), 200)).
 				Int("status", rec.status).Dur("took", time.Since(began)).Msg("request")
 		}()

@@ -75,7 +75,7 @@ func (s *Server) hidden(t *team) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Retry-After", "5")
-		proxy.WriteError(w, proxy.ExchangeFrom(r.Context()), http.StatusServiceUnavailable,
+		proxy.WriteError(w, proxy.RequestInfoFrom(r.Context()), http.StatusServiceUnavailable,
 			proxy.NewError(proxy.KindUpstreamUnavailable, *s.missing.problem.Load(), nil))
 	}
 }

@@ -151,7 +151,7 @@ func (s *Server) scopesStage() proxy.Stage {
 }
 
 // oauthEvent records sign-ins and consents.
-func (s *Server) oauthEvent(x *proxy.Exchange, e oauth.Event) {
+func (s *Server) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
 	detail := e.Reason
 	if e.ClientName != "" {
 		detail += "; client " + e.ClientName
@@ -179,7 +179,7 @@ func (s *Server) grantEvent(e grant.Event) {
 		s.log.Warn().Str("grant", e.Grant).Str("client", proxy.Clip(e.ClientName, 100)).Str("login", e.Login).Str("kind", string(e.Kind)).
 			Msg("a code or refresh token came again, or was not its client's")
 	}
-	x := &proxy.Exchange{}
+	x := &proxy.RequestInfo{}
 	if e.Login != "" {
 		x.Identity = &proxy.Identity{Login: e.Login, Mode: proxy.ModeOAuth, UserID: e.UserID}
 	}

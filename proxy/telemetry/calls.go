@@ -72,6 +72,6 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 	}
 	ev.Str("request_id", c.RequestID).Str("login", c.Identity.Login).Str("token", c.Identity.TokenName).
 		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).Int("status", status).
-		Dur("took", took).Dur("upstream", c.Facts.Upstream).Int("attempts", c.Facts.Attempts).
-		Int64("bytes_in", c.Facts.BytesIn).Int64("bytes_out", c.Facts.BytesOut).Msg("call")
+		Dur("took", took).Dur("upstream", c.Stats.Upstream).Int("attempts", c.Stats.Attempts).
+		Int64("bytes_in", c.Stats.BytesIn).Int64("bytes_out", c.Stats.BytesOut).Msg("call")
 }

@@ -107,17 +107,17 @@ func (m *Metrics) count(c *proxy.Call, res *proxy.Result, err error, took time.D
 	}
 	m.calls.WithLabelValues(team, class, kind).Inc()
 	m.total.WithLabelValues(class).Observe(took.Seconds())
-	m.overhead.WithLabelValues(class).Observe(max(0, took-c.Facts.Upstream).Seconds())
-	if c.Facts.Attempts > 0 {
-		m.upstream.WithLabelValues(class).Observe(c.Facts.Upstream.Seconds())
-		m.attempts.Add(float64(c.Facts.Attempts))
+	m.overhead.WithLabelValues(class).Observe(max(0, took-c.Stats.Upstream).Seconds())
+	if c.Stats.Attempts > 0 {
+		m.upstream.WithLabelValues(class).Observe(c.Stats.Upstream.Seconds())
+		m.attempts.Add(float64(c.Stats.Attempts))
 	}
-	m.bytes.WithLabelValues("from_gitea").Add(float64(c.Facts.BytesIn))
-	m.bytes.WithLabelValues("to_gitea").Add(float64(c.Facts.BytesOut))
+	m.bytes.WithLabelValues("from_gitea").Add(float64(c.Stats.BytesIn))
+	m.bytes.WithLabelValues("to_gitea").Add(float64(c.Stats.BytesOut))
 	if res != nil {
 		m.bytes.WithLabelValues("to_client").Add(float64(res.Size() + len(res.Structured)))
 	}
-	for rule, hits := range c.Facts.MaskHits {
+	for rule, hits := range c.Stats.MaskHits {
 		m.masked.WithLabelValues(rule).Add(float64(hits))
 	}
 }

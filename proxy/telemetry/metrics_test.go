@@ -58,7 +58,7 @@ func TestState(t *testing.T) {
 func TestLabelsAreFew(t *testing.T) {
 	m := telemetry.NewMetrics(telemetry.Build{})
 	h := m.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
-		c.Facts.Attempts, c.Facts.MaskHits = 1, map[string]int{"github-token": 2}
+		c.Stats.Attempts, c.Stats.MaskHits = 1, map[string]int{"github-token": 2}
 		if c.Tool == nil {
 			return nil, proxy.NewError(proxy.KindUnknownTool, "no such tool", nil)
 		}

@@ -90,7 +90,7 @@ func (t *Tracing) Close(ctx context.Context) (err error) {
 
 // Requests returns next with a span for each request; route names where it is
 // mounted. It belongs behind authentication: strangers get no spans, and their
-// trace context decides nothing. Requests must carry a [proxy.Exchange].
+// trace context decides nothing. Requests must carry a [proxy.RequestInfo].
 func (t *Tracing) Requests(route string, next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -108,7 +108,7 @@ func (t *Tracing) Requests(route string, next http.Handler) http.Handler {
 			return
 		}
 		span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route))
-		if x := proxy.ExchangeFrom(ctx); x != nil {
+		if x := proxy.RequestInfoFrom(ctx); x != nil {
 			span.SetAttributes(attribute.String("aegis.request_id", x.RequestID))
 		}
 		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
@@ -190,7 +190,7 @@ func (t *Tracing) describe(span trace.Span, c *proxy.Call, res *proxy.Result, er
 		status = res.Status
 	}
 	span.SetAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("aegis.request_id", c.RequestID),
-		attribute.String("aegis.team", team), attribute.String("aegis.outcome", outcome), attribute.Int("aegis.attempts", c.Facts.Attempts))
+		attribute.String("aegis.team", team), attribute.String("aegis.outcome", outcome), attribute.Int("aegis.attempts", c.Stats.Attempts))
 	if status != 0 {
 		span.SetAttributes(attribute.Int("aegis.gitea_status", status))
 	}

@@ -148,7 +148,7 @@ func (x *through) run(t *testing.T) {
 	}))
 	r := httptest.NewRequest(http.MethodPost, "/mcp?secret=query", nil)
 	maps.Copy(r.Header, x.header)
-	r = r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1"}))
+	r = r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1"}))
 	h.ServeHTTP(httptest.NewRecorder(), r)
 }
 

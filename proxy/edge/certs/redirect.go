@@ -51,7 +51,7 @@ func target(u *url.URL) string {
 // plainError writes an error in the form of the other listener. The edge is not before this
 // one, so the request gets its id here.
 func plainError(w http.ResponseWriter, status int, kind proxy.Kind, message string) {
-	x := &proxy.Exchange{RequestID: rand.Text()}
+	x := &proxy.RequestInfo{RequestID: rand.Text()}
 	w.Header().Set("X-Request-Id", x.RequestID)
 	proxy.WriteError(w, x, status, proxy.NewError(kind, message, nil))
 }

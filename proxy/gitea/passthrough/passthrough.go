@@ -53,7 +53,7 @@ type pass struct {
 	proxy *httputil.ReverseProxy
 }
 
-// New returns the handler. Requests must carry a [proxy.Exchange], and their Host
+// New returns the handler. Requests must carry a [proxy.RequestInfo], and their Host
 // must have been checked.
 func New(o Options) http.Handler {
 	p := &pass{o: o, strip: map[string]bool{}}
@@ -73,7 +73,7 @@ func New(o Options) http.Handler {
 
 // ServeHTTP passes one request through.
 func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := proxy.ExchangeFrom(r.Context())
+	x := proxy.RequestInfoFrom(r.Context())
 	if x == nil { // a wiring mistake
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
@@ -108,7 +108,7 @@ func (p *pass) rewrite(pr *httputil.ProxyRequest) {
 	}
 	withholdCookies(out.Header)
 	if p.withhold(out) {
-		p.o.Log.Warn().Str("request_id", proxy.ExchangeFrom(pr.In.Context()).RequestID).
+		p.o.Log.Warn().Str("request_id", proxy.RequestInfoFrom(pr.In.Context()).RequestID).
 			Msg("a request for Gitea carried a token of Aegis, which was removed; tokens of auth.tokens are for the MCP endpoint alone")
 	}
 	host, scheme := pr.In.Host, "http"
@@ -119,7 +119,7 @@ func (p *pass) rewrite(pr *httputil.ProxyRequest) {
 		host, scheme = p.o.Public.Host, p.o.Public.Scheme
 	}
 	out.Host = host
-	x := proxy.ExchangeFrom(pr.In.Context())
+	x := proxy.RequestInfoFrom(pr.In.Context())
 	out.Header.Set("X-Forwarded-Host", host)
 	out.Header.Set("X-Forwarded-Proto", scheme)
 	out.Header.Set("X-Forwarded-For", x.Addr)
@@ -175,7 +175,7 @@ func (w *watched) Close() error {
 
 // failed answers a request that Gitea did not.
 func (p *pass) failed(w http.ResponseWriter, r *http.Request, err error) {
-	x := proxy.ExchangeFrom(r.Context())
+	x := proxy.RequestInfoFrom(r.Context())
 	if errors.Is(err, context.Canceled) {
 		p.o.Log.Debug().Str("request_id", x.RequestID).Msg("the client went away while its request was passed through")
 	} else {
@@ -185,7 +185,7 @@ func (p *pass) failed(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // refuse answers in Gitea's place; nobody may keep that for Gitea's answer.
-func refuse(w http.ResponseWriter, x *proxy.Exchange, status int, err *proxy.Error) {
+func refuse(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *proxy.Error) {
 	w.Header().Set("Cache-Control", "no-store")
 	proxy.WriteError(w, x, status, err)
 }

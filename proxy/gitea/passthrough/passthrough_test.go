@@ -53,7 +53,7 @@ func newFront(t *testing.T, gitea string, dial func(context.Context, string, str
 	}
 	h := passthrough.New(o)
 	return httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "req-1", Addr: "203.0.113.5"})))
+		h.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1", Addr: "203.0.113.5"})))
 	}))
 }
 
@@ -120,7 +120,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, value, connection string) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header = http.Header{name: {value}, "Connection": {connection}}
-		h.ServeHTTP(httptest.NewRecorder(), r.WithContext(proxy.WithExchange(r.Context(), &proxy.Exchange{RequestID: "id", Addr: "203.0.113.5"})))
+		h.ServeHTTP(httptest.NewRecorder(), r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "id", Addr: "203.0.113.5"})))
 		for _, one := range []string{"X-Forwarded-For", "X-Real-Ip"} {
 			if v := got[one]; !slices.Equal(v, []string{"203.0.113.5"}) {
 				t.Errorf("%s: %q", one, v)
@@ -373,7 +373,7 @@ func TestGiteaDown(t *testing.T) {
 	}
 }
 
-func TestWithoutExchangeIsClosed(t *testing.T) {
+func TestWithoutRequestInfoIsClosed(t *testing.T) {
 	h := passthrough.New(passthrough.Options{Gitea: &url.URL{}, Transport: carrier(func(*http.Request) (*http.Response, error) {
 		t.Error("let through")
 		return nil, io.EOF

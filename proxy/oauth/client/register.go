@@ -77,11 +77,11 @@ func (r *Resolver) Register(_ context.Context, body []byte) (status int, answer 
 	if p != nil {
 		return refuse(http.StatusBadRequest, *p)
 	}
-	return r.enrol(m)
+	return r.save(m)
 }
 
-// enrol makes the id of a client whose metadata is good, and the answer.
-func (r *Resolver) enrol(m *metadata) (status int, answer []byte) {
+// save makes the id of a client whose metadata is good, and the answer.
+func (r *Resolver) save(m *metadata) (status int, answer []byte) {
 	reg := registration{method: m.method, issued: r.now(), name: nameOf(m.name, m.usable), uris: m.usable}
 	id, err := r.ids.issue(reg)
 	if err != nil {

@@ -89,7 +89,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 		}
 		return nil, problem
 	}
-	if err := g.enrol(ctx, r); err != nil {
+	if err := g.saveSignIn(ctx, r); err != nil {
 		return nil, err
 	}
 	g.hold.clear(r.id)
@@ -100,9 +100,9 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal())}, nil
 }
 
-// enrol stores the credential of a sign-in over whatever is there, unless another
+// saveSignIn stores the credential of a sign-in over whatever is there, unless another
 // sign-in or a refresh that crossed this one was answered later.
-func (g *Gitea) enrol(ctx context.Context, r *record) error {
+func (g *Gitea) saveSignIn(ctx context.Context, r *record) error {
 	cur, err := g.load(ctx, r.id)
 	switch {
 	case replaceable(err):

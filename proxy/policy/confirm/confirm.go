@@ -96,9 +96,9 @@ func (c *Confirm) named(name string) bool {
 	return false
 }
 
-// Before returns the stage that makes the argument for codes exist, where codes
+// AllowCode returns the stage that makes the argument for codes exist, where codes
 // are accepted. It stands above the one that reads arguments.
-func (c *Confirm) Before() proxy.Stage {
+func (c *Confirm) AllowCode() proxy.Stage {
 	if c == nil || c.rules.Fallback != "token" {
 		return nil
 	}

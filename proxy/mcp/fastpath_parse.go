@@ -10,9 +10,9 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// leanRequest is a tools/call or tools/list that is right in every respect and
-// says nothing that the lean path does not know.
-type leanRequest struct {
+// fastRequest is a tools/call or tools/list that is right in every respect and
+// says nothing that the fast path does not know.
+type fastRequest struct {
 	id      rawID
 	version string
 	current bool // version is one of those without a handshake
@@ -37,44 +37,44 @@ const (
 	methodList = "tools/list"
 )
 
-// The versions that the lean path tells apart.
+// The versions that the fast path tells apart.
 const (
 	currentSince = "2026-07-28" // requests stand alone and repeat themselves in headers
 	titledSince  = "2025-06-18" // tools have titles
 )
 
-// maxLean bounds a message in bytes, without the arguments of a call. What is larger
+// maxFast bounds a message in bytes, without the arguments of a call. What is larger
 // is odd in some way.
-const maxLean = 16 << 10
+const maxFast = 16 << 10
 
-// parseLean reads a request whose body has passed the check. It reports false
+// parseFast reads a request whose body has passed the check. It reports false
 // for anything that is not exactly what it knows; that is no error, and the SDK
 // answers.
-func parseLean(h http.Header, body []byte) (q leanRequest, ok bool) {
+func parseFast(h http.Header, body []byte) (q fastRequest, ok bool) {
 	if !q.readHeaders(h) {
 		return q, false
 	}
 	var m [4][]byte
-	if !pick(body, m[:], "jsonrpc", "id", "method", "params") || string(m[0]) != `"2.0"` || !leanID(m[1]) {
+	if !pick(body, m[:], "jsonrpc", "id", "method", "params") || string(m[0]) != `"2.0"` || !fastID(m[1]) {
 		return q, false
 	}
 	q.id = m[1]
 	switch string(m[2]) {
 	case `"` + methodCall + `"`:
-		if !q.readCall(m[3]) || !q.namedIn(h, methodCall) || len(body)-len(q.args) > maxLean {
+		if !q.readCall(m[3]) || !q.namedIn(h, methodCall) || len(body)-len(q.args) > maxFast {
 			return q, false
 		}
 		q.describe(h)
 		return q, true
 	case `"` + methodList + `"`:
 		q.list = true
-		return q, q.readList(m[3]) && q.namedIn(h, methodList) && len(body) <= maxLean
+		return q, q.readList(m[3]) && q.namedIn(h, methodList) && len(body) <= maxFast
 	}
 	return q, false
 }
 
 // readHeaders looks at the headers that hold for any message.
-func (q *leanRequest) readHeaders(h http.Header) bool {
+func (q *fastRequest) readHeaders(h http.Header) bool {
 	version, ok := single(h, headerVersion)
 	if !ok || h[headerLastEventID] != nil {
 		return false
@@ -107,7 +107,7 @@ func single(h http.Header, key string) (string, bool) {
 
 // namedIn reports whether the headers name what the body does, where the
 // protocol wants them to.
-func (q *leanRequest) namedIn(h http.Header, method string) bool {
+func (q *fastRequest) namedIn(h http.Header, method string) bool {
 	if !q.current {
 		return true
 	}
@@ -121,7 +121,7 @@ func (q *leanRequest) namedIn(h http.Header, method string) bool {
 	return ok && got == q.name
 }
 
-func (q *leanRequest) readCall(params []byte) bool {
+func (q *fastRequest) readCall(params []byte) bool {
 	var m [3][]byte
 	if !pick(params, m[:], "name", "arguments", "_meta") {
 		return false
@@ -135,7 +135,7 @@ func (q *leanRequest) readCall(params []byte) bool {
 	return q.readMeta(m[2])
 }
 
-func (q *leanRequest) readList(params []byte) bool {
+func (q *fastRequest) readList(params []byte) bool {
 	if params == nil {
 		return !q.current
 	}
@@ -156,7 +156,7 @@ const reserved = "io.modelcontextprotocol/"
 
 // readMeta reads a request's _meta. Keys of others, a progress token among them,
 // change nothing, as an answer in JSON has no place for progress.
-func (q *leanRequest) readMeta(meta []byte) bool {
+func (q *fastRequest) readMeta(meta []byte) bool {
 	if meta == nil {
 		return !q.current
 	}
@@ -191,7 +191,7 @@ func (q *leanRequest) readMeta(meta []byte) bool {
 	return q.readTrace(parent, state) && q.readProtocol(version, info, capabilities)
 }
 
-func (q *leanRequest) readTrace(parent, state []byte) bool {
+func (q *fastRequest) readTrace(parent, state []byte) bool {
 	if parent != nil && plainText(parent) == "" || state != nil && plainText(state) == "" {
 		return false
 	}
@@ -200,7 +200,7 @@ func (q *leanRequest) readTrace(parent, state []byte) bool {
 }
 
 // readProtocol reads what the current protocol wants to be told by each request.
-func (q *leanRequest) readProtocol(version, info, capabilities []byte) bool {
+func (q *fastRequest) readProtocol(version, info, capabilities []byte) bool {
 	if !q.current {
 		return version == nil && info == nil && capabilities == nil
 	}
@@ -225,7 +225,7 @@ func (q *leanRequest) readProtocol(version, info, capabilities []byte) bool {
 
 // readCapabilities reads what a client can do, when it says so in the shapes that
 // the protocol defines.
-func (q *leanRequest) readCapabilities(v []byte) bool {
+func (q *fastRequest) readCapabilities(v []byte) bool {
 	if string(v) == "{}" {
 		return true
 	}
@@ -255,7 +255,7 @@ func open(v []byte) bool { return v == nil || v[0] == '{' && harmless(v, maxHarm
 func hollow(v []byte) bool { return v == nil || string(v) == "{}" }
 
 // describe completes what is known of the client, as [clientOf] does.
-func (q *leanRequest) describe(h http.Header) {
+func (q *fastRequest) describe(h http.Header) {
 	c := &q.client
 	if !q.told {
 		c.Name, c.Version = product(h)
@@ -300,9 +300,9 @@ func plainText(v []byte) string {
 // maxID bounds the length of an id that is a string, quotes included.
 const maxID = 256
 
-// leanID reports whether an id comes back as it stands: a short plain string, or
+// fastID reports whether an id comes back as it stands: a short plain string, or
 // an integer that is exact as floating point and has one spelling.
-func leanID(id []byte) bool {
+func fastID(id []byte) bool {
 	if len(id) == 0 || len(id) > maxID {
 		return false
 	}

@@ -2,17 +2,17 @@ package catalog
 
 import "math"
 
-// askings are the phrases that people ask for tools with: the tools' names,
+// phraseIndex holds the phrases that people ask for tools with: the tools' names,
 // titles and aliases. A question is compared with each phrase as a whole, so that
 // the words of one phrase count for more together than apart (a Tversky index
 // over weighted words; Tversky, "Features of Similarity", 1977).
-type askings struct {
+type phraseIndex struct {
 	phrases []phrase
 	with    map[string][]int32 // the phrases that have a word
 	weight  map[string]float64 // how much a word tells
 }
 
-// phrase is one asking for a tool.
+// phrase is one way to ask for a tool.
 type phrase struct {
 	doc   int
 	words []string
@@ -41,39 +41,39 @@ const (
 )
 
 // add adds a phrase for the tool doc.
-func (a *askings) add(doc int, text string) {
-	if a.with == nil {
-		a.with = map[string][]int32{}
+func (ix *phraseIndex) add(doc int, text string) {
+	if ix.with == nil {
+		ix.with = map[string][]int32{}
 	}
-	p, n := phrase{doc: doc}, int32(len(a.phrases))
+	p, n := phrase{doc: doc}, int32(len(ix.phrases))
 	for _, w := range words(text) {
 		if filler(w) {
 			continue
 		}
 		p.words = append(p.words, w)
 		p.owned = p.owned || owner(w)
-		if l := a.with[w]; len(l) == 0 || l[len(l)-1] != n {
-			a.with[w] = append(l, n)
+		if l := ix.with[w]; len(l) == 0 || l[len(l)-1] != n {
+			ix.with[w] = append(l, n)
 		}
 	}
-	a.phrases = append(a.phrases, p)
+	ix.phrases = append(ix.phrases, p)
 }
 
 // finish weighs the words: one that few tools are asked for with tells most.
-func (a *askings) finish(docs int) {
-	a.weight = make(map[string]float64, len(a.with))
-	for w, list := range a.with {
+func (ix *phraseIndex) finish(docs int) {
+	ix.weight = make(map[string]float64, len(ix.with))
+	for w, list := range ix.with {
 		n, last := 0.0, -1
 		for _, i := range list {
-			if doc := a.phrases[i].doc; doc != last {
+			if doc := ix.phrases[i].doc; doc != last {
 				n, last = n+1, doc
 			}
 		}
-		a.weight[w] = math.Log(1 + (float64(docs)-n+0.5)/(n+0.5))
+		ix.weight[w] = math.Log(1 + (float64(docs)-n+0.5)/(n+0.5))
 	}
-	for i := range a.phrases {
-		for _, w := range a.phrases[i].words {
-			a.phrases[i].whole += a.weight[w]
+	for i := range ix.phrases {
+		for _, w := range ix.phrases[i].words {
+			ix.phrases[i].whole += ix.weight[w]
 		}
 	}
 }
@@ -81,14 +81,14 @@ func (a *askings) finish(docs int) {
 // match returns by tool how like the best of its phrases the question is: 0 to
 // little more than 1. Likeness is cubed, since a phrase of which half fits says
 // next to nothing.
-func (a *askings) match(list []said, docs int) []float64 {
-	common, all, owned := a.common(list, docs)
+func (ix *phraseIndex) match(list []said, docs int) []float64 {
+	common, all, owned := ix.common(list, docs)
 	best, second := make([]float64, docs), make([]float64, docs)
 	for i, c := range common {
 		if c == 0 {
 			continue
 		}
-		p := &a.phrases[i]
+		p := &ix.phrases[i]
 		c = min(c, p.whole, all)
 		if p.owned && !owned {
 			c *= ownerShare
@@ -108,23 +108,23 @@ func (a *askings) match(list []said, docs int) []float64 {
 // common returns by phrase the weight of the words that it shares with the
 // question, the weight of all words of the question, and whether these say whose
 // things are meant.
-func (a *askings) common(list []said, docs int) (common []float64, all float64, owned bool) {
-	common = make([]float64, len(a.phrases))
-	took := make([]float64, len(a.phrases)) // by the word at hand
+func (ix *phraseIndex) common(list []said, docs int) (common []float64, all float64, owned bool) {
+	common = make([]float64, len(ix.phrases))
+	took := make([]float64, len(ix.phrases)) // by the word at hand
 	var touched []int32
 	for _, s := range list {
 		owned = owned || owner(s.word)
-		weight, known := a.weight[s.word]
+		weight, known := ix.weight[s.word]
 		if !known {
 			weight = math.Log(1+float64(docs)) * unknownShare
 		}
 		all += weight * s.weight
 		for v, share := range kin(s.word) {
-			for _, i := range a.with[v] {
+			for _, i := range ix.with[v] {
 				if took[i] == 0 {
 					touched = append(touched, i)
 				}
-				took[i] = max(took[i], share*s.weight*a.weight[v])
+				took[i] = max(took[i], share*s.weight*ix.weight[v])
 			}
 		}
 		for _, i := range touched {

@@ -16,27 +16,27 @@ const maxErrorText = 500
 // quotes would be escaped, so it is nowhere else.
 const errorMark = `"error":{"code":`
 
-// tame returns what the SDK wrote without what must not leave in errors:
+// scrubSDKError returns what the SDK wrote without what must not leave in errors:
 // arguments' values and Go's type names. Almost always that is p itself.
-func tame(contentType string, p []byte) []byte {
+func scrubSDKError(contentType string, p []byte) []byte {
 	switch {
 	case strings.HasPrefix(contentType, "text/plain"):
-		return tameText(p)
+		return scrubText(p)
 	case !bytes.Contains(p, []byte(errorMark)):
 	case contentType == "application/json":
-		return tameMessages(p)
+		return scrubMessages(p)
 	case contentType == "text/event-stream":
 		head, rest, found := bytes.Cut(p, []byte("data: "))
 		if found {
-			msg := tameMessages(bytes.TrimRight(rest, "\n"))
+			msg := scrubMessages(bytes.TrimRight(rest, "\n"))
 			return bytes.Join([][]byte{head, []byte("data: "), msg, []byte("\n\n")}, nil)
 		}
 	}
 	return p
 }
 
-// tameText rewrites an error outside the protocol.
-func tameText(p []byte) []byte {
+// scrubText rewrites an error outside the protocol.
+func scrubText(p []byte) []byte {
 	if bytes.HasPrefix(p, []byte("malformed payload:")) {
 		return []byte("the body is no JSON-RPC 2.0 message: " +
 			`send an object with "jsonrpc": "2.0", a method, and a string or integer id` + "\n")
@@ -64,8 +64,8 @@ type responseError struct {
 // internalError takes the place of an error that cannot be read.
 const internalError = `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`
 
-// tameMessages rewrites the errors of one response or of a batch.
-func tameMessages(p []byte) []byte {
+// scrubMessages rewrites the errors of one response or of a batch.
+func scrubMessages(p []byte) []byte {
 	var batch []response
 	isBatch := bytes.HasPrefix(p, []byte("["))
 	var err error
@@ -80,7 +80,7 @@ func tameMessages(p []byte) []byte {
 	}
 	changed := false
 	for _, r := range batch {
-		if r.Error != nil && r.Error.tame() {
+		if r.Error != nil && r.Error.scrub() {
 			changed = true
 		}
 	}
@@ -99,8 +99,8 @@ func tameMessages(p []byte) []byte {
 	return out
 }
 
-// tame reports whether it changed the error.
-func (e *responseError) tame() bool {
+// scrub reports whether it changed the error.
+func (e *responseError) scrub() bool {
 	// The SDK quotes the whole params, and names a Go type, when they do not
 	// have the shape of the method's.
 	if strings.Contains(e.Message, `unmarshaling "`) {

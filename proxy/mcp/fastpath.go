@@ -13,10 +13,10 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// The lean path answers the two requests that make up nearly all traffic,
+// The fast path answers the two requests that make up nearly all traffic,
 // tools/call and tools/list of stateless clients that take JSON, without the
 // SDK, whose session per request costs more than such a call does otherwise. It
-// answers what it knows whole, see [parseLean]; all else, and every request that
+// answers what it knows whole, see [parseFast]; all else, and every request that
 // is wrong in any way, is the SDK's. A differential test holds the two equal.
 
 // rawID is an id as it goes into an answer.
@@ -29,23 +29,23 @@ type outcome struct {
 	err  error
 }
 
-// lean answers a request that the lean path knows and reports whether it did. It
+// fast answers a request that the fast path knows and reports whether it did. It
 // may have run the call and left the answer to the SDK in req.outcome.
-func (e *endpoint) lean(w http.ResponseWriter, r *http.Request, req *request, body []byte) bool {
-	q, ok := parseLean(r.Header, body)
+func (e *endpoint) fast(w http.ResponseWriter, r *http.Request, req *request, body []byte) bool {
+	q, ok := parseFast(r.Header, body)
 	if !ok {
 		return false
 	}
 	if q.list {
-		return e.leanList(w, r, req, &q)
+		return e.fastList(w, r, req, &q)
 	}
-	return e.leanCall(w, r, req, &q)
+	return e.fastCall(w, r, req, &q)
 }
 
-// leanCall makes a call and answers it in one buffer, which the chain may write
+// fastCall makes a call and answers it in one buffer, which the chain may write
 // into as well.
-func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request, q *leanRequest) bool {
-	q.client.Addr = req.exchange.Addr
+func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request, q *fastRequest) bool {
+	q.client.Addr = req.info.Addr
 	c := newCall(req, &q.said)
 	buf := e.buffers.Get(0)
 	defer func() {
@@ -68,7 +68,7 @@ func (e *endpoint) leanCall(w http.ResponseWriter, r *http.Request, req *request
 		}
 	}()
 	res, err := e.handle(r.Context(), c)
-	if !leanOutcome(res, err) {
+	if !fastOutcome(res, err) {
 		req.outcome = &outcome{call: c, res: unwired(res, len(c.Out)), err: err}
 		c.Out, c.Grow = nil, nil // buf is for others now
 		return false
@@ -103,7 +103,7 @@ func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body
 }
 
 // appendOutcome completes in buf what q.begin made, and returns the HTTP status.
-func (e *endpoint) appendOutcome(buf *[]byte, q *leanRequest, c *proxy.Call, res *proxy.Result, err error) int {
+func (e *endpoint) appendOutcome(buf *[]byte, q *fastRequest, c *proxy.Call, res *proxy.Result, err error) int {
 	status := http.StatusOK
 	if err != nil {
 		*buf, status = e.appendFailure(*buf, q, c, proxy.AsError(err))
@@ -113,10 +113,10 @@ func (e *endpoint) appendOutcome(buf *[]byte, q *leanRequest, c *proxy.Call, res
 	return status
 }
 
-// leanOutcome reports whether what became of a call is text alone. What says more
+// fastOutcome reports whether what became of a call is text alone. What says more
 // than that is for the SDK to write, which knows what each protocol version makes
 // of it.
-func leanOutcome(res *proxy.Result, err error) bool {
+func fastOutcome(res *proxy.Result, err error) bool {
 	if err != nil {
 		return proxy.AsError(err).Question == nil
 	}
@@ -134,8 +134,8 @@ func unwired(res *proxy.Result, begin int) *proxy.Result {
 	return &out
 }
 
-// leanWords are the parts of answers that are the same in all of them.
-type leanWords struct {
+// fastWords are the parts of answers that are the same in all of them.
+type fastWords struct {
 	contentType, cacheControl []string // values of headers; shared, never changed
 	// meta begins the _meta of a result, server ends it: in the protocols
 	// without a handshake each answer says who gives it.
@@ -144,9 +144,9 @@ type leanWords struct {
 	tools string
 }
 
-// newLeanWords asks the SDK's types how they are written.
-func newLeanWords(o *Options, c sdk.Cacheable) (leanWords, error) {
-	words := leanWords{
+// newFastWords asks the SDK's types how they are written.
+func newFastWords(o *Options, c sdk.Cacheable) (fastWords, error) {
+	words := fastWords{
 		contentType:  []string{"application/json"},
 		cacheControl: []string{"no-cache, no-transform"},
 		meta:         `{`,
@@ -168,14 +168,14 @@ func newLeanWords(o *Options, c sdk.Cacheable) (leanWords, error) {
 }
 
 // head sets the headers of an answer of length bytes.
-func (l *leanWords) head(h http.Header, length int) {
+func (l *fastWords) head(h http.Header, length int) {
 	h["Content-Type"], h["Cache-Control"] = l.contentType, l.cacheControl
 	h["Content-Length"] = []string{strconv.Itoa(length)}
 }
 
 // appendSuccess appends a result to what q.begin made. The text is escaped once,
 // by the chain or here.
-func (e *endpoint) appendSuccess(b []byte, q *leanRequest, c *proxy.Call, res *proxy.Result) []byte {
+func (e *endpoint) appendSuccess(b []byte, q *fastRequest, c *proxy.Call, res *proxy.Result) []byte {
 	if res.Wire != nil {
 		b = res.Wire
 	} else {
@@ -190,7 +190,7 @@ func (e *endpoint) appendSuccess(b []byte, q *leanRequest, c *proxy.Call, res *p
 
 // appendFailure appends what tells of err to what q.begin made, or replaces it, and
 // returns the HTTP status.
-func (e *endpoint) appendFailure(b []byte, q *leanRequest, c *proxy.Call, err *proxy.Error) ([]byte, int) {
+func (e *endpoint) appendFailure(b []byte, q *fastRequest, c *proxy.Call, err *proxy.Error) ([]byte, int) {
 	if text, known := failureText(c, err); known {
 		b = append(jsonscan.AppendQuote(b, text), `}],"isError":true`...)
 		return e.end(b, q, c, ""), http.StatusOK
@@ -210,14 +210,14 @@ func (e *endpoint) appendFailure(b []byte, q *leanRequest, c *proxy.Call, err *p
 }
 
 // begin appends what stands before the text of a result.
-func (q *leanRequest) begin(b []byte) []byte {
+func (q *fastRequest) begin(b []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = append(b, q.id...)
 	return append(b, `,"result":{"content":[{"type":"text","text":`...)
 }
 
 // end appends a result's last members, with its _meta as [endpoint.meta] makes it.
-func (e *endpoint) end(b []byte, q *leanRequest, c *proxy.Call, source string) []byte {
+func (e *endpoint) end(b []byte, q *fastRequest, c *proxy.Call, source string) []byte {
 	if q.current {
 		b = append(b, `,"resultType":"complete"`...)
 	}
@@ -242,10 +242,10 @@ func (e *endpoint) end(b []byte, q *leanRequest, c *proxy.Call, source string) [
 	return append(b, "}}}"...)
 }
 
-// leanList answers tools/list when a page is ready for it.
-func (e *endpoint) leanList(w http.ResponseWriter, r *http.Request, req *request, q *leanRequest) bool {
+// fastList answers tools/list when a page is ready for it.
+func (e *endpoint) fastList(w http.ResponseWriter, r *http.Request, req *request, q *fastRequest) bool {
 	list := e.list
-	if req.exchange.Identity.AllowSudo {
+	if req.info.Identity.AllowSudo {
 		list = e.sudo
 	}
 	from, err := list.seek(q.cursor)

@@ -75,7 +75,7 @@ func oddChain(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 }
 
 // twin is one endpoint twice: as it is, and by the SDK alone.
-type twin struct{ lean, sdk http.Handler }
+type twin struct{ fast, sdk http.Handler }
 
 func newTwin(t testing.TB) twin {
 	o := settings(oddChain)
@@ -102,7 +102,7 @@ func (m message) send(h http.Handler) *httptest.ResponseRecorder {
 // compare fails when the two answers are not the same for a client.
 func (tw twin) compare(t *testing.T, m message) {
 	t.Helper()
-	got, want := m.send(tw.lean), m.send(tw.sdk)
+	got, want := m.send(tw.fast), m.send(tw.sdk)
 	if got.Code != want.Code {
 		t.Fatalf("status %d, the SDK has %d\n%s\n%v", got.Code, want.Code, m.body, m.header)
 	}
@@ -111,7 +111,7 @@ func (tw twin) compare(t *testing.T, m message) {
 	}
 	a, b := said(t, got), said(t, want)
 	if diff := cmp.Diff(b, a); diff != "" {
-		t.Fatalf("%s\n%v\n(-SDK +lean):\n%s", m.body, m.header, diff)
+		t.Fatalf("%s\n%v\n(-SDK +fast):\n%s", m.body, m.header, diff)
 	}
 }
 
@@ -129,7 +129,7 @@ func said(t *testing.T, w *httptest.ResponseRecorder) any {
 			t.Fatal(err)
 		}
 	}
-	// The length depends on how characters are escaped; compression is the lean
+	// The length depends on how characters are escaped; compression is the fast
 	// path's alone.
 	for _, k := range []string{"Content-Length", "Content-Encoding", "Vary"} {
 		h.Del(k)
@@ -144,27 +144,27 @@ func said(t *testing.T, w *httptest.ResponseRecorder) any {
 	return map[string]any{"header": h, "body": v}
 }
 
-// TestLeanEqualsSDK holds the lean path to the SDK's answers: bodies, statuses,
+// TestFastPathEqualsSDK holds the fast path to the SDK's answers: bodies, statuses,
 // errors, header checks and what the chain is told.
-func TestLeanEqualsSDK(t *testing.T) {
+func TestFastPathEqualsSDK(t *testing.T) {
 	tw := newTwin(t)
 	n := 2_000
 	if os.Getenv("AEGIS_TEST_WHOLE") == "1" && !testing.Short() {
 		n = 8_000
 	}
-	lean := 0
+	fast := 0
 	for seed := range n {
 		m := author{rand.New(rand.NewPCG(uint64(seed), 14))}.message()
-		if json.Valid([]byte(m.body)) && mcp.IsLean(m.header, []byte(m.body)) {
-			lean++
+		if json.Valid([]byte(m.body)) && mcp.IsFast(m.header, []byte(m.body)) {
+			fast++
 		}
 		tw.compare(t, m)
 	}
 	// Both paths must have been compared often.
-	if lean < n/4 || lean > n*9/10 {
-		t.Errorf("%d of %d requests took the lean path; the generator has lost its point", lean, n)
+	if fast < n/4 || fast > n*9/10 {
+		t.Errorf("%d of %d requests took the fast path; the generator has lost its point", fast, n)
 	}
-	t.Logf("%d of %d requests took the lean path", lean, n)
+	t.Logf("%d of %d requests took the fast path", fast, n)
 }
 
 // TestLargeMessagesAreEqualToo: what is large beside the arguments is refused or
@@ -181,16 +181,16 @@ func TestLargeMessagesAreEqualToo(t *testing.T) {
 			"space":     `{"name":"wire"` + strings.Repeat(" ", n) + `}`,
 		} {
 			m := message{h, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`}
-			if got := mcp.IsLean(h, []byte(m.body)); got != (n < 16<<10 || name == "arguments") {
-				t.Errorf("%s of %d bytes: lean is %v", name, n, got)
+			if got := mcp.IsFast(h, []byte(m.body)); got != (n < 16<<10 || name == "arguments") {
+				t.Errorf("%s of %d bytes: fast is %v", name, n, got)
 			}
 			tw.compare(t, m)
 		}
 	}
 }
 
-// FuzzLean compares the two paths on bodies that no generator thought of.
-func FuzzLean(f *testing.F) {
+// FuzzFastPath compares the two paths on bodies that no generator thought of.
+func FuzzFastPath(f *testing.F) {
 	tw := newTwin(f)
 	for seed := range uint64(40) {
 		m := author{rand.New(rand.NewPCG(seed, 41))}.message()
