@@ -71,9 +71,9 @@ limits: {address: {rate: 1000000/s}, identity: {rate: 1000000/s}}
 	return file, ports[0], ports[1], os.WriteFile(file, []byte(text), 0o600)
 }
 
-// startAegis starts the program in front of upstream.
-func startAegis(ctx context.Context, bin, upstream string, s settings) (*process, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(bin), "instance-")
+// startAegis starts the program in front of upstream, with its files below folder.
+func startAegis(ctx context.Context, bin, folder, upstream string, s settings) (*process, error) {
+	dir, err := os.MkdirTemp(folder, "instance-")
 	if err != nil {
 		return nil, err
 	}

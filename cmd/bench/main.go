@@ -16,7 +16,7 @@ import (
 // options are the flags.
 type options struct {
 	rounds, calls, soak int
-	aegis, only         string
+	aegis, old, only    string
 	role, arg           string
 	stub                string
 	// For one call of any server.
@@ -29,6 +29,7 @@ func main() {
 	flag.IntVar(&o.calls, "calls", 640, "calls per target and round; fewer of large answers")
 	flag.IntVar(&o.soak, "soak", 100_000, "mixed calls after which memory is measured; 0: none")
 	flag.StringVar(&o.aegis, "aegis", "", "the program to measure; empty: it is built")
+	flag.StringVar(&o.old, "old", "", "an earlier program: calls are compared with its own instead")
 	flag.StringVar(&o.only, "only", "", "calls, list or start; empty: all")
 	flag.StringVar(&o.stub, "stub", "", "serve the stub at this address and measure nothing")
 	flag.StringVar(&o.url, "url", "", "measure this MCP endpoint, with -tool")
@@ -118,10 +119,10 @@ func (b *bench) servers() error {
 	if b.proxy, err = spawn(b.ctx, roleProxy, b.stub.url); err != nil {
 		return err
 	}
-	if b.aegis, err = startAegis(b.ctx, b.bin, b.stub.url, settings{sync: "interval", maxChars: 10_000_000, metrics: true}); err != nil {
+	if b.aegis, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, settings{sync: "interval", maxChars: 10_000_000, metrics: true}); err != nil {
 		return err
 	}
-	if b.durable, err = startAegis(b.ctx, b.bin, b.stub.url, settings{sync: "always", maxChars: 60_000, metrics: true}); err != nil {
+	if b.durable, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, settings{sync: "always", maxChars: 60_000, metrics: true}); err != nil {
 		return err
 	}
 	if err := b.aegis.answered(&b.jobs[0]); err != nil {
@@ -132,11 +133,14 @@ func (b *bench) servers() error {
 
 // calls compares the answers of tools with the same answers without Aegis.
 func (b *bench) calls() error {
+	if b.o.old != "" {
+		return b.since()
+	}
 	direct, proxy := &httpTarget{"direct", b.stub, b.stub.url}, &httpTarget{"reverse proxy", b.proxy, b.proxy.url}
 	mcp := func(name string, p *process, version string) target {
 		return &mcpTarget{name: name, process: p, url: p.url, token: token, version: version, stateless: true}
 	}
-	header(b.out)
+	header(b.out, "proxy")
 	for i := range b.jobs {
 		job := &b.jobs[i]
 		targets := []target{direct, proxy}
@@ -162,11 +166,44 @@ func (b *bench) calls() error {
 	return err
 }
 
+// since compares the calls of an earlier program with those of the present one, both at
+// work on the same stub, round by round, so that what the machine does meanwhile meets both.
+func (b *bench) since() error {
+	old, err := startAegis(b.ctx, b.o.old, b.dir, b.stub.url, settings{sync: "interval", maxChars: 10_000_000, metrics: true})
+	if err != nil {
+		return err
+	}
+	b.others = append(b.others, old)
+	if err := old.answered(&b.jobs[0]); err != nil {
+		return err
+	}
+	header(b.out, "old")
+	for i := range b.jobs {
+		job := &b.jobs[i]
+		if job.cut {
+			continue
+		}
+		for _, workers := range []int{1, 16} {
+			var targets []target
+			for _, p := range []struct {
+				name string
+				*process
+			}{{"old", old}, {"new", b.aegis}} {
+				targets = append(targets, &mcpTarget{name: p.name, process: p.process, url: p.url, token: token, version: "2025-11-25", stateless: true})
+			}
+			if err := compare(b.out, job, targets, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // list compares tools/list with the same bytes of a static handler.
 func (b *bench) list() error {
 	fmt.Fprintln(b.out, "The list of tools; ratios are to the same bytes from a static handler.")
 	fmt.Fprintln(b.out)
-	header(b.out)
+	header(b.out, "static")
 	for _, gzip := range []bool{false, true} {
 		name := "tools/list"
 		if gzip {
@@ -205,7 +242,7 @@ func (b *bench) start() error {
 	var fresh int64
 	for range b.o.rounds {
 		began := time.Now()
-		p, err := startAegis(b.ctx, b.bin, b.stub.url, settings{sync: "interval", maxChars: 10_000_000})
+		p, err := startAegis(b.ctx, b.bin, b.dir, b.stub.url, settings{sync: "interval", maxChars: 10_000_000})
 		if err != nil {
 			return err
 		}
@@ -297,7 +334,7 @@ func (b *bench) foreign() error {
 		&httpTarget{"reverse proxy", b.proxy, b.proxy.url},
 		&mcpTarget{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true},
 	}
-	header(b.out)
+	header(b.out, "proxy")
 	for _, workers := range []int{1, 16} {
 		if err := compare(b.out, &job, targets, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
 			return err
