@@ -27,26 +27,26 @@ func (address) places() []place {
 }
 
 // find is called with pos at the @.
-func (address) find(s *scan, _, pos int) match {
+func (address) find(s *scan, _, pos int) finding {
 	t := &s.t
 	if b := t.b[pos:]; len(b) < 3 || !isHost[b[1]] || !inHost[b[2]] {
-		return match{}
+		return finding{}
 	}
 	secret, colon := readBack(t, pos, isPass)
 	if secret == pos {
-		return match{}
+		return finding{}
 	}
 	if !atSlashes(t, secret) {
-		return match{}
+		return finding{}
 	}
 	end := lastAt(t, pos)
 	if colon < 0 {
 		// No password; a long random name is a token.
 		ok := end-secret >= 20 && looksRandom(t.b[secret:end], true) || isForgeToken(t.b[secret:end])
-		return match{start: secret, end: end, skip: end, ok: ok}
+		return finding{start: secret, end: end, skip: end, ok: ok}
 	}
 	ok := colon+1 < pos && !templated(t.b[colon+1:end]) && !isDocumentation(t.b[secret:colon], t.b[colon+1:end])
-	return match{start: colon + 1, end: end, skip: end, ok: ok}
+	return finding{start: colon + 1, end: end, skip: end, ok: ok}
 }
 
 // readBack reads characters of in backwards from i and returns where they

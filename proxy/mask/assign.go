@@ -42,11 +42,11 @@ func upper(c byte) byte {
 	return c
 }
 
-func (a *assignment) find(s *scan, variant, pos int) match {
+func (a *assignment) find(s *scan, variant, pos int) finding {
 	t := &s.t
 	i, ok := a.keyword(t, variant, pos)
 	if !ok {
-		return match{}
+		return finding{}
 	}
 	for range a.tail {
 		c, n := t.next(i)
@@ -57,7 +57,7 @@ func (a *assignment) find(s *scan, variant, pos int) match {
 	}
 	i, quoted, ok := a.operator(t, i)
 	if !ok {
-		return match{}
+		return finding{}
 	}
 	return a.value(s, i, quoted)
 }
@@ -172,17 +172,17 @@ func skipBlanks(t *text, i int) (after int, some bool) {
 }
 
 // value verifies what stands at i.
-func (a *assignment) value(s *scan, i int, quoted bool) match {
+func (a *assignment) value(s *scan, i int, quoted bool) finding {
 	for v := range a.values {
 		start, end, _, ok := a.values[v].match(&s.t, i)
 		if !ok || !s.t.closedAfter(end) {
 			continue
 		}
 		if a.ok == nil || a.ok(s.t.b[start:end], quoted) {
-			return match{start: start, end: end, skip: end, ok: true}
+			return finding{start: start, end: end, skip: end, ok: true}
 		}
 	}
-	return match{}
+	return finding{}
 }
 
 // quotedName is an assignment to a name that is the keyword alone, in double
@@ -197,9 +197,9 @@ func (q *quotedName) places() []place {
 	return all
 }
 
-func (q *quotedName) find(s *scan, variant, pos int) match {
+func (q *quotedName) find(s *scan, variant, pos int) finding {
 	if c, _ := s.t.prev(pos); c != '"' {
-		return match{}
+		return finding{}
 	}
 	return q.assignment.find(s, variant, pos)
 }
@@ -207,7 +207,7 @@ func (q *quotedName) find(s *scan, variant, pos int) match {
 // netrcLine is the password of "machine host login name password value".
 type netrcLine struct{ assignment }
 
-func (n *netrcLine) find(s *scan, variant, pos int) match {
+func (n *netrcLine) find(s *scan, variant, pos int) finding {
 	m := n.assignment.find(s, variant, pos)
 	if !m.ok {
 		return m

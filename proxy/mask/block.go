@@ -21,10 +21,10 @@ func (keyBlock) places() []place {
 	return all
 }
 
-func (keyBlock) find(s *scan, variant, pos int) match {
+func (keyBlock) find(s *scan, variant, pos int) finding {
 	b := s.t.b
 	if !bytes.HasPrefix(b[pos:], []byte(keyLabels[variant])) {
-		return match{}
+		return finding{}
 	}
 	// Backwards over the kind of key: "-----BEGIN RSA PRIVATE KEY-----".
 	i := pos
@@ -32,11 +32,11 @@ func (keyBlock) find(s *scan, variant, pos int) match {
 		i--
 	}
 	if !bytes.HasPrefix(b[i:], []byte("BEGIN ")) || !bytes.HasSuffix(b[:i], []byte(dashes)) {
-		return match{}
+		return finding{}
 	}
 	from := pos + len(keyLabels[variant])
 	start, end := keyBody(&s.t, from)
-	return match{start: start, end: end, skip: end, ok: end > 0}
+	return finding{start: start, end: end, skip: end, ok: end > 0}
 }
 
 // leastLine is how long the first line of a key body is at least.
@@ -159,20 +159,20 @@ const puttyLines = "Private-Lines: "
 
 func (puttyKey) places() []place { return []place{literalPlace(puttyLines, false)} }
 
-func (puttyKey) find(s *scan, _, pos int) match {
+func (puttyKey) find(s *scan, _, pos int) finding {
 	t := &s.t
 	if !bytes.HasPrefix(t.b[pos:], []byte(puttyLines)) {
-		return match{}
+		return finding{}
 	}
 	i := pos + len(puttyLines)
 	n := run(t.b[i:], isDigit, 4)
 	i += n
 	from := i
 	if i = skipDecoration(t, i); n == 0 || i == from {
-		return match{}
+		return finding{}
 	}
 	start, end := keyBody(t, i)
-	return match{start: start, end: end, skip: end, ok: end > 0}
+	return finding{start: start, end: end, skip: end, ok: end > 0}
 }
 
 var isDigit = newClass("0-9")

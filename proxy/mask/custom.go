@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aegis/config"
+	"aegis/proxy/mask/match"
 )
 
 // custom is a rule of the configuration: a regular expression that runs on
@@ -52,13 +53,17 @@ func customRules(cfg config.Masking, mode [purposes]action) ([]rule, error) {
 			b.Key = key + "." + b.Key
 			errs = append(errs, b)
 		}
-		if names[c.Name] || builtinNames()[c.Name] || c.Name == ExactRule {
+		if names[c.Name] || isBuiltin(c.Name) || c.Name == ExactRule {
 			errs = append(errs, &RuleError{Key: key + ".name", What: "another rule has this name", Do: "choose one that no rule has, built-in rules included"})
 		}
 		names[c.Name] = true
 		rules = append(rules, r)
 	}
 	return rules, errors.Join(errs...)
+}
+
+func isBuiltin(name string) bool {
+	return slices.ContainsFunc(match.Rules(), func(r match.Rule) bool { return r.Name == name })
 }
 
 func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {

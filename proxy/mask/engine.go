@@ -114,8 +114,7 @@ func New(cfg config.Masking, secrets []string) (*Engine, error) {
 	if err := e.modes(cfg); err != nil {
 		return nil, err
 	}
-	rules, err := e.builtins(cfg)
-	if err != nil {
+	if err := e.builtins(cfg); err != nil {
 		return nil, err
 	}
 	own, err := customRules(cfg, e.mode)
@@ -123,9 +122,9 @@ func New(cfg config.Masking, secrets []string) (*Engine, error) {
 		return nil, err
 	}
 	for i := range own {
-		e.customs = append(e.customs, int32(len(rules)+i))
+		e.customs = append(e.customs, int32(len(e.rules)+i))
 	}
-	e.rules = append(rules, own...)
+	e.rules = append(e.rules, own...)
 	if err := e.compile(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package mask
 
-import "aegis/config"
+import (
+	"aegis/config"
+	"aegis/proxy/mask/match"
+)
 
 // What black-box tests may see of the inside.
 
@@ -13,9 +16,12 @@ type RuleSpec struct {
 
 func RuleSpecs() []RuleSpec {
 	var all []RuleSpec
-	for _, s := range builtinSpecs() {
-		all = append(all, RuleSpec{Name: s.name, About: s.about, Must: s.must, Guard: s.guard, Patterns: s.patterns,
-			Keywords: spellKeywords(s.keywords), Values: s.values, Tail: s.tail, Own: s.own != nil})
+	for _, s := range match.Rules() {
+		r := RuleSpec{Name: s.Name, About: s.About, Must: s.Must, Guard: s.Guard, Patterns: s.Patterns, Tail: s.Tail}
+		if r.Own = forms[s.Name] != nil; !r.Own {
+			r.Keywords, r.Values = written(s.Keywords), s.Values
+		}
+		all = append(all, r)
 	}
 	return all
 }

@@ -8,17 +8,7 @@ type forgeToken struct{ assignment }
 // 0123…", "the token 0123…".
 const forgeWord = "token"
 
-func newForgeToken() (matcher, error) {
-	q, err := compileValues(`[0-9a-f]{40}`)
-	return &forgeToken{assignment{
-		keywords: append(spellKeywords([]string{"authorization", "gitea", "forgejo", "gitea pat", "forgejo pat"}), forgeWord),
-		values:   q,
-		words:    []string{"token", "bearer", "basic", "is", "was"},
-		ok:       func(v []byte, _ bool) bool { return isForgeToken(v) },
-	}}, err
-}
-
-func (f *forgeToken) find(s *scan, variant, pos int) match {
+func (f *forgeToken) find(s *scan, variant, pos int) finding {
 	a := f.assignment
 	a.bare = a.keywords[variant] == forgeWord
 	return a.find(s, variant, pos)

@@ -21,18 +21,18 @@ const (
 // longest is how many characters of a generic value are read.
 const longest = 256
 
-func (g *generic) find(s *scan, variant, pos int) match {
+func (g *generic) find(s *scan, variant, pos int) finding {
 	t := &s.t
 	i, ok := g.keyword(t, variant, pos)
 	if !ok {
-		return match{}
+		return finding{}
 	}
 	i, quoted, ok := g.operator(t, i)
 	if !ok {
-		return match{}
+		return finding{}
 	}
 	if s.runEnd(i, quoted)-i > longest*len(`\u0000`) {
-		return match{}
+		return finding{}
 	}
 	var room [longest]byte
 	value, end := readValue(t, i, room[:0], quoted)
@@ -42,15 +42,15 @@ func (g *generic) find(s *scan, variant, pos int) match {
 	}
 	// Behind punctuation at the end may be what an earlier pass left.
 	if len(value) < least || len(value) == longest || !t.closedAfter(end) || !t.closedAfter(s.runEnd(i, quoted)) {
-		return match{}
+		return finding{}
 	}
 	if c, n := t.next(end); n > 0 && (c == '(' || c == '[' || c == '{' || c == '<' || c == '$' || c == '%') {
-		return match{} // a call or a template, not a value
+		return finding{} // a call or a template, not a value
 	}
 	if !looksRandom(value, quoted) {
-		return match{}
+		return finding{}
 	}
-	return match{start: i, end: end, skip: end, ok: true}
+	return finding{start: i, end: end, skip: end, ok: true}
 }
 
 var (

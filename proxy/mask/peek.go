@@ -69,16 +69,16 @@ func (peek) places() []place {
 }
 
 // find notes the string around pos; one that was noted is not read again.
-func (peek) find(s *scan, variant, pos int) match {
+func (peek) find(s *scan, variant, pos int) finding {
 	if !s.t.json || pos < s.peeked || !bytes.HasPrefix(s.t.b[pos:], []byte(peekForms[variant].digits)) {
-		return match{}
+		return finding{}
 	}
 	start, end := s.t.begin(pos), s.t.end(pos)
 	s.peeked = end
 	if end-start >= leastPeek && !s.t.isKey(end) && readableAround(s.t.b[start:end], pos-start) {
 		s.peeks = append(s.peeks, [2]int{start, end})
 	}
-	return match{}
+	return finding{}
 }
 
 // readableAround reports whether the base64 around i stands for text, so that an

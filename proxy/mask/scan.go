@@ -76,9 +76,9 @@ const (
 	contentRule = -2
 )
 
-// match is what a matcher found: the span b[start:end] and how many bytes of
+// finding is what a matcher found: the span b[start:end] and how many bytes of
 // it to keep. Found or not, trying the same rule before skip is useless.
-type match struct {
+type finding struct {
 	start, end, keep, skip int
 	ok                     bool
 }
@@ -88,7 +88,7 @@ type matcher interface {
 	// places returns where the matcher can be noticed, by variant.
 	places() []place
 	// find verifies the variant whose text begins at pos.
-	find(s *scan, variant, pos int) match
+	find(s *scan, variant, pos int) finding
 }
 
 // run makes the pass of the pattern layer. It takes time in proportion to the
@@ -278,7 +278,7 @@ func (s *scan) address(i int) bool {
 // found notes a match, unless it stands in an object key, and makes the pass
 // go on behind it. The matches of rules that go by the context are no reason
 // to stop looking: what they found may have a better name.
-func (s *scan) found(rule int32, m match) {
+func (s *scan) found(rule int32, m finding) {
 	if s.t.json {
 		if m.start >= s.leafEnd || m.start < s.leafFrom {
 			s.leafFrom, s.leafEnd = m.start, s.t.end(m.start)

@@ -21,13 +21,13 @@ func (m *custom) places() []place {
 }
 
 // find only notes that the rule must be tried on this string.
-func (m *custom) find(s *scan, _, pos int) match {
+func (m *custom) find(s *scan, _, pos int) finding {
 	for _, i := range s.e.customs {
 		if s.e.rules[i].custom == m {
 			s.marks = append(s.marks, mark{pos, i})
 		}
 	}
-	return match{}
+	return finding{}
 }
 
 func anchoredText(re *syntax.Regexp) bool {

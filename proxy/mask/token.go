@@ -6,8 +6,6 @@ import "bytes"
 // and the length and alphabet of the rest.
 type token struct {
 	seqs []seq
-	// bound are further bytes that must not stand on either side.
-	bound *class
 }
 
 func newToken(patterns ...string) (*token, error) {
@@ -32,27 +30,27 @@ func (k *token) places() []place {
 	return all
 }
 
-func (k *token) find(s *scan, variant, pos int) match {
+func (k *token) find(s *scan, variant, pos int) finding {
 	q := &k.seqs[variant]
 	t := &s.t
 	if q.lead == 0 && !k.opens(s, pos) {
-		return match{}
+		return finding{}
 	}
 	start, end, firstEnd, ok := q.match(t, pos)
 	if !ok {
-		return match{skip: firstEnd}
+		return finding{skip: firstEnd}
 	}
 	if q.lead == 1 && !k.opens(s, start) {
-		return match{}
+		return finding{}
 	}
 	last := &q.elems[len(q.elems)-1]
 	if last.cls != nil && last.min != last.max {
 		end = s.cut(start+1, end, last.min)
 	}
 	if !k.closes(s, end) {
-		return match{}
+		return finding{}
 	}
-	return match{start: start, end: end, keep: q.keep(), skip: end, ok: true}
+	return finding{start: start, end: end, keep: q.keep(), skip: end, ok: true}
 }
 
 // keep returns how many bytes of a match are the format's and not the
@@ -98,19 +96,12 @@ func (k *token) prefixes(starts map[uint32]struct{}) {
 // opens reports whether a token may begin at i: not inside a word, but back to
 // back with something else that is masked.
 func (k *token) opens(s *scan, i int) bool {
-	if k.bound != nil && i > 0 && k.bound[s.t.b[i-1]] {
-		return false
-	}
 	return s.t.openBefore(i) || i > 0 && s.lastEnd == i
 }
 
 // closes reports whether a token may end at i.
 func (k *token) closes(s *scan, i int) bool {
-	b := s.t.b[i:]
-	if k.bound != nil && len(b) > 0 && k.bound[b[0]] {
-		return false
-	}
-	return s.t.closedAfter(i) || s.e.table.startsToken(b)
+	return s.t.closedAfter(i) || s.e.table.startsToken(s.t.b[i:])
 }
 
 // cut returns where a run that ends at end ends if the beginning of another
@@ -147,9 +138,9 @@ func (marker) places() []place {
 	return all
 }
 
-func (marker) find(s *scan, variant, pos int) match {
+func (marker) find(s *scan, variant, pos int) finding {
 	if s.t.json && bytes.HasPrefix(s.t.b[pos:], []byte(markers[variant])) {
 		s.encoded = true
 	}
-	return match{}
+	return finding{}
 }

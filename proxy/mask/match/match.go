@@ -1,33 +1,47 @@
-// Package match removes what looks like a credential from texts of strangers. It knows no
-// configuration: unlike the rules of package mask, which a deployment may switch off, these
-// always hold, and rather take a harmless word too many than leave one that is none.
+// Package match has the table of credentials: what each kind looks like and is called. Package
+// mask compiles it into rules that a deployment may switch off. [Credentials] removes what the
+// table holds for texts of strangers, knows no configuration, and rather takes a harmless word
+// too many than leaves a credential.
 package match
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // gone takes the place of what is removed.
 const gone = "[REDACTED]"
 
-// rule is a shape, and what takes its place; $1 is what of it may stay.
-type rule struct {
+// removal is a shape, and what takes its place.
+type removal struct {
 	shape *regexp.Regexp
 	with  []byte
 }
 
-// credentials are tried in this order, each on what the ones before have left: blocks first,
-// then what a name announces, then tokens with a shape of their own.
-var credentials = []rule{
-	{regexp.MustCompile(`-----BEGIN [A-Z ]+-----(?:.*?-----END [A-Z ]+-----|.*)`), []byte(gone)},
-	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|x-gitea-token|cookie|set-cookie)\b\s*[:=]\s*.*`), []byte("$1: " + gone)},
-	{regexp.MustCompile(`(?i)\b(bearer|basic|token)(\s+)[A-Za-z0-9._~+/=-]{16,}`), []byte("$1$2" + gone)},
-	{regexp.MustCompile(`(?i)\b([a-z_-]*(?:token|secret|password|passwd|api_?key|sha1)["']?\s*[:=]\s*["']?)[^\s"',;&)\]]{4,}`), []byte("${1}" + gone)},
-	{regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|gt[aor]_[A-Za-z0-9]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`), []byte(gone)},
+// removals are tried in this order, each on what the ones before have left: blocks first,
+// then what a name announces, then tokens with a shape of their own. A token alone would
+// leave the rest of a header or block behind it.
+var removals = loose(Rules())
+
+func loose(rules []Rule) (all []removal) {
+	var tokens []string
+	for _, r := range rules {
+		switch {
+		case r.Loose == "":
+		case len(r.Patterns) > 0:
+			tokens = append(tokens, r.Loose)
+		default:
+			all = append(all, removal{regexp.MustCompile(r.Loose), []byte(r.Keep + gone)})
+		}
+	}
+	// One expression for all tokens: each pass reads the whole text.
+	return append(all, removal{regexp.MustCompile(`\b(?:` + strings.Join(tokens, "|") + `)`), []byte(gone)})
 }
 
 // Credentials returns a text of one line without what looks like a credential. The text itself
-// stays as it is. The time it takes is linear in the text; whoever calls bounds its length.
+// stays as it is. The time it takes is linear in the text; the caller bounds its length.
 func Credentials(text []byte) []byte {
-	for _, r := range credentials {
+	for _, r := range removals {
 		text = r.shape.ReplaceAll(text, r.with)
 	}
 	return text
