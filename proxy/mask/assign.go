@@ -22,15 +22,12 @@ type assignment struct {
 }
 
 func (a *assignment) places() []place {
-	var all []place
-	for i, k := range a.keywords {
-		p := literalPlace(k, true)
+	all := literalPlaces(true, a.keywords...)
+	for i := range all {
 		if a.tail == 0 {
 			// The name ends here: only these can follow.
-			p.cls = append(p.cls, []byte("\"'`\\ \t=:,>)]}"))
+			all[i].cls = append(all[i].cls, []byte("\"'`\\ \t=:,>)]}"))
 		}
-		p.ref.variant = int32(i)
-		all = append(all, p)
 	}
 	return all
 }

@@ -63,27 +63,14 @@ func narrowed(b []byte) []byte {
 	return out
 }
 
-// spliceWide is splice for UTF-16 text of which the scan has seen the narrow
-// form.
-func (s *scan) spliceWide(dst []byte) ([]byte, error) {
+// appendUTF16 appends b in the byte order of the mark that dst begins with.
+func appendUTF16(dst, b []byte) []byte {
 	var order binary.AppendByteOrder = binary.LittleEndian
-	if s.wide[0] == 0xfe {
+	if dst[0] == 0xfe {
 		order = binary.BigEndian
 	}
-	at := 0
-	place := func(i int) int { return 2 + 2*i }
-	dst = append(dst, s.wide[:2]...)
-	for i := range s.spans {
-		p := &s.spans[i]
-		keep := p.start + int(p.keep)
-		if p.start < at || keep > p.end || p.end > len(s.t.b) {
-			return nil, errSplice
-		}
-		dst = append(dst, s.wide[place(at):place(keep)]...)
-		for _, u := range utf16.Encode([]rune(string(s.replacement(p)))) {
-			dst = order.AppendUint16(dst, u)
-		}
-		at = p.end
+	for _, u := range utf16.Encode([]rune(string(b))) {
+		dst = order.AppendUint16(dst, u)
 	}
-	return append(dst, s.wide[place(at):]...), nil
+	return dst
 }

@@ -11,15 +11,7 @@ const dashes = "-----"
 
 var keyLabels = []string{"PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"}
 
-func (keyBlock) places() []place {
-	var all []place
-	for i, label := range keyLabels {
-		p := literalPlace(label, false)
-		p.ref.variant = int32(i)
-		all = append(all, p)
-	}
-	return all
-}
+func (keyBlock) places() []place { return literalPlaces(false, keyLabels...) }
 
 func (keyBlock) find(s *scan, variant, pos int) finding {
 	b := s.t.b
@@ -84,12 +76,7 @@ func endsBody(t *text, i int) bool {
 
 var isKeyText = newClass("0-9A-Za-z+/=")
 
-func skipRun(t *text, i int) int {
-	for i < len(t.b) && isKeyText[t.b[i]] {
-		i++
-	}
-	return i
-}
+func skipRun(t *text, i int) int { return i + run(t.b[i:], isKeyText, unbounded) }
 
 // skipDecoration skips what may stand between the lines of a body: line ends
 // and indents, the \n of quoted text, quotes and commas of an array of lines,
@@ -157,7 +144,7 @@ type puttyKey struct{}
 
 const puttyLines = "Private-Lines: "
 
-func (puttyKey) places() []place { return []place{literalPlace(puttyLines, false)} }
+func (puttyKey) places() []place { return literalPlaces(false, puttyLines) }
 
 func (puttyKey) find(s *scan, _, pos int) finding {
 	t := &s.t

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"aegis/config"
 	"aegis/proxy/mask"
 )
@@ -175,29 +173,6 @@ func TestDeepNesting(t *testing.T) {
 	_, _, err := e.JSON(context.Background(), nil, []byte(deep+`{"encoding":"base64","content":"eA=="}`), nil, mask.Options{})
 	if !errors.Is(err, mask.ErrDepth) {
 		t.Errorf("content too deep to be found: %v, want ErrDepth", err)
-	}
-}
-
-func TestSelect(t *testing.T) {
-	e := newEngine(t, nil, "known-secret-value")
-	gh := github(1)
-	in := `{"a/b":["` + gh + `",{"~c":"` + gh + `"}],"d":"` + gh + ` known-secret-value"}`
-	var asked []string
-	out, hits, err := e.JSON(context.Background(), nil, []byte(in), nil, mask.Options{Select: func(p string) bool {
-		asked = append(asked, p)
-		return p == "/a~1b/1/~0c"
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `{"a/b":["` + gh + `",{"~c":"ghp_***"}],"d":"` + gh + ` [REDACTED]"}`; string(out) != want {
-		t.Errorf("got %s\nwant %s", out, want)
-	}
-	if diff := cmp.Diff([]string{"/a~1b/0", "/a~1b/1/~0c", "/d"}, asked); diff != "" {
-		t.Errorf("pointers (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(mask.Hits{"github-token": 1, mask.ExactRule: 1}, hits); diff != "" {
-		t.Errorf("hits (-want +got):\n%s", diff)
 	}
 }
 

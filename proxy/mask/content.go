@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -14,50 +12,12 @@ import (
 // documents fail closed where either is needed.
 const deepest = 512
 
-// member is what is known of an object that is being read.
-type member struct {
+// container is what is known of an object or array that is being read.
+type container struct {
 	array          bool
-	index          int
-	key            [2]int // raw bytes of the current key, without quotes
+	key            []byte // the current one, raw and without quotes
 	content        [2]int // of the value of "content"
 	base64, isFile bool
-}
-
-// walk reads the structure of a JSON document: it calls value for each string
-// value with the open containers, and close when a container ends.
-func (t *text) walk(value func(open []member, start, end int), close func(m *member)) error {
-	var open []member
-	b := t.b
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '{', '[':
-			if len(open) == deepest {
-				return ErrDepth
-			}
-			open = append(open, member{array: b[i] == '['})
-		case '}', ']':
-			if n := len(open); n > 0 {
-				close(&open[n-1])
-				open = open[:n-1]
-			}
-		case ',':
-			if n := len(open); n > 0 {
-				open[n-1].index++
-			}
-		case '"':
-			end := t.end(i + 1)
-			if n := len(open); n > 0 && !open[n-1].array && t.isKey(end) {
-				open[n-1].key = [2]int{i + 1, end}
-			} else {
-				value(open, i+1, end)
-			}
-			i = end
-		}
-	}
-	for n := len(open); n > 0; n-- { // a document that was cut off
-		close(&open[n-1])
-	}
-	return nil
 }
 
 // contentNames are the members that hold base64 wherever they stand: wiki
@@ -106,32 +66,61 @@ func (s *scan) contents() error {
 	return nil
 }
 
-// files returns where the base64 of a document stands, in ascending order.
+// files returns where the base64 of a document stands, in ascending order. Which
+// strings are base64 is known only at the end of their object, as "encoding" may
+// come after "content".
 func (s *scan) files() ([][2]int, error) {
 	if !s.encoded {
 		return s.peeks, nil
 	}
 	t, files := &s.t, slices.Clone(s.peeks)
-	err := t.walk(func(open []member, start, end int) {
-		if len(open) == 0 || open[len(open)-1].array {
-			return
+	var open []container
+	leave := func() {
+		c := open[len(open)-1]
+		if open = open[:len(open)-1]; c.base64 && c.isFile {
+			files = append(files, c.content)
 		}
-		m := &open[len(open)-1]
-		switch key := t.b[m.key[0]:m.key[1]]; {
-		case string(key) == "encoding":
-			m.base64 = string(t.b[start:end]) == "base64"
-		case string(key) == "content":
-			m.content, m.isFile = [2]int{start, end}, true
-		case slices.Contains(contentNames, string(key)):
-			files = append(files, [2]int{start, end})
+	}
+	for i := 0; i < len(t.b); i++ {
+		switch t.b[i] {
+		case '{', '[':
+			if len(open) == deepest {
+				return nil, ErrDepth
+			}
+			open = append(open, container{array: t.b[i] == '['})
+		case '}', ']':
+			if len(open) > 0 {
+				leave()
+			}
+		case '"':
+			start := i + 1
+			i = t.end(start)
+			if n := len(open); n > 0 && !open[n-1].array && open[n-1].text(t, start, i) {
+				files = append(files, [2]int{start, i})
+			}
 		}
-	}, func(m *member) {
-		if m.base64 && m.isFile {
-			files = append(files, m.content)
-		}
-	})
+	}
+	for len(open) > 0 { // a document that was cut off
+		leave()
+	}
 	slices.SortFunc(files, func(a, b [2]int) int { return a[0] - b[0] })
-	return slices.CompactFunc(files, func(a, b [2]int) bool { return a[0] == b[0] }), err
+	return slices.CompactFunc(files, func(a, b [2]int) bool { return a[0] == b[0] }), nil
+}
+
+// text takes note of a string in the object, a name or a value. It reports whether
+// that is the value of one of contentNames.
+func (c *container) text(t *text, start, end int) bool {
+	if t.isKey(end) {
+		c.key = t.b[start:end]
+		return false
+	}
+	switch string(c.key) {
+	case "encoding":
+		c.base64 = string(t.b[start:end]) == "base64"
+	case "content":
+		c.content, c.isFile = [2]int{start, end}, true
+	}
+	return slices.Contains(contentNames, string(c.key))
 }
 
 // What stays of the spans that were found in the encoded form of a content.
@@ -244,40 +233,4 @@ func looksJSON(b []byte) bool {
 		}
 	}
 	return true
-}
-
-// choose drops the spans of patterns in strings that sel declines.
-func (s *scan) choose(sel func(pointer string) bool) error {
-	s.sort()
-	i, out := 0, s.spans[:0]
-	err := s.t.walk(func(open []member, start, end int) {
-		asked, chosen := false, false
-		for i < len(s.spans) && s.spans[i].start < end {
-			p := s.spans[i]
-			i++
-			if p.rule >= 0 && !asked && p.start >= start {
-				asked, chosen = true, sel(s.t.pointer(open))
-			}
-			if p.rule < 0 || chosen {
-				out = append(out, p)
-			}
-		}
-	}, func(*member) {})
-	// What stands behind the last string is in an object key.
-	s.spans = append(out, s.spans[i:]...)
-	return err
-}
-
-func (t *text) pointer(open []member) string {
-	var p strings.Builder
-	for i := range open {
-		p.WriteByte('/')
-		if open[i].array {
-			p.WriteString(strconv.Itoa(open[i].index))
-			continue
-		}
-		key := string(appendDecoded(nil, t.b[open[i].key[0]:open[i].key[1]]))
-		p.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(key))
-	}
-	return p.String()
 }

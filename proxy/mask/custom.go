@@ -179,42 +179,31 @@ func lengths(re *syntax.Regexp) (least, most int) {
 	case syntax.OpPlus:
 		least, _ = lengths(re.Sub[0])
 		return least, 0
-	case syntax.OpConcat:
-		return concatLengths(re.Sub)
-	case syntax.OpAlternate:
-		return alternateLengths(re.Sub)
+	case syntax.OpConcat, syntax.OpAlternate:
+		return lengthsOf(re.Sub, re.Op == syntax.OpConcat)
 	}
 	return 0, 1 // empty-width
 }
 
-func concatLengths(subs []*syntax.Regexp) (least, most int) {
+// lengthsOf is lengths for parts that follow one another, or are alternatives.
+func lengthsOf(subs []*syntax.Regexp, all bool) (least, most int) {
 	open := false
-	for _, s := range subs {
+	for i, s := range subs {
 		l, m := lengths(s)
-		least, most = least+l, most+m
+		switch {
+		case all:
+			least, most = least+l, most+m
+		case i == 0:
+			least, most = l, m
+		default:
+			least, most = min(least, l), max(most, m)
+		}
 		open = open || m == 0
 	}
 	if open {
 		most = 0
 	}
 	return least, most
-}
-
-func alternateLengths(subs []*syntax.Regexp) (least, most int) {
-	least = -1
-	open := false
-	for _, s := range subs {
-		l, m := lengths(s)
-		if least < 0 || l < least {
-			least = l
-		}
-		most = max(most, m)
-		open = open || m == 0
-	}
-	if open {
-		most = 0
-	}
-	return max(least, 0), most
 }
 
 // announce finds literals of four letters or digits and more, one of which
@@ -270,18 +259,11 @@ func required(re *syntax.Regexp) []string {
 // plainLiteral returns the longest part of s that is ASCII letters, digits
 // and the marks that JSON never escapes, "" when it has less than four bytes.
 func plainLiteral(s string) string {
-	best, from := "", 0
-	for i := 0; i <= len(s); i++ {
-		if i < len(s) && (isWord[s[i]] || s[i] == '-' || s[i] == '.' || s[i] == ':' || s[i] == '=' || s[i] == ' ') {
-			continue
-		}
-		if i-from > len(best) {
-			best = s[from:i]
-		}
-		from = i + 1
-	}
+	best := longestRun(s, func(c byte) bool { return isLiteral[c] })
 	if len(best) < 4 {
 		return ""
 	}
 	return best
 }
+
+var isLiteral = newClass("0-9A-Za-z_.:= -")

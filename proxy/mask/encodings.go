@@ -185,10 +185,13 @@ func isPlain(s string) bool {
 }
 
 // plainPart returns the longest part of s that has no other way to be written.
-func plainPart(s string) string {
+func plainPart(s string) string { return longestRun(s, unreserved) }
+
+// longestRun returns the longest part of s, the first of several, whose bytes are all in.
+func longestRun(s string, in func(byte) bool) string {
 	best, from := "", 0
 	for i := 0; i <= len(s); i++ {
-		if i < len(s) && unreserved(s[i]) {
+		if i < len(s) && in(s[i]) {
 			continue
 		}
 		if i-from > len(best) {

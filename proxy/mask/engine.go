@@ -11,6 +11,7 @@
 package mask
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"sync"
@@ -89,7 +90,7 @@ type rule struct {
 func (r *rule) accepts(span []byte, keep int) bool {
 	body := span[keep:]
 	return (r.entropy == 0 || entropy(body) >= r.entropy) &&
-		(r.must == "" || contains(span, r.must)) &&
+		(r.must == "" || bytes.Contains(span, []byte(r.must))) &&
 		(r.check == nil || r.check(span)) &&
 		(r.allow == nil || !r.allow[string(span)])
 }
@@ -192,8 +193,8 @@ func (e *Engine) compile() error {
 func (e *Engine) places() []place {
 	all := guardPlaces()
 	for i := range e.rules {
-		for _, p := range e.rules[i].matcher.places() {
-			p.name, p.ref.rule = e.rules[i].name, int32(i)
+		for k, p := range e.rules[i].matcher.places() {
+			p.name, p.ref.rule, p.ref.variant = e.rules[i].name, int32(i), int32(k)
 			all = append(all, p)
 		}
 	}
@@ -255,8 +256,8 @@ func newRedactor(sets ...*secrets) *Redactor {
 }
 
 // Call returns the redactor of a call that must not give away these secrets,
-// the caller's token and what [SubmittedSecrets] finds. Values shorter than
-// four bytes are ignored. [Engine.ForCall] takes them from a call itself.
+// such as the caller's token. Values shorter than four bytes are ignored.
+// [Engine.ForCall] takes them from a call itself.
 func (e *Engine) Call(values ...string) *Redactor {
 	return e.call(values, nil)
 }
@@ -276,16 +277,16 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 	if r == nil {
 		r = e.base
 	}
-	s.e, s.t, s.r = e, text{b: b, json: json}, r
-	if len(s.skip) != len(e.rules) {
-		s.skip = make([]int, len(e.rules))
+	skip := s.skip
+	if len(skip) != len(e.rules) {
+		skip = make([]int, len(e.rules))
 	}
-	clear(s.skip)
-	s.spans, s.marks, s.decodedFrom, s.probes, s.peeks = s.spans[:0], s.marks[:0], s.decodedFrom[:0], s.probes[:0], s.peeks[:0]
-	s.peeked = 0
-	s.encoded, s.leafFrom, s.leafEnd, s.leafKey, s.decoded, s.pos, s.lastEnd = false, 0, 0, false, 0, 0, 0
-	s.bareRun, s.quotedRun = [2]int{}, [2]int{}
-	s.hits, s.blocked, s.wide = nil, "", nil
+	clear(skip)
+	*s = scan{
+		e: e, t: text{b: b, json: json}, r: r, skip: skip,
+		spans: s.spans[:0], marks: s.marks[:0], decodedFrom: s.decodedFrom[:0], probes: s.probes[:0],
+		peeks: s.peeks[:0], exact: s.exact, redacted: s.redacted, buf: s.buf, plain: s.plain,
+	}
 	return s
 }
 
@@ -293,24 +294,18 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 const keepBuffers = 1 << 20
 
 func (e *Engine) put(s *scan) {
-	if cap(s.spans) > keepBuffers/64 {
-		s.spans = nil
-	}
-	if cap(s.marks) > keepBuffers/16 {
-		s.marks = nil
-	}
-	if cap(s.exact) > keepBuffers/64 {
-		s.exact = nil
-	}
-	if cap(s.redacted) > keepBuffers {
-		s.redacted = nil
-	}
-	if cap(s.buf) > keepBuffers {
-		s.buf = nil
-	}
-	if cap(s.plain) > keepBuffers {
-		s.plain = nil
-	}
+	s.spans, s.exact = bounded(s.spans, keepBuffers/64), bounded(s.exact, keepBuffers/64)
+	s.marks = bounded(s.marks, keepBuffers/16)
+	s.redacted, s.buf, s.plain = bounded(s.redacted, keepBuffers), bounded(s.buf, keepBuffers), bounded(s.plain, keepBuffers)
+	// The pool must not hold on to texts and to what was found in them.
 	s.t, s.r, s.hits, s.done, s.encodings, s.wide = text{}, nil, nil, nil, nil, nil
 	e.pool.Put(s)
+}
+
+// bounded returns l, or nil when it has room for more than most elements.
+func bounded[T any](l []T, most int) []T {
+	if cap(l) > most {
+		return nil
+	}
+	return l
 }

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"aegis/config"
+	"aegis/proxy"
 	"aegis/proxy/mask/match"
 )
 
@@ -78,4 +79,10 @@ func RuleErrors(err error) []*RuleError {
 		}
 	}
 	return all
+}
+
+// SubmittedSecrets returns the values of a call that are secrets by their name, of any length.
+func SubmittedSecrets(c *proxy.Call) []string {
+	long, short := submitted(c)
+	return append(long, short...)
 }

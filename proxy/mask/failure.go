@@ -36,7 +36,7 @@ func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err er
 			in.Err = maskedCause(in.Err, p.text(text))
 		}
 	}
-	c.Stats.MaskHits = p.hits.addTo(c.Stats.MaskHits)
+	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
 	var blocked *BlockedError
 	switch {
 	case p.err == nil:

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -107,11 +107,11 @@ func (e *inputError) Error() string { return "argument " + e.path + ": " + e.err
 func (e *inputError) Unwrap() error { return e.err }
 
 // object returns m, or a copy of it when a value had to change.
-func (p *inputPass) object(m map[string]any, path string, depth int) (map[string]any, error) {
+func (p *inputPass) object(m map[string]any, path string, depth int) (_ any, copied bool, err error) {
 	if depth > inputDepth {
-		return nil, &inputError{path, ErrDepth}
+		return nil, false, &inputError{path, ErrDepth}
 	}
-	out, copied := m, false
+	out := m
 	for k, v := range m {
 		if p.exempt(k, path) {
 			continue
@@ -122,19 +122,16 @@ func (p *inputPass) object(m map[string]any, path string, depth int) (map[string
 		}
 		w, changed, err := p.value(k, v, at, depth)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if changed {
 			if !copied {
-				out, copied = make(map[string]any, len(m)), true
-				for k, v := range m {
-					out[k] = v
-				}
+				out, copied = maps.Clone(m), true
 			}
 			out[k] = w
 		}
 	}
-	return out, nil
+	return out, copied, nil
 }
 
 // exempt reports whether the member k of the object at path is meant for a
@@ -149,45 +146,12 @@ func (p *inputPass) value(name string, v any, path string, depth int) (any, bool
 	case string:
 		s, err := p.text(name, v, path)
 		return s, s != v, err
-	case json.Number:
-		return v, false, nil
 	case map[string]any:
-		m, err := p.object(v, path, depth+1)
-		return m, err == nil && !sameMap(m, v), err
+		return p.object(v, path, depth+1)
 	case []any:
 		return p.list(name, v, path, depth+1)
 	}
 	return v, false, nil
-}
-
-// sameMap reports whether object returned what it was given.
-func sameMap(a, b map[string]any) bool {
-	for k, v := range a {
-		if w, ok := b[k]; !ok || !sameValue(v, w) {
-			return false
-		}
-	}
-	return true
-}
-
-func sameValue(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		c, ok := b.(map[string]any)
-		return ok && sameMap(a, c)
-	case []any:
-		c, ok := b.([]any)
-		if !ok || len(a) != len(c) {
-			return false
-		}
-		for i := range a {
-			if !sameValue(a[i], c[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return a == b
 }
 
 func (p *inputPass) list(name string, l []any, path string, depth int) (any, bool, error) {
@@ -202,7 +166,7 @@ func (p *inputPass) list(name string, l []any, path string, depth int) (any, boo
 		}
 		if changed {
 			if !copied {
-				out, copied = append([]any(nil), l...), true
+				out, copied = slices.Clone(l), true
 			}
 			out[i] = w
 		}

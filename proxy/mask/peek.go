@@ -53,7 +53,7 @@ func (e edge) list() (l []byte) {
 
 func (peek) places() []place {
 	var all []place
-	for i, f := range peekForms {
+	for _, f := range peekForms {
 		p := literalPlace(f.digits, false)
 		if f.before != nil {
 			p.cls = append([][]byte{f.before}, p.cls...)
@@ -62,7 +62,6 @@ func (peek) places() []place {
 		if f.after != nil {
 			p.cls = append(p.cls, f.after)
 		}
-		p.ref.variant = int32(i)
 		all = append(all, p)
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // Options tune one rewrite.
@@ -14,10 +15,6 @@ type Options struct {
 	ExactOnly bool
 	// Input makes the rules act as masking.input says, not masking.mode.
 	Input bool
-	// Select is asked with the JSON Pointer (RFC 6901) of a string in which a
-	// pattern matched; false leaves the string alone. The exact layer does not
-	// ask. nil selects all. Only [Engine.JSON] uses it.
-	Select func(pointer string) bool
 	// neverBlock masks what a blocking rule finds; json says what the text is.
 	neverBlock, json bool
 	// wide is the UTF-16 text that the scanned one stands for.
@@ -104,11 +101,6 @@ func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Op
 	if len(s.spans) == 0 && s.hits == nil {
 		return src, nil, nil
 	}
-	if o.Select != nil {
-		if err := s.choose(o.Select); err != nil {
-			return nil, nil, err
-		}
-	}
 	s.settle()
 	if s.blocked != "" && !o.neverBlock {
 		return nil, s.hits, &BlockedError{Rule: s.blocked}
@@ -182,19 +174,11 @@ func (s *scan) patternLayer() {
 // original translates an offset in the redacted text into one of the text. An
 // offset inside [REDACTED] becomes the beginning or the end of what stood there.
 func original(i int, exact []span, end bool) int {
-	lo, hi := 0, len(exact)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if exact[mid].start-int(exact[mid].keep) < i {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == 0 {
+	after := sort.Search(len(exact), func(k int) bool { return exact[k].start-int(exact[k].keep) >= i })
+	if after == 0 {
 		return i
 	}
-	p := exact[lo-1]
+	p := exact[after-1]
 	before := int(p.keep)
 	if i < p.start-before+len(markRedacted) {
 		if end {
@@ -301,29 +285,36 @@ func (s *scan) count(rule int32) {
 	s.hits[s.e.rules[rule].name]++
 }
 
-// splice appends the text with its spans replaced to dst.
+// splice appends the text with its spans replaced to dst. Of UTF-16 text the scan
+// has seen the narrow form, a byte for each unit behind the byte order mark.
 func (s *scan) splice(dst []byte) ([]byte, error) {
+	src, mark, unit := s.t.b, 0, 1
 	if s.wide != nil {
-		return s.spliceWide(dst)
+		src, mark, unit = s.wide, 2, 2
 	}
-	b, at := s.t.b, 0
-	if cap(dst) < len(b) {
-		dst = make([]byte, 0, len(b)+len(b)/64+64)
+	if cap(dst) < len(src) {
+		dst = make([]byte, 0, len(src)+len(src)/64+64)
 	}
+	dst = append(dst, src[:mark]...)
+	at := 0
 	for i := range s.spans {
 		p := &s.spans[i]
-		keep := int(p.keep)
+		keep := p.start + int(p.keep)
 		if p.rule == contentRule {
-			keep = 0
+			keep = p.start
 		}
-		if p.start < at || p.start+keep > p.end || p.end > len(b) {
+		if p.start < at || keep > p.end || p.end > len(s.t.b) {
 			return nil, errSplice
 		}
-		dst = append(dst, b[at:p.start+keep]...)
-		dst = append(dst, s.replacement(p)...)
+		dst = append(dst, src[mark+at*unit:mark+keep*unit]...)
+		if s.wide != nil {
+			dst = appendUTF16(dst, s.replacement(p))
+		} else {
+			dst = append(dst, s.replacement(p)...)
+		}
 		at = p.end
 	}
-	return append(dst, b[at:]...), nil
+	return append(dst, src[mark+at*unit:]...), nil
 }
 
 var markShort = []byte("***")

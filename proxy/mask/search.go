@@ -12,13 +12,7 @@ type mark struct {
 	rule int32
 }
 
-func (m *custom) places() []place {
-	var all []place
-	for _, l := range m.literals {
-		all = append(all, literalPlace(l, true))
-	}
-	return all
-}
+func (m *custom) places() []place { return literalPlaces(true, m.literals...) }
 
 // find only notes that the rule must be tried on this string.
 func (m *custom) find(s *scan, _, pos int) finding {
@@ -143,5 +137,3 @@ func (m *custom) nearKeyword(b []byte, start, end int) bool {
 	l := bytes.ToLower(b[max(start-near, 0):end])
 	return slices.ContainsFunc(m.keywords, func(k string) bool { return bytes.Contains(l, []byte(k)) })
 }
-
-func contains(b []byte, s string) bool { return bytes.Contains(b, []byte(s)) }

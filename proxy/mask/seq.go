@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"unicode"
 )
 
@@ -165,7 +166,7 @@ func expandConcat(subs []*syntax.Regexp) ([][]elem, error) {
 		var next [][]elem
 		for _, head := range all {
 			for _, tail := range l {
-				next = append(next, append(bytesClone(head), tail...))
+				next = append(next, slices.Concat(head, tail))
 			}
 		}
 		if all = next; len(all) > most {
@@ -174,8 +175,6 @@ func expandConcat(subs []*syntax.Regexp) ([][]elem, error) {
 	}
 	return all, nil
 }
-
-func bytesClone(l []elem) []elem { return append([]elem(nil), l...) }
 
 // asciiClass refuses what JSON may spell in more than one byte: the classes of
 // seqs are compared with raw bytes.
@@ -326,4 +325,12 @@ func literalPlace(lit string, fold bool) place {
 		p.cls = append(p.cls, c)
 	}
 	return p
+}
+
+func literalPlaces(fold bool, lits ...string) []place {
+	var all []place
+	for _, l := range lits {
+		all = append(all, literalPlace(l, fold))
+	}
+	return all
 }

@@ -47,7 +47,7 @@ func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
 		token = c.Identity.Credential.Secret()
 	}
 	hits, err := e.arguments(ctx, c, e.Call(token))
-	c.Stats.MaskHits = hits.addTo(c.Stats.MaskHits)
+	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(hits)
 	if err == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *pr
 		cut.At, cut.Omitted, cut.UnknownFields = p.text(t.At), p.texts(t.Omitted), p.texts(t.UnknownFields)
 		out.Truncation = &cut
 	}
-	c.Stats.MaskHits = p.hits.addTo(c.Stats.MaskHits)
+	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
 	if p.err == nil {
 		return &out, nil
 	}
@@ -167,9 +167,4 @@ func (p *resultPass) run(b []byte, json bool) []byte {
 	}
 	p.hits = p.hits.Add(hits)
 	return out
-}
-
-// addTo adds the counts to those that a call has already.
-func (h Hits) addTo(m map[string]int) map[string]int {
-	return Hits(m).Add(h)
 }

@@ -21,15 +21,6 @@ var secretWrites = map[string]bool{"updateOrgSecret": true, "updateRepoSecret": 
 // fieldDepth is how deep arguments are searched for secret fields.
 const fieldDepth = 8
 
-// SubmittedSecrets returns the values of a call that are secrets by their name, as
-// passwords, tokens and keys are: nested up to eight deep and at least four bytes
-// long. The data of an Actions secret is one at any length, which [Engine.ForCall]
-// heeds.
-func SubmittedSecrets(c *proxy.Call) []string {
-	long, short := submitted(c)
-	return append(long, short...)
-}
-
 // submitted returns the values of at least four bytes, and those that count
 // whatever their length.
 func submitted(c *proxy.Call) (long, any []string) {
@@ -49,9 +40,7 @@ func appendFields(to []string, name string, v any, depth int) []string {
 		}
 		return appendEncoded(to, v, depth)
 	case json.Number:
-		if secretFields[foldKey(name)] && len(v) >= leastSecret {
-			return append(to, string(v))
-		}
+		return appendFields(to, name, string(v), depth)
 	case map[string]any:
 		if depth < fieldDepth {
 			for k, x := range v {

@@ -3,6 +3,7 @@ package mask
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -117,12 +118,7 @@ func (t *table) hash(lists map[uint32][]ref) {
 		t.shift--
 	}
 	t.slots = make([]slot, size)
-	keys := make([]uint32, 0, len(lists))
-	for k := range lists {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(lists)) {
 		h := k * golden
 		t.known[h>>(32-knownBits)/64] |= 1 << (h >> (32 - knownBits) % 64)
 		first := int32(len(t.refs))
@@ -168,15 +164,19 @@ func (t *table) startsToken(b []byte) bool {
 // a secret: \/ and \u0021 to \u007e. The three that Go writes in any text (<, >
 // and &) are let through.
 func guardPlaces() []place {
-	uni := func(i int32, hi, lo string) place {
-		return place{name: "guard", bare: true, ref: ref{variant: i}, cls: [][]byte{{'\\'}, {'u'}, {'0'}, {'0'}, []byte(hi), []byte(lo)}}
+	uni := func(hi, lo string) place {
+		return place{name: "guard", bare: true, cls: [][]byte{{'\\'}, {'u'}, {'0'}, {'0'}, []byte(hi), []byte(lo)}}
 	}
-	return []place{
-		uni(0, "2", "012345789abcdefABCDEF"),
-		uni(1, "3", "0123456789abdfABDF"),
-		uni(2, "4567", "0123456789abcdefABCDEF"),
-		{name: "guard", bare: true, ref: ref{variant: 3}, cls: [][]byte{{'\\'}, {'/'}}},
+	all := []place{
+		uni("2", "012345789abcdefABCDEF"),
+		uni("3", "0123456789abdfABDF"),
+		uni("4567", "0123456789abcdefABCDEF"),
+		{name: "guard", bare: true, cls: [][]byte{{'\\'}, {'/'}}},
 	}
+	for i := range all {
+		all[i].ref.variant = int32(i)
+	}
+	return all
 }
 
 var anyByte = new(class).not().list()

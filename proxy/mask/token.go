@@ -23,9 +23,7 @@ func newToken(patterns ...string) (*token, error) {
 func (k *token) places() []place {
 	var all []place
 	for i := range k.seqs {
-		p := k.seqs[i].fixed()
-		p.ref.variant = int32(i)
-		all = append(all, p)
+		all = append(all, k.seqs[i].fixed())
 	}
 	return all
 }
@@ -128,15 +126,7 @@ type marker struct{}
 // of members that are always encoded.
 var markers = []string{`"base64"`, `"content_base64"`, `"sidebar"`, `"footer"`}
 
-func (marker) places() []place {
-	var all []place
-	for i, m := range markers {
-		p := literalPlace(m, false)
-		p.ref.variant = int32(i)
-		all = append(all, p)
-	}
-	return all
-}
+func (marker) places() []place { return literalPlaces(false, markers...) }
 
 func (marker) find(s *scan, variant, pos int) finding {
 	if s.t.json && bytes.HasPrefix(s.t.b[pos:], []byte(markers[variant])) {
