@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"slices"
 
 	"aegis/proxy/internal/jsonscan"
 )
@@ -21,7 +22,7 @@ var (
 )
 
 // places returns a byte of the password, the @, and two bytes of the host. The
-// classes are too many to spell out, so the scan looks for the @ itself.
+// classes are too many to list, so the scan looks for the @ itself.
 func (address) places() []place {
 	return []place{{bare: true, cls: [][]byte{isPass.list(), {'@'}, isHost.list(), inHost.list()}}}
 }
@@ -92,19 +93,40 @@ func atSlashes(t *text, i int) bool {
 	return i4 < i3 && c1 == '/' && c2 == '/' && c3 == ':' && isScheme[c4]
 }
 
-// templated reports whether v is filled in by somebody else.
+// templated reports whether v is filled in later, by a shell or a template engine,
+// or was masked before.
 func templated(v []byte) bool {
-	return v[0] == '$' && run(v[1:], isWord, unbounded) == len(v)-1 || v[0] == '%' && (len(v) < 3 || jsonscan.Hex(v[1]) < 0) || v[0] == '{' || v[0] == '[' || v[0] == '(' || v[0] == '*' ||
-		bytes.Contains(v, []byte("***")) || bytes.Contains(v, []byte("${")) || bytes.Contains(v, []byte("{{")) || bytes.Contains(v, []byte("...")) ||
-		bytes.HasPrefix(v, markMasked) || bytes.HasPrefix(v, markRedacted)
+	switch v[0] {
+	case '{', '[', '(', '*':
+		return true
+	case '$':
+		if run(v[1:], isWord, unbounded) == len(v)-1 {
+			return true
+		}
+	case '%': // a verb or a variable of cmd.exe, but not a percent-encoded byte
+		if len(v) < 3 || jsonscan.Hex(v[1]) < 0 {
+			return true
+		}
+	}
+	return containsAny(v, "***", "${", "{{", "...")
+}
+
+func containsAny(b []byte, subs ...string) bool {
+	return slices.ContainsFunc(subs, func(s string) bool { return bytes.Contains(b, []byte(s)) })
 }
 
 // demo are passwords that only manuals and tests use.
-var demo = map[string]bool{
-	"password": true, "passwd": true, "pass": true, "pwd": true, "pw": true, "secret": true, "token": true, "xxx": true, "xxxx": true, "xxxxx": true,
-	"foo": true, "bar": true, "baz": true, "example": true, "test": true, "p": true, "x": true, "user": true, "username": true, "mypassword": true,
-	"mypass": true, "yourpassword": true, "your_password": true, "your-password": true, "changeme": true, "api_key": true, "apikey": true, "key": true,
-	"x-oauth-basic": true, "pass%20word": true, "password1": true, "p%40ss": true, "opensesame": true, "open sesame": true, "redacted": true, "hidden": true, "pass123": true, "password123": true,
+var demo = set("password", "passwd", "pass", "pwd", "pw", "secret", "token", "xxx", "xxxx", "xxxxx", "foo", "bar", "baz",
+	"example", "test", "p", "x", "user", "username", "mypassword", "mypass", "yourpassword", "your_password",
+	"your-password", "changeme", "api_key", "apikey", "key", "x-oauth-basic", "pass%20word", "password1", "p%40ss",
+	"opensesame", "open sesame", "redacted", "hidden", "pass123", "password123")
+
+func set(words ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range words {
+		m[w] = true
+	}
+	return m
 }
 
 func isDocumentation(name, pass []byte) bool {
@@ -118,9 +140,5 @@ func isDocumentation(name, pass []byte) bool {
 	if demo[string(l)] || bytes.Equal(name, pass) {
 		return true
 	}
-	same := true
-	for _, c := range l {
-		same = same && c == l[0]
-	}
-	return same
+	return bytes.Count(l, l[:min(1, len(l))]) >= len(l) // one character again and again
 }

@@ -13,7 +13,7 @@ type assignment struct {
 	tail int
 	// values are the shapes of the value.
 	values []seq
-	// words may stand between operator and value ("Bearer").
+	// words may be between operator and value ("Bearer").
 	words []string
 	// bare permits blanks alone in the operator's place.
 	bare bool
@@ -126,7 +126,7 @@ func memberValue(t *text, i int) (after int, ok bool) {
 	return i + 1, i < len(t.b) && t.b[i] == '"'
 }
 
-// skipWhite skips some white space of JSON; nobody writes more.
+// skipWhite skips some white space of JSON; no encoder writes more.
 func skipWhite(b []byte, i int) int {
 	return i + run(b[i:min(i+64, len(b))], isSpace, unbounded)
 }
@@ -168,7 +168,7 @@ func skipBlanks(t *text, i int) (after int, some bool) {
 	return i, some
 }
 
-// value verifies what stands at i.
+// value verifies what is at i.
 func (a *assignment) value(s *scan, i int, quoted bool) finding {
 	for v := range a.values {
 		start, end, _, ok := a.values[v].match(&s.t, i)
@@ -222,6 +222,7 @@ func (n *netrcLine) find(s *scan, variant, pos int) finding {
 		i = j
 	}
 	line := room[at:]
-	m.ok = bytes.Contains(line, []byte("machine ")) && bytes.Contains(line, []byte(" login ")) && !templated(s.t.b[m.start:m.end])
+	m.ok = bytes.Contains(line, []byte("machine ")) && bytes.Contains(line, []byte(" login ")) &&
+		!templated(s.t.b[m.start:m.end])
 	return m
 }

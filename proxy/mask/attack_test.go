@@ -69,7 +69,7 @@ func TestContentsKeepTheirNeighbours(t *testing.T) {
 }
 
 // TestContentThatIsASecret: a string that is called base64 and may be decoded is
-// still looked at as it stands.
+// still looked at as it is.
 func TestContentThatIsASecret(t *testing.T) {
 	hexToken := random(newRand(8), 40, hexChars) // valid base64 by chance
 	e := newEngine(t, nil, hexToken)
@@ -319,7 +319,7 @@ func TestInputFilesNeedNotBeUTF8(t *testing.T) {
 	if _, got, err := serve(block, call(&proxy.Tool{}, image), jsonResult(`{}`), nil); err != nil || !cmp.Equal(got, image) {
 		t.Errorf("images: %v", err)
 	}
-	// What is called a file and may be decoded is still looked at as it stands.
+	// What is called a file and may be decoded is still looked at as it is.
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 	if _, got, err := serve(block, call(&proxy.Tool{}, proxy.Arguments{"content": aws}), jsonResult(`{}`), nil); got != nil || err == nil {
 		t.Errorf("a secret that is base64 by chance: %v, %v", got, err)
@@ -343,8 +343,8 @@ func TestExactBetweenPercents(t *testing.T) {
 	}
 }
 
-// TestNestedSpellings: JSON in a string of JSON, and percent-encoding twice.
-func TestNestedSpellings(t *testing.T) {
+// TestNestedEncodings: JSON in a string of JSON, and percent-encoding twice.
+func TestNestedEncodings(t *testing.T) {
 	for _, secret := range awkward {
 		e := newEngine(t, offPatterns, secret)
 		html, _ := json.Marshal(map[string]string{"v": secret})

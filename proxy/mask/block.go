@@ -20,7 +20,7 @@ func (keyBlock) find(s *scan, variant, pos int) finding {
 	}
 	// Backwards over the kind of key: "-----BEGIN RSA PRIVATE KEY-----".
 	i := pos
-	for n := 0; n < 32 && i > 0 && (b[i-1] == ' ' || b[i-1] >= '0' && b[i-1] <= '9' || b[i-1] >= 'A' && b[i-1] <= 'Z'); n++ {
+	for i > max(pos-32, 0) && isLabel[b[i-1]] {
 		i--
 	}
 	if !bytes.HasPrefix(b[i:], []byte("BEGIN ")) || !bytes.HasSuffix(b[:i], []byte(dashes)) {
@@ -74,11 +74,14 @@ func endsBody(t *text, i int) bool {
 	return n == 0 || bytes.HasPrefix(t.b[i:], []byte(dashes))
 }
 
-var isKeyText = newClass("0-9A-Za-z+/=")
+var (
+	isKeyText = newClass("0-9A-Za-z+/=")
+	isLabel   = newClass("0-9A-Z ")
+)
 
 func skipRun(t *text, i int) int { return i + run(t.b[i:], isKeyText, unbounded) }
 
-// skipDecoration skips what may stand between the lines of a body: line ends
+// skipDecoration skips what may be between the lines of a body: line ends
 // and indents, the \n of quoted text, quotes and commas of an array of lines,
 // the marks of diffs, quotations and comments.
 func skipDecoration(t *text, i int) int {

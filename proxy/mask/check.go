@@ -40,7 +40,7 @@ func luhn(b []byte) bool {
 }
 
 // iso7064 checks the two check digits of MOD 97-10 (ISO/IEC 7064). In an IBAN
-// they stand behind the country's two letters (ISO 13616), elsewhere at the
+// they are behind the country's two letters (ISO 13616), elsewhere at the
 // end. Blanks and hyphens are ignored.
 func iso7064(b []byte) bool {
 	var room [64]byte
@@ -80,7 +80,7 @@ func mod97(parts ...[]byte) int {
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // githubCRC checks the checksum of a GitHub (or npm) token: behind the last
-// underscore stand 30 random characters and the CRC-32 (IEEE) of them in base
+// underscore are 30 random characters and the CRC-32 (IEEE) of them in base
 // 62, six digits.
 func githubCRC(b []byte) bool {
 	body := b[bytes.LastIndexByte(b, '_')+1:]

@@ -20,7 +20,7 @@ type container struct {
 	base64, isFile bool
 }
 
-// contentNames are the members that hold base64 wherever they stand: wiki
+// contentNames are the members that hold base64 wherever they are: wiki
 // pages have them without an "encoding".
 var contentNames = []string{"content_base64", "sidebar", "footer"}
 
@@ -66,7 +66,7 @@ func (s *scan) contents() error {
 	return nil
 }
 
-// files returns where the base64 of a document stands, in ascending order. Which
+// files returns where the base64 of a document is, in ascending order. Which
 // strings are base64 is known only at the end of their object, as "encoding" may
 // come after "content".
 func (s *scan) files() ([][2]int, error) {
@@ -126,11 +126,11 @@ func (c *container) text(t *text, start, end int) bool {
 // What stays of the spans that were found in the encoded form of a content.
 const (
 	keepAll   = iota
-	keepExact // the decoded form tells better than a pattern in the encoded one
+	keepExact // the decoded form is better evidence than a pattern in the encoded one
 )
 
 // content scans the base64 string at start, in which the spans inner were found
-// as it stands. It returns the span that replaces the whole, which has an end,
+// as it is. It returns the span that replaces the whole, which has an end,
 // or what to keep of inner.
 func (s *scan) content(start, end int, inner []span) (p span, keep int) {
 	var ok bool
@@ -150,11 +150,11 @@ func (s *scan) content(start, end int, inner []span) (p span, keep int) {
 		// The encoded form is a secret itself: nothing of it stays.
 		return span{start: start, end: end, rule: exactRule}, keepAll
 	}
-	s.encodings = append(s.encodings, encoded)
-	return span{start: start, end: end, keep: int32(len(s.encodings) - 1), rule: contentRule}, keepAll
+	s.rewritten = append(s.rewritten, encoded)
+	return span{start: start, end: end, keep: int32(len(s.rewritten) - 1), rule: contentRule}, keepAll
 }
 
-// within masks a text that stands inside the scanned one, in UTF-16 too, and
+// within masks a text that is inside the scanned one, in UTF-16 too, and
 // adds what was found to the outcome of s.
 func (s *scan) within(b []byte, patterns bool) (out []byte, changed bool) {
 	out, changed = s.inner(b, nil, patterns)
@@ -190,7 +190,7 @@ func (s *scan) inner(b, wide []byte, patterns bool) (out []byte, changed bool) {
 	return out, true
 }
 
-// matches reports whether something is found in b as it stands.
+// matches reports whether something is found in b as it is.
 func (s *scan) matches(b []byte, patterns bool) bool {
 	sub := s.e.get(b, false, s.r)
 	defer s.e.put(sub)

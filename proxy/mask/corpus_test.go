@@ -164,7 +164,7 @@ func TestRulesLeaveNearMisses(t *testing.T) {
 	tried := 0
 	for i, s := range mask.RuleSpecs() {
 		r := newRand(uint64(1000 + i))
-		s.Patterns = s.Patterns[:min(len(s.Patterns), 1)] // the others may stand inside each other
+		s.Patterns = s.Patterns[:min(len(s.Patterns), 1)] // the others may be inside each other
 		for k := 0; k < nearMisses; k++ {
 			in, secret := example(t, r, s)
 			miss := breakSecret(r, s, in, secret, k)

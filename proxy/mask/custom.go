@@ -14,14 +14,14 @@ import (
 )
 
 // custom is a rule of the configuration: a regular expression that runs on
-// each decoded string in which one of its literals stands.
+// each decoded string that contains one of its literals.
 type custom struct {
 	re *regexp.Regexp
 	// group is the group whose span is replaced, 0 for the whole match.
 	group int
-	// keywords must stand, one of them, near or in the match; lower case.
+	// keywords are in lower case; one of them must be in the match or near it.
 	keywords []string
-	// literals announce the rule; one of them stands in every match. Without
+	// literals announce the rule; one of them is in every match. Without
 	// any, the rule is tried on every string.
 	literals []string
 	// limit is the length of the longest match in bytes, 0 when unbounded.
@@ -33,7 +33,7 @@ type custom struct {
 
 // Bounds of custom rules.
 const (
-	// near is how far before the match a keyword may stand, in bytes.
+	// near is how far before the match a keyword may be, in bytes.
 	near = 64
 	// reach bounds the matches of expressions without a longest match.
 	reach = 4 << 10
@@ -54,7 +54,10 @@ func customRules(cfg config.Masking, mode [purposes]action) ([]rule, error) {
 			errs = append(errs, b)
 		}
 		if names[c.Name] || isBuiltin(c.Name) || c.Name == ExactRule {
-			errs = append(errs, &RuleError{Key: key + ".name", What: "another rule has this name", Do: "choose one that no rule has, built-in rules included"})
+			errs = append(errs, &RuleError{
+				Key: key + ".name", What: "another rule has this name",
+				Do: "choose one that no rule has, built-in rules included",
+			})
 		}
 		names[c.Name] = true
 		rules = append(rules, r)
@@ -85,9 +88,11 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	}
 	if c.Replacement != nil {
 		if explicit == actBlock || explicit == actReport {
-			fail("replacement", "a rule with action "+c.Action+" replaces nothing", "remove the replacement, or use action mask")
+			fail("replacement", "a rule with action "+c.Action+" replaces nothing",
+				"remove the replacement, or use action mask")
 		} else if c.Action == "" && (mode[forResults] == actBlock || mode[forResults] == actReport) {
-			fail("replacement", "under this masking.mode the rule replaces nothing", "remove the replacement, or give the rule action mask")
+			fail("replacement", "under this masking.mode the rule replaces nothing",
+				"remove the replacement, or give the rule action mask")
 		}
 		r.with = []byte(*c.Replacement)
 	}
@@ -99,13 +104,7 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 			fail("validator", "unknown validator", "use luhn, iso7064 or crc32")
 		}
 	}
-	if len(c.Allow) > 0 {
-		r.allow = map[string]bool{}
-		for _, a := range c.Allow {
-			r.allow[a] = true
-		}
-	}
-	r.withJSON = jsonText(r.with)
+	r.allow, r.withJSON = set(c.Allow...), jsonText(r.with)
 	m, err := newCustom(c)
 	if err != nil {
 		bad = append(bad, err)
@@ -142,7 +141,9 @@ func newCustom(c config.MaskRule) (*custom, *RuleError) {
 	}
 	least, most := lengths(parsed)
 	if least == 0 {
-		return nil, &RuleError{Key: "regex", What: "matches the empty string", Do: "make at least one character mandatory"}
+		return nil, &RuleError{
+			Key: "regex", What: "matches the empty string", Do: "make at least one character mandatory",
+		}
 	}
 	m.limit, m.anchored = most, anchoredText(parsed)
 	if m.re.NumSubexp() >= 1 {
@@ -207,7 +208,7 @@ func lengthsOf(subs []*syntax.Regexp, all bool) (least, most int) {
 }
 
 // announce finds literals of four letters or digits and more, one of which
-// stands in every match or, as a keyword, near it.
+// is in every match or, as a keyword, near it.
 func (m *custom) announce(re *syntax.Regexp) {
 	lits := required(re)
 	if len(m.keywords) > 0 && slices.IndexFunc(m.keywords, func(k string) bool { return plainLiteral(k) == "" }) < 0 {
@@ -237,7 +238,8 @@ func required(re *syntax.Regexp) []string {
 	case syntax.OpConcat:
 		var best []string
 		for _, s := range re.Sub {
-			if l := required(s); l != nil && (best == nil || len(l) < len(best) || len(l) == len(best) && len(l[0]) > len(best[0])) {
+			l := required(s) // few are better than many, long ones better than short ones
+			if l != nil && (best == nil || len(l) < len(best) || len(l) == len(best) && len(l[0]) > len(best[0])) {
 				best = l
 			}
 		}

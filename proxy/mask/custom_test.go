@@ -58,7 +58,7 @@ func TestCustomRules(t *testing.T) {
 				t.Errorf("text: got  %q\nwant %q", got, c.want)
 			}
 			r := newRand(4)
-			for _, q := range []string{quoted(c.in), spelling(r, c.in, 0), spelling(r, c.in, 2)} {
+			for _, q := range []string{quoted(c.in), escaping(r, c.in, 0), escaping(r, c.in, 2)} {
 				got, _ := doc(t, e, `{"k":`+q+`,"n":4111111111111111,"`+strings.Trim(quoted(c.in), `"`)+`":0}`)
 				if s := inside.FindAllString(got, -1); mask.Unescape(strings.Trim(s[1], `"`)) != c.want && !strings.HasSuffix(c.want, `\`) && !strings.HasPrefix(c.want, `"`) && !strings.HasSuffix(c.want, `"`) {
 					t.Errorf("JSON %s: got  %s\nwant %q", q, got, c.want)

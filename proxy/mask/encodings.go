@@ -29,13 +29,13 @@ var unbase64 = func() *[256]int8 {
 	return t
 }()
 
-// spellings returns the forms in which a secret is looked for: as it is, with
+// encodings returns the forms in which a secret is looked for: as it is, with
 // JSON's escapes in the manners of the common encoders, percent-encoded in the
 // manners of queries, paths and RFC 3986 (section 2.1), both of these twice, and in
 // base64 at each of the three alignments in both alphabets. A secret that JSON can write in
 // more ways than these has a probe besides: the part of it that is the same in
 // all of them.
-func spellings(secret string) []needle {
+func encodings(secret string) []needle {
 	var all []needle
 	add := func(s string, n needle) {
 		if !slices.ContainsFunc(all, func(m needle) bool { return string(m.b) == s && m.edge == n.edge && !m.probe }) {
@@ -88,13 +88,16 @@ func jsonForms(s string) []string {
 		return nil
 	}
 	forms := []string{string(html[1 : len(html)-1])}
-	for _, style := range []jsonStyle{{}, {long: true}, {slash: true}, {ascii: true}, {ascii: true, upper: true}, {ascii: true, slash: true}, {html: true, upper: true}} {
+	for _, style := range []jsonStyle{
+		{}, {long: true}, {slash: true}, {ascii: true}, {ascii: true, upper: true}, {ascii: true, slash: true},
+		{html: true, upper: true},
+	} {
 		forms = append(forms, style.quote(s))
 	}
 	return forms
 }
 
-// nestedForms returns the forms of s in a JSON text that stands in a JSON
+// nestedForms returns the forms of s in a JSON text that is in a JSON
 // string, and percent-encoded twice, each in the manners of the usual encoders.
 func nestedForms(s string) []string {
 	if isPlain(s) {
@@ -103,7 +106,9 @@ func nestedForms(s string) []string {
 	var forms []string
 	for _, in := range []jsonStyle{{}, {html: true}, {ascii: true}, {slash: true}} {
 		text := in.quote(s)
-		forms = append(forms, jsonStyle{}.quote(text), jsonStyle{html: true}.quote(text), jsonStyle{slash: true}.quote(text))
+		for _, out := range []jsonStyle{{}, {html: true}, {slash: true}} {
+			forms = append(forms, out.quote(text))
+		}
 	}
 	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), percent(s, hexUpper)} {
 		twice := url.QueryEscape(f)
@@ -216,7 +221,7 @@ func lowerPercent(s string) string {
 }
 
 // base64Form returns the base64 digits that s alone decides when align bytes
-// of other text stand before it, and what it decides of the digits around them.
+// of other text are before it, and what it decides of the digits around them.
 func base64Form(s string, align int) (string, [2]edge) {
 	full := base64.RawStdEncoding.EncodeToString(append(make([]byte, align), s...))
 	bitsBefore := align * 8

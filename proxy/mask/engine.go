@@ -1,7 +1,7 @@
 // Package mask keeps secrets from leaving through Aegis.
 //
 // Two layers look at every text. The exact layer removes the secrets that
-// Aegis knows, in each of their spellings. The pattern layer recognises
+// Aegis knows, in each of their encodings. The pattern layer recognises
 // secrets by shape or by the name they are assigned to, with built-in rules
 // and the configuration's own. JSON is rewritten without being decoded: every
 // byte outside a masked span stays as it came.
@@ -92,7 +92,7 @@ func (r *rule) accepts(span []byte, keep int) bool {
 	return (r.entropy == 0 || entropy(body) >= r.entropy) &&
 		(r.must == "" || bytes.Contains(span, []byte(r.must))) &&
 		(r.check == nil || r.check(span)) &&
-		(r.allow == nil || !r.allow[string(span)])
+		!r.allow[string(span)]
 }
 
 // RuleError is a rule that cannot be enforced as written.
@@ -111,7 +111,7 @@ func (e *RuleError) Error() string { return e.Key + ": " + e.What + "; " + e.Do 
 // four bytes are ignored, and cfg.ExtraSecrets are added. Errors are
 // [*RuleError]s, joined.
 func New(cfg config.Masking, secrets []string) (*Engine, error) {
-	e := &Engine{addresses: -1, known: map[string]bool{}}
+	e := &Engine{addresses: -1}
 	if err := e.modes(cfg); err != nil {
 		return nil, err
 	}
@@ -133,9 +133,7 @@ func New(cfg config.Masking, secrets []string) (*Engine, error) {
 	for _, s := range cfg.ExtraSecrets {
 		values = append(values, s.Reveal())
 	}
-	for _, v := range values {
-		e.known[v] = true
-	}
+	e.known = set(values...)
 	e.exact = newSecrets(values, leastSecret)
 	e.base = newRedactor(e.exact)
 	e.pool.New = func() any { return &scan{} }
@@ -157,7 +155,9 @@ func (e *Engine) modes(cfg config.Masking) error {
 		}
 		a, ok := actions[m.text]
 		if !ok || m.p == forInput && a == actReport {
-			return &RuleError{Key: m.key, What: "unknown mode", Do: "use off, mask or block (masking.mode also knows report)"}
+			return &RuleError{
+				Key: m.key, What: "unknown mode", Do: "use off, mask or block (masking.mode also knows report)",
+			}
 		}
 		e.mode[m.p] = a
 	}
@@ -296,9 +296,10 @@ const keepBuffers = 1 << 20
 func (e *Engine) put(s *scan) {
 	s.spans, s.exact = bounded(s.spans, keepBuffers/64), bounded(s.exact, keepBuffers/64)
 	s.marks = bounded(s.marks, keepBuffers/16)
-	s.redacted, s.buf, s.plain = bounded(s.redacted, keepBuffers), bounded(s.buf, keepBuffers), bounded(s.plain, keepBuffers)
+	s.redacted, s.plain = bounded(s.redacted, keepBuffers), bounded(s.plain, keepBuffers)
+	s.buf = bounded(s.buf, keepBuffers)
 	// The pool must not hold on to texts and to what was found in them.
-	s.t, s.r, s.hits, s.done, s.encodings, s.wide = text{}, nil, nil, nil, nil, nil
+	s.t, s.r, s.hits, s.done, s.rewritten, s.wide = text{}, nil, nil, nil, nil, nil
 	e.pool.Put(s)
 }
 

@@ -8,12 +8,12 @@ import (
 )
 
 // secrets is a set of exact values to find in one pass, in each of their
-// spellings (see spellings). It is immutable.
+// encodings (see the function of that name). It is immutable.
 type secrets struct {
 	groups []group
 	// longest is the length of the longest value.
 	longest int
-	// blind says that a value has no part that is the same in all spellings.
+	// blind says that a value has no part that is the same in all encodings.
 	blind bool
 }
 
@@ -39,13 +39,13 @@ type window struct {
 	off    int32 // -1 marks an empty slot
 }
 
-// needle is one spelling of a secret.
+// needle is one encoding of a secret.
 type needle struct {
 	b []byte
-	// probe marks a part of a secret: where it stands in JSON, the string must
+	// probe marks a part of a secret: where it is in JSON, the string must
 	// be decoded to see whether the rest does.
 	probe bool
-	// textOnly marks spellings that cannot stand in raw JSON as they are.
+	// textOnly marks encodings that cannot be in raw JSON as they are.
 	textOnly bool
 	// edge holds the bits of the base64 digits before and behind b that
 	// belong to the secret; zero masks mean that there are none.
@@ -67,7 +67,7 @@ func newSecrets(values []string, least int) *secrets {
 		seen[v] = true
 		s.longest = max(s.longest, len(v))
 		s.blind = s.blind || !isPlain(v) && len(plainPart(v)) < 4
-		all = append(all, spellings(v)...)
+		all = append(all, encodings(v)...)
 	}
 	for _, size := range []struct{ least, stride int }{{19, 32}, {11, 8}, {7, 4}, {5, 2}, {4, 1}, {1, 0}} {
 		var g group
@@ -122,7 +122,7 @@ func (g *group) compile() {
 	}
 }
 
-// found is called with a place where a secret stands, or with probe where a
+// found is called with a place where a secret is, or with probe where a
 // part of one does.
 type found func(start, end int, probe bool)
 
@@ -163,7 +163,7 @@ func passes(sets ...*secrets) []pass {
 	return all
 }
 
-// find calls yield with every place in b where a secret stands. Places may
+// find calls yield with every place in b where a secret is. Places may
 // overlap and come in no particular order.
 func (p *pass) find(b []byte, json bool, yield found) {
 	if p.stride == 0 {
@@ -179,7 +179,7 @@ func (p *pass) find(b []byte, json bool, yield found) {
 	}
 }
 
-// next returns the next place from at on where a window may stand.
+// next returns the next place from at on where a window may be.
 func (p *pass) next(b []byte, at int) int {
 	m, shift, stride := p.bits, p.shift, p.stride
 	for ; at+4 <= len(b); at += stride {

@@ -21,8 +21,8 @@ var awkward = []string{
 	"0123456789abcdef0123456789abcdef01234567", "k8s/Secret.Value~1", "\U0001F511key",
 }
 
-// TestExactSpellings hides every secret in every spelling and every place.
-func TestExactSpellings(t *testing.T) {
+// TestExactEncodings hides every secret in every encoding and every place.
+func TestExactEncodings(t *testing.T) {
 	for _, secret := range awkward {
 		e := newEngine(t, offPatterns, secret)
 		forms := map[string]string{
@@ -58,7 +58,7 @@ func TestExactSpellings(t *testing.T) {
 func checkExactJSON(t *testing.T, e *mask.Engine, in, form string) {
 	t.Helper()
 	r := newRand(3)
-	for _, q := range []string{quoted(in), spelling(r, in, 0), spelling(r, in, 1), spelling(r, in, 4)} {
+	for _, q := range []string{quoted(in), escaping(r, in, 0), escaping(r, in, 1), escaping(r, in, 4)} {
 		for _, d := range []string{`{"v":` + q + `}`, `[` + q + `]`, q, `{` + q + `:1}`} {
 			out, hits := doc(t, e, d)
 			if hits[mask.ExactRule] == 0 || !json.Valid([]byte(out)) || strings.Contains(decodeAll(t, out), form) {

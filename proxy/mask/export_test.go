@@ -56,9 +56,9 @@ var (
 	Unescape = func(raw string) string { return string(appendDecoded(nil, []byte(raw))) }
 )
 
-func Spellings(s string) []string {
+func Encodings(s string) []string {
 	var all []string
-	for _, n := range spellings(s) {
+	for _, n := range encodings(s) {
 		all = append(all, string(n.b))
 	}
 	return all

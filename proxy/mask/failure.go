@@ -42,14 +42,15 @@ func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err er
 	case p.err == nil:
 		return &in
 	case errors.As(p.err, &blocked):
-		return proxy.NewError(proxy.KindSecretBlocked, "the call failed, and its error message is withheld because the rule "+blocked.Rule+" found a secret in it", p.err)
+		return proxy.NewError(proxy.KindSecretBlocked, "the call failed, and its error message is withheld"+
+			" because the rule "+blocked.Rule+" found a secret in it", p.err)
 	}
 	return withheld("the call failed, and its error message could not be checked for secrets", p.err)
 }
 
 // public masks the public text of an error: the upstream's words and ours apart,
 // so that it is known where the former end, and then both together, in case
-// that something stands across.
+// that a secret spans the two.
 func (p *resultPass) public(e *proxy.Error) {
 	quoted := min(max(e.Quoted, 0), len(e.Public))
 	words := whole(e.Public[:quoted], p.text(e.Public[:quoted]), p.r)

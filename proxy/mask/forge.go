@@ -1,7 +1,7 @@
 package mask
 
 // forgeToken recognises the tokens of Gitea and Forgejo, which look like the
-// name of a commit, by what they stand behind.
+// name of a commit, by what they are behind.
 type forgeToken struct{ assignment }
 
 // forgeWord is the keyword behind which a blank is enough: "Authorization: token

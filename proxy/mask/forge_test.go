@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestForgeTokens finds tokens that look like commits by what they stand behind,
+// TestForgeTokens finds tokens that look like commits by what they are behind,
 // in text and in JSON, and leaves commits alone.
 func TestForgeTokens(t *testing.T) {
 	e := newEngine(t, nil)

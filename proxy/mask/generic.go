@@ -1,7 +1,6 @@
 package mask
 
 import (
-	"bytes"
 	"slices"
 
 	"aegis/proxy/internal/jsonscan"
@@ -109,10 +108,14 @@ func readValue(t *text, i int, room []byte, quoted bool) (value []byte, end int)
 
 // placeholders are words of values that only stand for a secret.
 var placeholders = []string{
-	"example", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourtoken", "dummy", "sample", "redacted", "masked",
-	"replace", "insert", "todo", "fake", "xxxx", "***", "....", "abcdef", "123456789", "123123", "qwerty", "0000000", "aaaa", "testtest", "foobar",
-	"notasecret", "not-a-secret", "lorem", "undefined", "process.env", "getenv", "os.environ", "secrets.", "vault:", "env.", "${", "{{", "%s", "%v", "$(",
+	"example", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourtoken", "dummy", "sample",
+	"redacted", "masked", "replace", "insert", "todo", "fake", "xxxx", "***", "....", "abcdef", "123456789", "123123",
+	"qwerty", "0000000", "aaaa", "testtest", "foobar", "notasecret", "not-a-secret", "lorem", "undefined", "process.env",
+	"getenv", "os.environ", "secrets.", "vault:", "env.", "${", "{{", "%s", "%v", "$(",
 }
+
+// isOperator begins paths, options, templates and the like, and no secret.
+var isOperator = newClass("./$%:&-")
 
 // looksRandom reports whether a value behind a name like "token" is likely a
 // secret and not a word, an identifier, a path, a version or a placeholder.
@@ -137,7 +140,7 @@ func looksRandom(v []byte, quoted bool) bool {
 		}
 		kind = k
 	}
-	if letters == 0 || digits < 2 || v[0] == '.' || v[0] == '/' || v[0] == '$' || v[0] == '%' || v[0] == '-' || v[0] == ':' || v[0] == '&' {
+	if letters == 0 || digits < 2 || isOperator[v[0]] {
 		return false
 	}
 	if turns*100 < len(v)*30 || entropy(v) < 3.1 {
@@ -149,10 +152,8 @@ func looksRandom(v []byte, quoted bool) bool {
 // structured reports whether v is a path, an address, a dotted name, a hash
 // with its algorithm, a time or a version.
 func structured(v []byte) bool {
-	for _, mark := range []string{"://", "sha256", "sha512", "sha1-", "sha384", "h1:", "md5:", "::"} {
-		if bytes.Contains(v, []byte(mark)) {
-			return true
-		}
+	if containsAny(v, "://", "sha256", "sha512", "sha1-", "sha384", "h1:", "md5:", "::") {
+		return true
 	}
 	words, from := 0, 0
 	sep := func(c byte) bool { return c == '.' || c == '/' || c == '-' || c == '_' || c == ':' || c == '|' }
@@ -197,10 +198,5 @@ func isPlaceholder(v []byte) bool {
 	for _, c := range v {
 		l = append(l, lower(c))
 	}
-	for _, p := range placeholders {
-		if bytes.Contains(l, []byte(p)) {
-			return true
-		}
-	}
-	return false
+	return containsAny(l, placeholders...)
 }

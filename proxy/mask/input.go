@@ -36,7 +36,7 @@ func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hit
 	if c.Op != nil {
 		c.Wire.Path = c.Op.Fill(c.Wire.Values)
 	}
-	// A client that spells a path itself can spread a secret over several of its parts.
+	// A client that writes a path itself can spread a secret over several of its parts.
 	path, err := in.text("path", c.Wire.Path, "path")
 	switch {
 	case err != nil:
@@ -49,7 +49,7 @@ func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hit
 	return in.hits, nil
 }
 
-var errSpread = errors.New("withheld: a secret stands in several parts of it at once")
+var errSpread = errors.New("withheld: a secret is in several parts of it at once")
 
 type inputPass struct {
 	e    *Engine
@@ -175,7 +175,7 @@ func (p *inputPass) list(name string, l []any, path string, depth int) (any, boo
 }
 
 // fileFields are the arguments that hold files in base64.
-var fileFields = map[string]bool{"content": true, "content_base64": true, "attachment": true, "image": true, "sidebar": true, "footer": true}
+var fileFields = set("content", "content_base64", "attachment", "image", "sidebar", "footer")
 
 // leastEncoded is how long a string must be to be tried as base64 whatever its
 // name is.

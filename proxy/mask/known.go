@@ -18,7 +18,7 @@ func (s *scan) known() {
 			s.probes = append(s.probes, start)
 			return
 		}
-		// What overlaps or touches is one: a secret of few bytes may stand
+		// What overlaps or touches is one: a secret of few bytes may be
 		// everywhere, and spans cost memory.
 		if n := len(s.spans); n > from && s.spans[n-1].start <= start && start <= s.spans[n-1].end {
 			s.spans[n-1].end = max(s.spans[n-1].end, end)

@@ -7,7 +7,7 @@ import (
 )
 
 // addNeeds asks for what masking reads of data besides the fields that a call
-// keeps: whether the content of a file is base64 stands beside it.
+// keeps: whether the content of a file is base64 is beside it.
 func addNeeds(c *proxy.Call) {
 	for _, path := range c.Options.Fields {
 		plain := strings.ReplaceAll(path, "[]", "")

@@ -6,7 +6,7 @@ import (
 )
 
 // peek notices strings that are base64 of a text with a secret in it, wherever
-// they stand, by how the beginnings of the commonest secrets look in base64.
+// they are, by how the beginnings of the commonest secrets look in base64.
 // The string is then decoded as a file's content is.
 type peek struct{}
 
@@ -22,7 +22,7 @@ const peekName = "base64"
 const leastPeek = 24
 
 // peekForm is a literal in base64 at one alignment: the digits that it decides,
-// and those that may stand before and behind them, nil for any.
+// and those that may be before and behind them, nil for any.
 type peekForm struct {
 	digits        string
 	before, after []byte

@@ -43,7 +43,7 @@ func (t *table) assign(p *place, plan map[planKey]assigned) (anchor, error) {
 	best, bestCost := -1, float32(0)
 	for i := 0; i == 0 || i+4 <= len(p.cls); i++ {
 		a := p.anchor(i)
-		if !p.bare && (len(a.cls) < 4 || a.spellings() > anchorMax) {
+		if !p.bare && (len(a.cls) < 4 || a.combinations() > anchorMax) {
 			continue
 		}
 		if c := f.cost(a.triple(0)) + f.cost(a.triple(1)); best < 0 || c < bestCost {

@@ -158,7 +158,7 @@ func (pl *planner) windows(p *place) (offs []int, cost float32) {
 	}
 	var all []window
 	for i := 0; i+4 <= len(p.cls); i++ {
-		if a := p.anchor(i); a.spellings() <= anchorMax {
+		if a := p.anchor(i); a.combinations() <= anchorMax {
 			all = append(all, window{i, pl.p.cost(a.triple(0)) + pl.p.cost(a.triple(1))})
 		}
 	}
@@ -209,7 +209,7 @@ func (pl *planner) fresh(t triple) (more [buckets][roles]float32) {
 	return more
 }
 
-// mark notes the places where a pair of h stands at the distance of role.
+// mark notes the places where a pair of h is at the distance of role.
 func (pl *planner) mark(role int, h [2][]byte) {
 	set := func(i int) {
 		if i < 0 || i >= len(pl.has) {

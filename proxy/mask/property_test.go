@@ -15,8 +15,8 @@ import (
 	"aegis/proxy/mask"
 )
 
-// spelling writes a JSON string with escapes that the encoder chooses freely.
-func spelling(r *rand.Rand, s string, odd int) string {
+// escaping writes a JSON string with escapes that the encoder chooses freely.
+func escaping(r *rand.Rand, s string, odd int) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, c := range s {
@@ -91,13 +91,13 @@ func TestMaskingKeepsTheRest(t *testing.T) {
 		if i%3 == 0 {
 			odd = 1 + r.IntN(20)
 		}
-		var texts, spelled []string
+		var texts, written []string
 		for range 1 + r.IntN(3) {
 			s := randomText(t, r, specs, known)
 			texts = append(texts, s)
-			spelled = append(spelled, spelling(r, s, odd))
+			written = append(written, escaping(r, s, odd))
 		}
-		in := fmt.Sprintf(`{"a" : 1e3,"b":[-0, 1.0,%s],"c":{"d":%s} , "a":null}`, strings.Join(spelled[1:], ", ")+strings.Repeat(",true", 0), spelled[0])
+		in := fmt.Sprintf(`{"a" : 1e3,"b":[-0, 1.0,%s],"c":{"d":%s} , "a":null}`, strings.Join(written[1:], ", ")+strings.Repeat(",true", 0), written[0])
 		in = strings.Replace(in, ",]", "]", 1)
 		out, hits := doc(t, e, in)
 		checkDocument(t, e, in, out, hits)
@@ -129,7 +129,7 @@ func checkDocument(t *testing.T, e *mask.Engine, in, out string, hits mask.Hits)
 }
 
 // checkStrings decodes both documents and holds each string against what Text
-// makes of it; strings without a hit keep their spelling.
+// makes of it; strings without a hit keep their escapes.
 func checkStrings(t *testing.T, e *mask.Engine, in, out string, texts []string) {
 	t.Helper()
 	before, after := inside.FindAllString(in, -1), inside.FindAllString(out, -1)
@@ -169,7 +169,7 @@ func FuzzJSON(f *testing.F) {
 	for i, s := range mask.RuleSpecs() {
 		if i%5 == 0 {
 			in, _ := example(f, r, s)
-			f.Add([]byte(`{"x":` + spelling(r, in, i%3) + `}`))
+			f.Add([]byte(`{"x":` + escaping(r, in, i%3) + `}`))
 		}
 	}
 	f.Add([]byte(`{"encoding":"base64","content":"Z2hwXzAxMjM="}`))

@@ -240,9 +240,13 @@ func (s *scan) settle() {
 			}
 		}
 		// Known secrets that touch are one, as the exact layer has it.
-		if n := len(out); n > 0 && (p.start < out[n-1].end || p.start == out[n-1].end && p.rule == exactRule && out[n-1].rule == exactRule) {
-			out[n-1].join(&p, s.prio(&out[n-1]), s.prio(&p))
-			continue
+		if n := len(out); n > 0 {
+			last := &out[n-1]
+			touch := p.start == last.end && p.rule == exactRule && last.rule == exactRule
+			if touch || p.start < last.end {
+				last.join(&p, s.prio(last), s.prio(&p))
+				continue
+			}
 		}
 		out = append(out, p)
 	}
@@ -322,7 +326,7 @@ var markShort = []byte("***")
 func (s *scan) replacement(p *span) []byte {
 	switch {
 	case p.rule == contentRule:
-		return s.encodings[p.keep]
+		return s.rewritten[p.keep]
 	case p.rule == exactRule:
 		return markRedacted
 	}

@@ -29,7 +29,7 @@ type scan struct {
 	// peeks are the strings that peek has noted, peeked the end of the last one.
 	peeks  [][2]int
 	peeked int
-	// encoded says that a string "base64" stands in the document.
+	// encoded says that a string "base64" is in the document.
 	encoded bool
 	// leafFrom, leafEnd and leafKey describe the string literal that was met last.
 	leafFrom, leafEnd int
@@ -47,8 +47,8 @@ type scan struct {
 	plain []byte
 	// wide is the UTF-16 text that t stands for, nil for all others.
 	wide []byte
-	// encodings are the new bytes of encoded contents.
-	encodings [][]byte
+	// rewritten are the new bytes of encoded contents.
+	rewritten [][]byte
 	// probes are the places of parts of secrets, see needle.
 	probes []int
 	// exact are the spans of the exact layer while the pattern layer runs on
@@ -71,7 +71,7 @@ type span struct {
 const (
 	// exactRule marks spans of the exact layer.
 	exactRule = -1
-	// contentRule marks encoded content; keep is the index in scan.encodings of
+	// contentRule marks encoded content; keep is the index in scan.rewritten of
 	// what replaces it.
 	contentRule = -2
 )
@@ -125,7 +125,7 @@ func (f *filter) before(pairs *[1 << 16]uint64, b []byte) (last, both uint64) {
 // next goes on to the next block with candidates; false means that less than a
 // block is left. Each entry is shifted and compared with the one before it,
 // and the outcome likewise: what is left has all three roles. The statements
-// stand in this order so that few values live at a time.
+// are in this order so that few values live at a time.
 func (f *filter) next(pairs *[1 << 16]uint64, b []byte) bool {
 	last, both := f.before(pairs, b)
 	s := b[f.at:]
@@ -200,7 +200,8 @@ func (s *scan) block(f *filter) {
 				return
 			}
 		}
-		if s.patterns && (at > 0 && t.knows(uint32(x)) && s.candidate(at-1) || t.knows(uint32(x>>8)) && s.candidate(at)) {
+		if s.patterns && (at > 0 && t.knows(uint32(x)) && s.candidate(at-1) ||
+			t.knows(uint32(x>>8)) && s.candidate(at)) {
 			*f = filter{at: s.pos, from: s.pos}
 			return
 		}
@@ -227,7 +228,7 @@ func (s *scan) tail(i int) {
 	}
 }
 
-// candidate tries the rules whose anchor stands at i. It reports whether the
+// candidate tries the rules whose anchor is at i. It reports whether the
 // pass must go on behind a match.
 func (s *scan) candidate(i int) bool {
 	if i+4 > len(s.t.b) {
@@ -275,7 +276,7 @@ func (s *scan) address(i int) bool {
 	return s.pos != from
 }
 
-// found notes a match, unless it stands in an object key, and makes the pass
+// found notes a match, unless it is in an object key, and makes the pass
 // go on behind it. The matches of rules that go by the context are no reason
 // to stop looking: what they found may have a better name.
 func (s *scan) found(rule int32, m finding) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// mark is a place where a literal of a custom rule stands.
+// mark is a place of a literal of a custom rule.
 type mark struct {
 	pos  int
 	rule int32
@@ -77,7 +77,9 @@ func (s *scan) customs() {
 func (s *scan) customLeaf(b []byte, marks []mark, place func([]span)) {
 	for _, i := range s.e.customs {
 		r := &s.e.rules[i]
-		if r.action[s.purpose] == actOff || len(r.custom.literals) > 0 && !slices.ContainsFunc(marks, func(m mark) bool { return m.rule == i }) {
+		announced := len(r.custom.literals) == 0 ||
+			slices.ContainsFunc(marks, func(m mark) bool { return m.rule == i })
+		if r.action[s.purpose] == actOff || !announced {
 			continue
 		}
 		from := len(s.spans)

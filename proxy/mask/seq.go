@@ -176,7 +176,7 @@ func expandConcat(subs []*syntax.Regexp) ([][]elem, error) {
 	return all, nil
 }
 
-// asciiClass refuses what JSON may spell in more than one byte: the classes of
+// asciiClass refuses what JSON may write in more than one byte: the classes of
 // seqs are compared with raw bytes.
 func asciiClass(ranges []rune) (*class, error) {
 	c := new(class)

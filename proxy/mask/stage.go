@@ -60,8 +60,8 @@ func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
 	}
 	var blocked *BlockedError
 	if errors.As(err, &blocked) {
-		return proxy.NewError(proxy.KindSecretBlocked, "the argument "+e.public(path)+" holds what the rule "+blocked.Rule+
-			" takes for a secret, so nothing was sent; remove it and call again", err)
+		return proxy.NewError(proxy.KindSecretBlocked, "the argument "+e.public(path)+" holds what the rule "+
+			blocked.Rule+" takes for a secret, so nothing was sent; remove it and call again", err)
 	}
 	return withheld("the arguments could not be checked for secrets, so nothing was sent", err)
 }
@@ -79,7 +79,8 @@ func (e *Engine) public(path string) string {
 // withheld is the error of a text that could not be masked.
 func withheld(public string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return proxy.NewError(proxy.KindTimeout, "the call's time was up while the result was checked for secrets; ask for less at once", err)
+		return proxy.NewError(proxy.KindTimeout,
+			"the call's time was up while the result was checked for secrets; ask for less at once", err)
 	}
 	if errors.Is(err, context.Canceled) {
 		return proxy.NewError(proxy.KindCancelled, "the call was cancelled", err)
@@ -87,10 +88,12 @@ func withheld(public string, err error) error {
 	return proxy.NewError(proxy.KindInternal, public, err)
 }
 
+const unchecked = "the result could not be checked for secrets and is withheld"
+
 // result masks a copy of res.
 func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *proxy.Result) (*proxy.Result, error) {
 	if res.Wire != nil { // a wiring mistake must not let anything pass unseen
-		return nil, withheld("the result could not be checked for secrets and is withheld", errors.New("it was rendered before it was masked"))
+		return nil, withheld(unchecked, errors.New("it was rendered before it was masked"))
 	}
 	out := *res
 	p := resultPass{e: e, ctx: ctx, r: r, o: Options{ExactOnly: c.Tool != nil && c.Tool.CredentialIssuing}}
@@ -112,14 +115,11 @@ func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *pr
 	}
 	var blocked *BlockedError
 	if errors.As(p.err, &blocked) {
-		return nil, blockedError(blocked, p.err)
+		return nil, proxy.NewError(proxy.KindSecretBlocked, "the answer holds what the rule "+blocked.Rule+
+			" takes for a secret and is withheld as a whole;"+
+			" ask for something narrower, or ask the operator about the rule", p.err)
 	}
-	return nil, withheld("the result could not be checked for secrets and is withheld", p.err)
-}
-
-func blockedError(b *BlockedError, cause error) error {
-	return proxy.NewError(proxy.KindSecretBlocked, "the answer holds what the rule "+b.Rule+
-		" takes for a secret and is withheld as a whole; ask for something narrower, or ask the operator about the rule", cause)
+	return nil, withheld(unchecked, p.err)
 }
 
 // resultPass masks the parts of a result and keeps the first error.

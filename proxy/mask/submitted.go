@@ -8,15 +8,13 @@ import (
 )
 
 // secretFields are the arguments that are meant for secrets.
-var secretFields = map[string]bool{
-	"password": true, "secret": true, "client_secret": true, "token": true, "access_token": true, "auth_password": true, "auth_token": true,
-	"private_key": true, "authorization_header": true, "remote_password": true, "mirror_password": true, "mirror_token": true,
-	"aws_secret_access_key": true, "aws_access_key_id": true,
-}
+var secretFields = set("password", "secret", "client_secret", "token", "access_token", "auth_password", "auth_token",
+	"private_key", "authorization_header", "remote_password", "mirror_password", "mirror_token",
+	"aws_secret_access_key", "aws_access_key_id")
 
 // secretWrites are the operations whose argument data is the value of an
 // Actions secret.
-var secretWrites = map[string]bool{"updateOrgSecret": true, "updateRepoSecret": true, "updateUserSecret": true}
+var secretWrites = set("updateOrgSecret", "updateRepoSecret", "updateUserSecret")
 
 // fieldDepth is how deep arguments are searched for secret fields.
 const fieldDepth = 8
@@ -71,8 +69,8 @@ func appendEncoded(to []string, v string, depth int) []string {
 }
 
 // secretData returns the values of Actions secrets that the call writes: the members
-// data of its body, however that is spelled. Which of several counts is the server's
-// affair.
+// data of its body, in any case of letters. With several, only the server knows which
+// it takes.
 func secretData(c *proxy.Call) (values []string) {
 	if !writesSecret(c) {
 		return nil
@@ -91,7 +89,7 @@ func secretData(c *proxy.Call) (values []string) {
 }
 
 // writesSecret reports whether the call writes an Actions secret. Of an operation
-// that the catalog lacks, or calls by another name, the path tells.
+// that the catalog lacks, or calls by another name, only the path is known.
 func writesSecret(c *proxy.Call) bool {
 	return c.Op != nil && secretWrites[c.Op.OperationID] ||
 		strings.Contains(strings.ToLower(c.Wire.Path), "/actions/secrets/")

@@ -18,7 +18,7 @@ const (
 	roles     = 3
 	shift     = buckets // from the bits of one role to the next
 	allBits   = 1<<buckets - 1
-	anchorMax = 4096 // spellings of the first four bytes of an anchor
+	anchorMax = 4096 // combinations of the first four bytes of an anchor
 )
 
 // place is where a rule may be noticed: the classes of the neighbouring bytes
@@ -51,7 +51,7 @@ type ref struct {
 // table is the compiled filter. It is immutable.
 type table struct {
 	pairs [1 << 16]uint64
-	// known has a bit for the hash of each spelling in slots: nearly all
+	// known has a bit for the hash of each key in slots: nearly all
 	// candidates are sorted out by it.
 	known [1 << knownBits / 64]uint64
 	// slots is an open hash table from four bytes to a list of refs.
@@ -82,7 +82,7 @@ func newTable(places []place) (*table, error) {
 		if p.bare {
 			continue
 		}
-		a.spell(func(key uint32) {
+		a.eachKey(func(key uint32) {
 			if !slices.Contains(lists[key], a.ref) {
 				lists[key] = append(lists[key], a.ref)
 			}
@@ -92,11 +92,11 @@ func newTable(places []place) (*table, error) {
 	return t, nil
 }
 
-func (a *anchor) spellings() int {
+func (a *anchor) combinations() int {
 	return len(a.cls[0]) * len(a.cls[1]) * len(a.cls[2]) * len(a.cls[3])
 }
 
-func (a *anchor) spell(yield func(uint32)) {
+func (a *anchor) eachKey(yield func(uint32)) {
 	for _, c0 := range a.cls[0] {
 		for _, c1 := range a.cls[1] {
 			for _, c2 := range a.cls[2] {

@@ -7,7 +7,7 @@ import (
 )
 
 // text is bytes under the scan. With json set they are the raw bytes of a JSON
-// document: a character may be spelled as an escape, and an unescaped quote
+// document: a character may be written as an escape, and an unescaped quote
 // ends the string that is being read. Nothing is decoded ahead of time.
 type text struct {
 	b    []byte
@@ -17,7 +17,7 @@ type text struct {
 // wide stands for any character beyond ASCII: no rule tells those apart.
 const wide = 0x80
 
-// next returns the character at i and how many bytes spell it; 0 bytes mean
+// next returns the character at i and how many bytes it takes; 0 bytes mean
 // the end of the string.
 func (t *text) next(i int) (c byte, n int) {
 	if i >= len(t.b) {

@@ -87,7 +87,7 @@ func (k *token) prefixes(starts map[uint32]struct{}) {
 			continue
 		}
 		a := anchor{cls: cls[:4]}
-		a.spell(func(key uint32) { starts[key] = struct{}{} })
+		a.eachKey(func(key uint32) { starts[key] = struct{}{} })
 	}
 }
 
@@ -103,7 +103,7 @@ func (k *token) closes(s *scan, i int) bool {
 }
 
 // cut returns where a run that ends at end ends if the beginning of another
-// token that stands back to back with it is not counted: "xoxb-…xoxb-…" has the
+// token that is back to back with it is not counted: "xoxb-…xoxb-…" has the
 // class of the first run swallow "xoxb" of the second.
 func (s *scan) cut(start, end, least int) int {
 	b := s.t.b

@@ -92,7 +92,7 @@ func TestUnescape(t *testing.T) {
 		for range r.IntN(12) {
 			b.WriteString([]string{"a", "é", "\"", "\\", "/", "\n", "😀", "\u2028", "\x01", "日"}[r.IntN(10)])
 		}
-		q := spelling(r, b.String(), 1+r.IntN(3))
+		q := escaping(r, b.String(), 1+r.IntN(3))
 		var want string
 		if err := json.Unmarshal([]byte(q), &want); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// FuzzCredentials: no token survives, whatever stands around it as words of their own.
+// FuzzCredentials: no token survives, whatever is around it as words of their own.
 func FuzzCredentials(f *testing.F) {
 	for _, s := range []string{"", "token", "password: ", "-----BEGIN", "Bearer", `"secret":"`, "x=[REDACTED]"} {
 		f.Add(s, s)

@@ -29,5 +29,6 @@ type Rule struct {
 
 // Rules returns all rules in the order of their documentation.
 func Rules() []Rule {
-	return slices.Concat(forgeRules(), cloudRules(), modelRules(), packageRules(), messageRules(), serviceRules(), namedRules(), formRules())
+	return slices.Concat(forgeRules(), cloudRules(), modelRules(), packageRules(), messageRules(), serviceRules(),
+		namedRules(), formRules())
 }

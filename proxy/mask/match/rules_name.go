@@ -1,7 +1,7 @@
 package match
 
 // namedRules are the built-in rules for secrets without a shape of their own:
-// the name they are assigned to tells. A blank in a keyword may be written as
+// they are recognised by the name that they are assigned to. A blank in a keyword may be written as
 // nothing, an underscore or a hyphen.
 func namedRules() []Rule {
 	const (
