@@ -116,8 +116,8 @@ func containsAny(b []byte, subs ...string) bool {
 }
 
 // demo are passwords that only manuals and tests use.
-var demo = set("password", "passwd", "pass", "pwd", "pw", "secret", "token", "xxx", "xxxx", "xxxxx", "foo", "bar", "baz",
-	"example", "test", "p", "x", "user", "username", "mypassword", "mypass", "yourpassword", "your_password",
+var demo = set("password", "passwd", "pass", "pwd", "pw", "secret", "token", "xxx", "xxxx", "xxxxx", "foo", "bar",
+	"baz", "example", "test", "p", "x", "user", "username", "mypassword", "mypass", "yourpassword", "your_password",
 	"your-password", "changeme", "api_key", "apikey", "key", "x-oauth-basic", "pass%20word", "password1", "p%40ss",
 	"opensesame", "open sesame", "redacted", "hidden", "pass123", "password123")
 

@@ -3,17 +3,14 @@ package mask
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf16"
 )
 
-const (
-	stdDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	hexUpper  = "0123456789ABCDEF"
-	hexLower  = "0123456789abcdef"
-)
+const stdDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // unbase64 gives the value of a digit in either alphabet of RFC 4648, -1 for
 // other bytes.
@@ -110,7 +107,7 @@ func nestedForms(s string) []string {
 			forms = append(forms, out.quote(text))
 		}
 	}
-	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), percent(s, hexUpper)} {
+	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), percent(s)} {
 		twice := url.QueryEscape(f)
 		forms = append(forms, twice, lowerPercent(twice), strings.ReplaceAll(f, "%", "%25"))
 	}
@@ -121,17 +118,11 @@ func nestedForms(s string) []string {
 type jsonStyle struct{ long, slash, ascii, upper, html bool }
 
 func (y jsonStyle) quote(s string) string {
-	digits := hexLower
+	unit := `\u%04x`
 	if y.upper {
-		digits = hexUpper
+		unit = `\u%04X`
 	}
 	var b strings.Builder
-	unit := func(u uint16) {
-		b.WriteString(`\u`)
-		for shift := 12; shift >= 0; shift -= 4 {
-			b.WriteByte(digits[u>>shift&15])
-		}
-	}
 	const short = "\b\t\n\f\r"
 	for _, r := range s {
 		switch {
@@ -142,10 +133,10 @@ func (y jsonStyle) quote(s string) string {
 			b.WriteByte('\\')
 			b.WriteByte("btnfr"[strings.IndexRune(short, r)])
 		case r < ' ' || y.html && strings.ContainsRune("<>&", r):
-			unit(uint16(r))
+			fmt.Fprintf(&b, unit, r)
 		case y.ascii && r >= 0x7f:
 			for _, u := range utf16.Encode([]rune{r}) {
-				unit(u)
+				fmt.Fprintf(&b, unit, u)
 			}
 		default:
 			b.WriteRune(r)
@@ -157,23 +148,21 @@ func (y jsonStyle) quote(s string) string {
 // percentForms returns s percent-encoded; each manner with upper and lower
 // case digits.
 func percentForms(s string) []string {
-	all := []string{url.QueryEscape(s), url.PathEscape(s), percent(s, hexUpper), percent(s, hexLower)}
-	for _, f := range all[:2] {
+	all := []string{url.QueryEscape(s), url.PathEscape(s), percent(s)}
+	for _, f := range all[:3] {
 		all = append(all, lowerPercent(f))
 	}
 	return all
 }
 
 // percent encodes all but the unreserved characters of RFC 3986.
-func percent(s, digits string) string {
+func percent(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; unreserved(c) {
 			b.WriteByte(c)
 		} else {
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
 	return b.String()

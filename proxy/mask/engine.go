@@ -264,7 +264,7 @@ func (e *Engine) Call(values ...string) *Redactor {
 
 // call makes a redactor; short are values that count whatever their length.
 func (e *Engine) call(values, short []string) *Redactor {
-	fresh := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return e.known[v] })
+	fresh := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < leastSecret || e.known[v] })
 	if len(fresh) == 0 && len(short) == 0 {
 		return e.base
 	}

@@ -110,8 +110,8 @@ func readValue(t *text, i int, room []byte, quoted bool) (value []byte, end int)
 var placeholders = []string{
 	"example", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourtoken", "dummy", "sample",
 	"redacted", "masked", "replace", "insert", "todo", "fake", "xxxx", "***", "....", "abcdef", "123456789", "123123",
-	"qwerty", "0000000", "aaaa", "testtest", "foobar", "notasecret", "not-a-secret", "lorem", "undefined", "process.env",
-	"getenv", "os.environ", "secrets.", "vault:", "env.", "${", "{{", "%s", "%v", "$(",
+	"qwerty", "0000000", "aaaa", "testtest", "foobar", "notasecret", "not-a-secret", "lorem", "undefined",
+	"process.env", "getenv", "os.environ", "secrets.", "vault:", "env.", "${", "{{", "%s", "%v", "$(",
 }
 
 // isOperator begins paths, options, templates and the like, and no secret.

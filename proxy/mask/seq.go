@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp/syntax"
 	"slices"
-	"unicode"
 )
 
 // seq is a pattern without choices: literals and runs of classes, one after
@@ -102,14 +101,8 @@ func expand(re *syntax.Regexp) ([][]elem, error) {
 func expandLiteral(re *syntax.Regexp) ([][]elem, error) {
 	var l []elem
 	for _, r := range re.Rune {
-		if r >= wide {
+		if r >= wide || re.Flags&syntax.FoldCase != 0 {
 			return nil, errShape
-		}
-		if re.Flags&syntax.FoldCase != 0 && unicode.IsLetter(r) {
-			c := new(class)
-			c[lower(byte(r))], c[byte(unicode.ToUpper(r))] = true, true
-			l = append(l, elem{cls: c, min: 1, max: 1})
-			continue
 		}
 		l = append(l, elem{lit: string(r)})
 	}

@@ -35,18 +35,19 @@ func (e *Engine) Stage() proxy.Stage {
 // the arguments besides the configured ones.
 func (e *Engine) ForCall(c *proxy.Call) *Redactor {
 	long, any := submitted(c)
-	if c.Identity != nil {
-		long = append(long, c.Identity.Credential.Secret())
+	return e.call(append(long, callerToken(c)), any)
+}
+
+// callerToken returns the caller's token, "" without one, which no redactor looks for.
+func callerToken(c *proxy.Call) string {
+	if c.Identity == nil {
+		return ""
 	}
-	return e.call(long, any)
+	return c.Identity.Credential.Secret()
 }
 
 func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
-	var token string
-	if c.Identity != nil {
-		token = c.Identity.Credential.Secret()
-	}
-	hits, err := e.arguments(ctx, c, e.Call(token))
+	hits, err := e.arguments(ctx, c, e.Call(callerToken(c)))
 	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(hits)
 	if err == nil {
 		return nil

@@ -77,13 +77,21 @@ func secretData(c *proxy.Call) (values []string) {
 	}
 	for i := range c.Wire.Body {
 		f := &c.Wire.Body[i]
+		members := map[string]any{f.Name: f.Value}
 		if f.In == proxy.InWhole {
-			for name, v := range object(f.Value) {
-				values = appendData(values, name, v)
-			}
-			continue
+			members = object(f.Value)
 		}
-		values = appendData(values, f.Name, f.Value)
+		for name, v := range members {
+			if foldKey(name) != "data" {
+				continue
+			}
+			switch v := v.(type) {
+			case string:
+				values = append(values, v)
+			case json.Number:
+				values = append(values, string(v))
+			}
+		}
 	}
 	return values
 }
@@ -93,20 +101,6 @@ func secretData(c *proxy.Call) (values []string) {
 func writesSecret(c *proxy.Call) bool {
 	return c.Op != nil && secretWrites[c.Op.OperationID] ||
 		strings.Contains(strings.ToLower(c.Wire.Path), "/actions/secrets/")
-}
-
-// appendData appends a value that is called data.
-func appendData(to []string, name string, v any) []string {
-	if foldKey(name) != "data" {
-		return to
-	}
-	switch v := v.(type) {
-	case string:
-		to = append(to, v)
-	case json.Number:
-		to = append(to, string(v))
-	}
-	return to
 }
 
 // object returns v, or the object that v is the text of; nil when it is none.

@@ -179,15 +179,7 @@ func guardPlaces() []place {
 	return all
 }
 
-var anyByte = new(class).not().list()
-
-func (c *class) not() *class {
-	n := new(class)
-	for i, in := range c {
-		n[i] = !in
-	}
-	return n
-}
+var anyByte = newClass("\x00-\xff").list()
 
 // triple is how an anchor shows at even or at odd places: the two bytes of
 // each of three pairs.

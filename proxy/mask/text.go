@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"strings"
 
 	"aegis/proxy/internal/jsonscan"
 )
@@ -38,18 +39,10 @@ func unescape(b []byte) (c byte, n int) {
 	if len(b) < 2 {
 		return '\\', 1
 	}
-	switch b[1] {
-	case 'n':
-		return '\n', 2
-	case 't':
-		return '\t', 2
-	case 'r':
-		return '\r', 2
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'u':
+	if i := strings.IndexByte("ntrbf", b[1]); i >= 0 {
+		return "\n\t\r\b\f"[i], 2
+	}
+	if b[1] == 'u' {
 		if r, ok := jsonscan.Hex4(b[2:]); ok {
 			return narrow(r), 6
 		}
@@ -136,14 +129,9 @@ func (t *text) begin(i int) int {
 
 // isKey reports whether the string that ends at end is an object key.
 func (t *text) isKey(end int) bool {
-	for i := end + 1; i < len(t.b); i++ {
-		switch t.b[i] {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return t.b[i] == ':'
-		}
-	}
-	return false
+	i := min(end+1, len(t.b))
+	i += run(t.b[i:], isSpace, unbounded)
+	return i < len(t.b) && t.b[i] == ':'
 }
 
 // openBefore reports whether a token may begin at i: the character before it

@@ -28,7 +28,4 @@ type Rule struct {
 }
 
 // Rules returns all rules in the order of their documentation.
-func Rules() []Rule {
-	return slices.Concat(forgeRules(), cloudRules(), modelRules(), packageRules(), messageRules(), serviceRules(),
-		namedRules(), formRules())
-}
+func Rules() []Rule { return slices.Concat(shapes, named, forms) }
