@@ -1,8 +1,10 @@
 package audit_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"aegis/proxy/audit"
@@ -48,19 +50,25 @@ func fill(rng *rand.Rand, v reflect.Value) {
 	}
 }
 
-// TestEncodingIsThatOfJSON: what is written by hand is what encoding/json writes,
-// with every field that a record has. A new field that is forgotten fails here.
+// TestEncodingIsThatOfJSON: what is written is the JSON of the record with every field
+// that it has, in their order, without the four that the chain adds.
 func TestEncodingIsThatOfJSON(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		var r audit.Record
 		fill(rng, reflect.ValueOf(&r).Elem())
-		written, plain, err := audit.Encode(&r)
+		r.Seq, r.Prev, r.Hash = 1, "p", "h"
+		written, err := audit.Encode(&r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(written) != string(plain) {
-			t.Fatalf("written:\n%s\nencoding/json:\n%s", written, plain)
+		whole, err := json.Marshal(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(whole), `"prev":"p",`)
+		if want := "{" + strings.TrimSuffix(rest, `,"hash":"h"}`) + "}"; string(written) != want {
+			t.Fatalf("written:\n%s\nwant:\n%s", written, want)
 		}
 	}
 }

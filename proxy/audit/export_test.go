@@ -167,11 +167,5 @@ func Rehash(before, line []byte) ([]byte, error) {
 	return out[:len(out)-1], nil
 }
 
-// Encode encodes a record as it is written, and as encoding/json would.
-func Encode(r *Record) (written, plain []byte, err error) {
-	if written, err = encode(r); err != nil {
-		return nil, nil, err
-	}
-	plain, err = encodeAny(r)
-	return written, plain, err
-}
+// Encode encodes a record as it is written.
+func Encode(r *Record) ([]byte, error) { return encode(r) }
