@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"time"
 
 	"aegis/config"
@@ -110,22 +109,20 @@ func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) }) // ends a write that waits
 	defer stop()
-	stream := d.scheme == "tcp" || d.scheme == "tls"
-	var out []byte
+	var packets [][]byte
 	for _, line := range lines {
-		msg := d.message(bytes.TrimSuffix(line, []byte{'\n'}))
-		if stream {
-			// Octet counting, RFC 6587 section 3.4.1 and RFC 5425 section 4.3.
-			out = append(strconv.AppendInt(out, int64(len(msg)), 10), ' ')
-			out = append(out, msg...)
-			continue
-		}
-		if _, err := d.conn.Write(msg); err != nil {
-			return d.lost(err)
-		}
+		packets = append(packets, d.message(bytes.TrimSuffix(line, []byte{'\n'})))
 	}
-	if len(out) > 0 {
-		if _, err := d.conn.Write(out); err != nil {
+	if d.scheme == "tcp" || d.scheme == "tls" {
+		var stream []byte
+		for _, msg := range packets {
+			// Octet counting, RFC 6587 section 3.4.1 and RFC 5425 section 4.3.
+			stream = append(fmt.Appendf(stream, "%d ", len(msg)), msg...)
+		}
+		packets = [][]byte{stream}
+	}
+	for _, p := range packets {
+		if _, err := conn.Write(p); err != nil {
 			return d.lost(err)
 		}
 	}

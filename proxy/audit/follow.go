@@ -91,17 +91,8 @@ func (f *follower) skip() error {
 		}
 		rest = rest[:max(i, 0)]
 	}
-	older, err := rotatedFiles(f.name)
-	if err != nil || len(older) == 0 {
-		return err
-	}
-	in, err := openRotated(older[len(older)-1].path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	end, err := scanLines(newLines(in))
-	f.last = end.last.seq
+	last, err := lastRotated(f.name)
+	f.last = last.seq
 	return err
 }
 

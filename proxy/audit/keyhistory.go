@@ -18,7 +18,7 @@ import (
 // publish makes sure that the key in use is the last one in the log's .pub
 // file, behind those that signed before: without them nobody could tell what
 // they signed from forgeries. It returns the record about a new key.
-func (w *writer) publish() (*Record, error) {
+func (w *writer) publish() ([]*Record, error) {
 	w.warnOfMode()
 	file := publicPath(w.o.Path)
 	before, err := ReadKeys(file)
@@ -49,7 +49,9 @@ func (w *writer) publish() (*Record, error) {
 		return nil, nil
 	}
 	w.o.Log.Warn().Str("key", own.Name()).Msg("the audit log's private key was replaced; the public key of the one before stays in the .pub file")
-	return &Record{Event: LogRecovered, Detail: &Detail{Reason: "the private key is another one than before: it was lost or replaced", Key: w.signer.public}}, nil
+	return []*Record{{Event: LogRecovered, Detail: &Detail{
+		Reason: "the private key is another one than before: it was lost or replaced", Key: w.signer.public,
+	}}}, nil
 }
 
 // publicText is the content of the .pub file.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"container/heap"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,51 +22,45 @@ type Chain struct {
 // which the line is that of the log. Lines that are no records are counted, not
 // shown: [Verify] is for them. Memory is one record for each log.
 func Merge(chains []Chain, f Filter, p *Printer) (skipped int, err error) {
-	var queue chainQueue
+	var logs []*chainReader
 	defer func() {
-		for _, c := range queue {
-			c.close()
+		for _, r := range logs {
+			r.close()
+			skipped += r.skipped
 		}
 	}()
-	for i, c := range chains {
-		r := &chainReader{name: c.Name, order: i, left: c.Sources}
-		more, err := r.next()
-		if err != nil {
-			return skipped, err
-		}
-		if more {
-			queue = append(queue, r)
-		} else {
-			skipped += r.skipped
+	for _, c := range chains {
+		r := &chainReader{name: c.Name, left: c.Sources}
+		logs = append(logs, r)
+		if err := r.next(); err != nil {
+			return 0, err
 		}
 	}
-	heap.Init(&queue)
-	for len(queue) > 0 {
-		r := queue[0]
-		p.Replica = r.name
-		if bad, err := showHead(r.head, r.line, f, p); err != nil {
-			return skipped, err
-		} else if bad {
-			skipped++
+	for {
+		// The oldest record; of several of one time that of the first log. Replicas
+		// are few, so looking at all of them costs less than reading the line.
+		var oldest *chainReader
+		for _, r := range logs {
+			if !r.ended && (oldest == nil || r.at.Before(oldest.at)) {
+				oldest = r
+			}
 		}
-		more, err := r.next()
-		switch {
-		case err != nil:
-			return skipped, err
-		case more:
-			heap.Fix(&queue, 0)
-		default:
-			skipped += r.skipped
-			heap.Pop(&queue)
+		if oldest == nil {
+			return 0, nil
+		}
+		p.Replica = oldest.name
+		if err := oldest.show(f, p); err != nil {
+			return 0, err
+		}
+		if err := oldest.next(); err != nil {
+			return 0, err
 		}
 	}
-	return skipped, nil
 }
 
-// chainReader stands at a record of a log.
+// chainReader is at a record of a log.
 type chainReader struct {
 	name    string
-	order   int // among the logs, for records of one time
 	left    []Source
 	in      io.ReadCloser
 	file    string
@@ -75,15 +68,17 @@ type chainReader struct {
 	line    []byte // the record's, its own copy
 	head    head
 	at      time.Time // of the record, or of a later one before it
-	skipped int
+	skipped int       // lines that are no records
+	ended   bool      // there is no record any more
 }
 
-// next goes to the next record; false at the end.
-func (c *chainReader) next() (more bool, err error) {
+// next goes to the next record.
+func (c *chainReader) next() error {
 	for {
 		if c.lines == nil {
-			if more, err = c.open(); !more || err != nil {
-				return false, err
+			if more, err := c.open(); !more || err != nil {
+				c.ended = true
+				return err
 			}
 		}
 		line, err := c.lines.next()
@@ -95,7 +90,7 @@ func (c *chainReader) next() (more bool, err error) {
 			c.skipped++
 			continue
 		case err != nil:
-			return false, fmt.Errorf("%s: %w", c.file, err)
+			return fmt.Errorf("%s: %w", c.file, err)
 		}
 		c.line = append(c.line[:0], line...)
 		if c.head, err = parseHead(c.line); err != nil {
@@ -110,8 +105,17 @@ func (c *chainReader) next() (more bool, err error) {
 		if c.head.time.After(c.at) {
 			c.at = c.head.time
 		}
-		return true, nil
+		return nil
 	}
+}
+
+// show prints the record when the filter selects it.
+func (c *chainReader) show(f Filter, p *Printer) error {
+	bad, err := showHead(c.head, c.line, f, p)
+	if bad {
+		c.skipped++
+	}
+	return err
 }
 
 // open opens the next file that is there; false when there is none.
@@ -137,28 +141,6 @@ func (c *chainReader) close() {
 		_ = c.in.Close() // it was only read
 	}
 	c.in, c.lines = nil, nil
-}
-
-// chainQueue has the log with the oldest next record first.
-type chainQueue []*chainReader
-
-func (q chainQueue) Len() int { return len(q) }
-func (q chainQueue) Less(i, j int) bool {
-	if !q[i].at.Equal(q[j].at) {
-		return q[i].at.Before(q[j].at)
-	}
-	return q[i].order < q[j].order
-}
-func (q chainQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push is of no use here; container/heap asks for it.
-func (q *chainQueue) Push(x any) { *q = append(*q, x.(*chainReader)) }
-
-// Pop removes the last one.
-func (q *chainQueue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
 }
 
 // withReplica puts the name in front of a record's other members.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,16 +39,13 @@ func (w *writer) begin() error {
 	if err != nil {
 		return err
 	}
-	var first []*Record
-	if replaced, err := w.publish(); err != nil {
+	replaced, err := w.publish()
+	if err != nil {
 		return err
-	} else if replaced != nil {
-		first = append(first, replaced)
 	}
-	if torn, err := w.setAside(found); err != nil {
+	torn, err := w.setAside(found)
+	if err != nil {
 		return err
-	} else if torn != nil {
-		first = append(first, torn)
 	}
 	if err := w.continueFrom(found); err != nil {
 		return err
@@ -56,12 +54,11 @@ func (w *writer) begin() error {
 	if err != nil {
 		return err
 	}
-	first = append(first, about...)
 	w.pinned = w.last.seq
-	first = append(first, &Record{Event: Start, Detail: &Detail{Version: w.o.Version, Replica: w.o.Replica, Key: w.signer.public}})
+	start := Detail{Version: w.o.Version, Replica: w.o.Replica, Key: w.signer.public}
 	now := w.o.Now()
 	var batch []*entry
-	for _, r := range first {
+	for _, r := range slices.Concat(replaced, torn, about, []*Record{{Event: Start, Detail: &start}}) {
 		e, err := ownEntry(r, now)
 		if err != nil {
 			return err
@@ -130,7 +127,7 @@ func scanLines(in *lines) (found, error) {
 // setAside moves what follows the last valid record, which a crash in the
 // middle of a write leaves, to a file of its own. It returns the record about
 // it, nil when there is nothing.
-func (w *writer) setAside(f found) (*Record, error) {
+func (w *writer) setAside(f found) ([]*Record, error) {
 	w.store.size = f.end
 	if f.size == f.end {
 		return nil, nil
@@ -156,36 +153,40 @@ func (w *writer) setAside(f found) (*Record, error) {
 		return nil, err
 	}
 	w.o.Log.Warn().Str("file", name).Int64("bytes", f.size-f.end).Msg("the audit log ended in a torn record, which was kept aside")
-	return &Record{Event: LogRecovered, Detail: &Detail{
+	return []*Record{{Event: LogRecovered, Detail: &Detail{
 		Reason: "the log ended in something that is no record, as a crash leaves it", Bytes: f.size - f.end,
 		SHA256: hex.EncodeToString(sum.Sum(nil)), File: filepath.Base(name),
-	}}, nil
+	}}}, nil
 }
 
 // continueFrom sets the place where the chain goes on: after the last record of
 // the file, or of the newest rotated one when the file has none.
-func (w *writer) continueFrom(f found) error {
-	w.last = f.last
+func (w *writer) continueFrom(f found) (err error) {
 	w.store.first, w.store.born = f.first, f.born
-	if f.last.seq != 0 {
-		return nil
+	if w.last = f.last; f.last.seq == 0 {
+		w.last, err = lastRotated(w.o.Path)
 	}
-	files, err := rotatedFiles(w.o.Path)
+	return err
+}
+
+// lastRotated returns the last record of the newest rotated file, or the zero
+// position when there is none.
+func lastRotated(path string) (position, error) {
+	files, err := rotatedFiles(path)
 	if err != nil || len(files) == 0 {
-		return err
+		return position{}, err
 	}
 	newest := files[len(files)-1].path
-	in, err := openLog(newest)
+	in, err := openRotated(newest)
 	if err != nil {
-		return err
+		return position{}, err
 	}
 	defer in.Close()
 	end, err := scanLines(newLines(in))
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", newest, err)
+		return position{}, fmt.Errorf("%s cannot be read: %w", newest, err)
 	}
-	w.last = end.last
-	return nil
+	return end.last, nil
 }
 
 // packLeftovers compresses the rotated files that are not compressed yet, those

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ func rotatedFiles(path string) ([]rotated, error) {
 		out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
 	}
 	slices.SortFunc(out, func(a, b rotated) int {
-		if a.first != b.first {
-			return int(min(max(int64(a.first)-int64(b.first), -1), 1))
-		}
-		return len(a.path) - len(b.path) // the plain one first
+		return cmp.Or(cmp.Compare(a.first, b.first), len(a.path)-len(b.path)) // the plain one first
 	})
 	return slices.CompactFunc(out, func(a, b rotated) bool { return a.first == b.first }), nil
 }

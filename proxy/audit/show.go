@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -132,53 +131,20 @@ func (t *Target) String() string {
 // Show prints the records of a log that a filter selects. Lines that are no
 // records are counted, not shown: [Verify] is for them.
 func Show(sources []Source, f Filter, p *Printer) (skipped int, err error) {
-	for _, s := range sources {
-		if s.lost == lostKey || s.lost == lostCheckpoint {
-			continue // what is missing is no file with records
-		}
-		n, err := showFile(s, f, p)
-		skipped += n
-		if err != nil {
-			return skipped, err
-		}
-	}
-	return skipped, nil
-}
-
-func showFile(s Source, f Filter, p *Printer) (skipped int, err error) {
-	in, err := s.Open()
-	if err != nil {
-		return 0, err
-	}
-	defer in.Close()
-	r := newLines(in)
+	r := &chainReader{left: sources}
+	defer r.close()
 	for {
-		line, err := r.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return skipped, nil
-		case errors.Is(err, errLong), errors.Is(err, errTorn):
-			skipped++
-			continue
-		case err != nil:
-			return skipped, fmt.Errorf("%s: %w", s.Name, err)
+		if err := r.next(); err != nil || r.ended {
+			return r.skipped, err
 		}
-		if bad, err := showLine(line, f, p); err != nil {
-			return skipped, err
-		} else if bad {
-			skipped++
+		if err := r.show(f, p); err != nil {
+			return r.skipped, err
 		}
 	}
 }
 
-func showLine(line []byte, f Filter, p *Printer) (bad bool, err error) {
-	h, err := parseHead(line)
-	if err != nil {
-		return true, nil
-	}
-	return showHead(h, line, f, p)
-}
-
+// showHead prints a record when the filter selects it; bad says that it cannot be
+// decoded.
 func showHead(h head, line []byte, f Filter, p *Printer) (bad bool, err error) {
 	if f.Event != "" && string(h.event) != f.Event || !f.Since.IsZero() && h.time.Before(f.Since) {
 		return false, nil // without decoding the rest

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func newVerifier(o VerifyOptions) (*verifier, error) {
 		}
 		v.pins = append(v.pins, p)
 	}
-	slices.SortFunc(v.pins, func(a, b pin) int { return int(min(max(int64(a.seq)-int64(b.seq), -1), 1)) })
+	slices.SortFunc(v.pins, func(a, b pin) int { return cmp.Compare(a.seq, b.seq) })
 	return v, nil
 }
 
