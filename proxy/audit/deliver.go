@@ -41,7 +41,10 @@ func newHTTPDelivery(cfg config.AuditSink) *httpDelivery {
 		client: &http.Client{
 			// The receiver is the configured one, whatever the environment or an
 			// answer says.
-			Transport:     &http.Transport{Proxy: nil, MaxIdleConns: 1, IdleConnTimeout: time.Minute, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}},
+			Transport: &http.Transport{
+				Proxy: nil, MaxIdleConns: 1, IdleConnTimeout: time.Minute,
+				TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -130,7 +133,7 @@ func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
 }
 
 func (d *syslogDelivery) lost(err error) error {
-	_ = d.conn.Close() // it is of no use any more
+	_ = d.conn.Close() // its state is unknown after a failed write
 	d.conn = nil
 	return err
 }

@@ -19,7 +19,8 @@ func openRegular(path string, flag int, perm fs.FileMode) (*os.File, error) {
 func advise(path string, err error) error {
 	switch {
 	case errors.Is(err, files.ErrLink):
-		return fmt.Errorf("%s is a symbolic link; the audit log follows none: remove it, or configure the path that it points to", path)
+		return fmt.Errorf("%s is a symbolic link; the audit log follows none: "+
+			"remove it, or configure the path that it points to", path)
 	case errors.Is(err, files.ErrIrregular):
 		return fmt.Errorf("%s is not a regular file; remove it, or configure another path", path)
 	}
@@ -31,9 +32,11 @@ func lockFile(path string) (*os.File, error) {
 	f, err := files.TryLock(path)
 	switch {
 	case errors.Is(err, files.ErrLocked):
-		return nil, fmt.Errorf("%s is locked: another Aegis writes this audit log; stop it, or give this one another audit.path or data_dir", path)
+		return nil, fmt.Errorf("%s is locked: another Aegis writes this audit log; "+
+			"stop it, or give this one another audit.path or data_dir", path)
 	case errors.Is(err, errors.ErrUnsupported):
-		return nil, errors.New(`the audit log needs file locks that this system does not offer; set audit.path: "off" to run without it`)
+		return nil, errors.New(`the audit log needs file locks that this system does not offer; set audit.path: ` +
+			`"off" to run without it`)
 	}
 	return f, advise(path, err)
 }

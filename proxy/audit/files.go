@@ -112,7 +112,8 @@ func (l *Located) order(parts []part) error {
 	}
 	slices.SortStableFunc(list, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
 	for _, f := range list {
-		l.Sources = append(l.Sources, Source{Name: f.path, Open: func() (io.ReadCloser, error) { return openRotated(f.path) }})
+		open := func() (io.ReadCloser, error) { return openRotated(f.path) }
+		l.Sources = append(l.Sources, Source{Name: f.path, Open: open})
 	}
 	return nil
 }
@@ -173,7 +174,8 @@ func logsIn(dir string) ([]string, error) {
 		known = likely
 	}
 	if len(known) == 0 {
-		return nil, fmt.Errorf("%s has no audit log in it: no log, no public key (.pub) and no checkpoint; if it had one, all of it was removed; otherwise name the log's files", dir)
+		return nil, fmt.Errorf("%s has no audit log in it: no log, no public key (.pub) and no checkpoint; "+
+			"if it had one, all of it was removed; otherwise name the log's files", dir)
 	}
 	slices.Sort(known)
 	return slices.Compact(known), nil
@@ -199,7 +201,8 @@ func wholeLog(log string) (part, error) {
 	case besideExists(log):
 		p.lost = lostAll
 	default:
-		return p, fmt.Errorf("there is no audit log at %s, and no key or checkpoint beside it: nothing was recorded yet, or all of it was removed: %w", log, fs.ErrNotExist)
+		return p, fmt.Errorf("there is no audit log at %s, and no key or checkpoint beside it: "+
+			"nothing was recorded yet, or all of it was removed: %w", log, fs.ErrNotExist)
 	}
 	return p, nil
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +39,8 @@ func loadSigner(file string) (*signer, error) {
 	s, err := note.NewSigner(strings.TrimSpace(text))
 	if err != nil {
 		// The library's error would say nothing of use, and must not quote a key.
-		return nil, fmt.Errorf(`audit key: %s holds no private key of a signed note; remove the file and a new one is made`, file)
+		return nil, fmt.Errorf(`audit key: %s holds no private key of a signed note; `+
+			`remove the file and a new one is made`, file)
 	}
 	public, err := publicOf(strings.TrimSpace(text))
 	if err != nil {
@@ -93,7 +93,7 @@ type pin struct {
 const noteTitle = "aegis audit log v1"
 
 func (s *signer) sign(p pin) (string, error) {
-	text := noteTitle + "\n" + strconv.FormatUint(p.seq, 10) + "\n" + p.hash.String() + "\n" + p.at.UTC().Format(timeForm) + "\n"
+	text := fmt.Sprintf("%s\n%d\n%s\n%s\n", noteTitle, p.seq, p.hash, p.at.UTC().Format(timeForm))
 	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
 	return string(signed), err
 }
@@ -133,12 +133,10 @@ func parsePin(text string) (pin, error) {
 
 // verifierKey returns the verifier form of an Ed25519 seed's public key.
 func verifierKey(name string, seed []byte) (string, error) {
-	if len(seed) != ed25519.SeedSize {
+	if len(seed) != ed25519.SeedSize { // NewKeyFromSeed panics
 		return "", errors.New("the key is no Ed25519 key")
 	}
-	public, ok := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-	if !ok {
-		return "", errors.New("the key is no Ed25519 key")
-	}
-	return note.NewEd25519VerifierKey(name, public)
+	// RFC 8032 keys as Go stores them: the seed, then the public key.
+	public := ed25519.NewKeyFromSeed(seed)[ed25519.SeedSize:]
+	return note.NewEd25519VerifierKey(name, ed25519.PublicKey(public))
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // publish makes sure that the key in use is the last one in the log's .pub
-// file, behind those that signed before: without them nobody could tell what
-// they signed from forgeries. It returns the record about a new key.
+// file, behind those that signed before: without them what they signed could not be
+// distinguished from forgeries. It returns the record about a new key.
 func (w *writer) publish() ([]*Record, error) {
 	w.warnOfMode()
 	file := publicPath(w.o.Path)
@@ -48,7 +48,8 @@ func (w *writer) publish() ([]*Record, error) {
 	if len(w.keys) == 1 || slices.Contains(before, w.signer.public) {
 		return nil, nil
 	}
-	w.o.Log.Warn().Str("key", own.Name()).Msg("the audit log's private key was replaced; the public key of the one before stays in the .pub file")
+	w.o.Log.Warn().Str("key", own.Name()).Msg("the audit log's private key was replaced; " +
+		"the public key of the one before stays in the .pub file")
 	return []*Record{{Event: LogRecovered, Detail: &Detail{
 		Reason: "the private key is another one than before: it was lost or replaced", Key: w.signer.public,
 	}}}, nil
@@ -57,12 +58,13 @@ func (w *writer) publish() ([]*Record, error) {
 // publicText is the content of the .pub file.
 func (w *writer) publicText() string { return strings.Join(w.keys, "\n") + "\n" }
 
-// warnOfMode tells of a private key that others can read.
+// warnOfMode logs a warning about a private key that others can read.
 func (w *writer) warnOfMode() {
 	info, err := os.Stat(w.o.KeyFile)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		w.o.Log.Warn().Str("file", w.o.KeyFile).Str("mode", fmt.Sprintf("%#o", info.Mode().Perm())).
-			Msg("others than the owner have access to the audit log's private key, and could forge the log with it; make its mode 0600")
+			Msg("others than the owner have access to the audit log's private key, and could forge the log with it; " +
+				"make its mode 0600")
 	}
 }
 
@@ -91,16 +93,22 @@ func (w *writer) compare() ([]*Record, error) {
 		}
 		d := &Detail{Reason: "the checkpoint file is signed with an earlier key; it is kept aside", File: file}
 		if err != nil {
-			d.Reason = "the checkpoint file could not be read with the keys of the log; it is kept aside: " + proxy.Clip(err.Error(), 200)
-			w.o.Log.Warn().Err(err).Str("file", file).Msg("the audit log's checkpoint file is of no use; it is kept aside and replaced")
+			d.Reason = "the checkpoint file could not be read with the keys of the log; it is kept aside: " +
+				proxy.Clip(err.Error(), 200)
+			w.o.Log.Warn().Err(err).Str("file", file).Msg("the audit log's checkpoint file is of no use; " +
+				"it is kept aside and replaced")
 		}
 		about = append(about, &Record{Event: LogRecovered, Detail: d})
 	}
 	if err != nil || p.seq <= w.last.seq {
 		return about, nil
 	}
-	d := &Detail{Reason: "a signed checkpoint is ahead of the log: records are missing", First: w.last.seq + 1, Last: p.seq, LastHash: p.hash.String()}
-	w.o.Log.Error().Uint64("first", d.First).Uint64("last", d.Last).Msg("the audit log has been cut: records that a signed checkpoint knows are missing; the gap is recorded")
+	d := &Detail{
+		Reason: "a signed checkpoint is ahead of the log: records are missing",
+		First:  w.last.seq + 1, Last: p.seq, LastHash: p.hash.String(),
+	}
+	w.o.Log.Error().Uint64("first", d.First).Uint64("last", d.Last).Msg("the audit log has been cut: " +
+		"records that a signed checkpoint knows are missing; the gap is recorded")
 	w.last = p.position
 	return append(about, &Record{Event: LogCut, Detail: d}), nil
 }
@@ -109,7 +117,7 @@ func (w *writer) compare() ([]*Record, error) {
 // without the folder. One that could not be read is moved, whatever it is.
 func (w *writer) keepNote(signed string) (string, error) {
 	path := w.o.Path
-	name := fmt.Sprintf("%s.checkpoint-%s", strings.TrimSuffix(path, filepath.Ext(path)), w.o.Now().UTC().Format("20060102T150405.000"))
+	name := strings.TrimSuffix(path, filepath.Ext(path)) + ".checkpoint-" + w.stamp()
 	if signed == "" {
 		return filepath.Base(name), os.Rename(notePath(path), name)
 	}

@@ -99,8 +99,9 @@ func parseHead(line []byte) (head, error) {
 		return head{}, errForm
 	}
 	body, tail := line[:len(line)-tailLen], line[len(line)-tailLen:]
-	if !parseHash(&h.prev, prev) || len(event) == 0 || len(event) > maxEvent || !bytes.HasPrefix(tail, []byte(hashMember)) ||
-		!bytes.HasSuffix(tail, []byte(`"}`)) || !parseHash(&h.hash, tail[len(hashMember):len(hashMember)+hashLen]) {
+	if !parseHash(&h.prev, prev) || len(event) == 0 || len(event) > maxEvent ||
+		!bytes.HasPrefix(tail, []byte(hashMember)) || !bytes.HasSuffix(tail, []byte(`"}`)) ||
+		!parseHash(&h.hash, tail[len(hashMember):len(hashMember)+hashLen]) {
 		return head{}, errForm
 	}
 	h.event = Event(event)
@@ -138,7 +139,7 @@ type cursor struct {
 	bad  bool
 }
 
-// until skips prefix and returns what stands before the next end, which it
+// until skips prefix and returns what is before the next end, which it
 // skips too.
 func (c *cursor) until(prefix, end string) []byte {
 	rest, ok := bytes.CutPrefix(c.rest, []byte(prefix))

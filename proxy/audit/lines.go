@@ -22,7 +22,7 @@ var (
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
 // next returns the next line without its end; it is valid until the next call.
-// After errLong the reader stands behind the line; with errTorn the line is
+// After errLong the reader is behind the line; with errTorn the line is
 // what there is of it. The error is io.EOF at the end.
 func (l *lines) next() ([]byte, error) {
 	b, err := l.r.ReadSlice('\n')

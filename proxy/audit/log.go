@@ -59,7 +59,8 @@ type waits struct {
 func usualWaits() waits {
 	return waits{
 		patience: 5 * time.Second, retry: 250 * time.Millisecond,
-		delivery: 10 * time.Second, farewell: 2 * time.Second, sinkRetry: 250 * time.Millisecond, sinkRetryMax: 30 * time.Second,
+		delivery: 10 * time.Second, farewell: 2 * time.Second,
+		sinkRetry: 250 * time.Millisecond, sinkRetryMax: 30 * time.Second,
 	}
 }
 
@@ -88,7 +89,7 @@ type Log struct {
 	wake            chan struct{}
 	ended           chan struct{}
 	writer          *writer
-	// writing is held by whoever uses the writer. It is taken before mu.
+	// writing is held while the writer is used. It is taken before mu.
 	writing sync.Mutex
 
 	outage  atomic.Pointer[outage]
@@ -116,7 +117,7 @@ type entry struct {
 	out  []byte // body as it is being written
 	at   time.Time
 	// keep holds the record through an outage; without it the record is dropped
-	// and whoever waits is told.
+	// and the waiting call gets the error.
 	keep bool
 	// answer is the record of an answer that leaves only once it is written; nil for
 	// others.
@@ -124,7 +125,7 @@ type entry struct {
 	pos    position
 	err    error
 	done   chan struct{} // closed once pos or err is set
-	told   bool          // done is closed; the entry may still wait to be written
+	ended  bool          // done is closed; the entry may still wait to be written
 }
 
 // New returns a log that is not open yet. It touches no file.
@@ -155,7 +156,8 @@ func (l *Log) Open() error {
 	if err != nil {
 		l.stopSinks()
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
-			return fmt.Errorf("audit log: %w; make that place writable for Aegis, or choose another with data_dir or audit.path", err)
+			return fmt.Errorf("audit log: %w; "+
+				"make that place writable for Aegis, or choose another with data_dir or audit.path", err)
 		}
 		return fmt.Errorf("audit log: %w", err)
 	}
@@ -192,7 +194,7 @@ func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
 	return e, err
 }
 
-// add puts a record into the queue. It is written once somebody waits for it, or
+// add puts a record into the queue. It is written once a call waits for it, or
 // wakes the writer.
 func (l *Log) add(r *Record, keep bool) (*entry, error) {
 	return l.queued(r, &entry{keep: keep, done: make(chan struct{})})
@@ -349,7 +351,7 @@ func (l *Log) event(event Event, x *proxy.RequestInfo, d Detail) error {
 	return err
 }
 
-// refused reports whether anybody can cause an event at will. So can whoever denies
+// refused reports whether anybody can cause an event at will. So can a visitor who denies
 // a client on the consent page, before anybody has signed in.
 func refused(e Event) bool { return e == BearerRefused || e == AccessRefused }
 

@@ -24,13 +24,17 @@ func (v *verifier) lack(s Source) {
 	case s.lost == lostLog:
 		// Between two steps of a rotation this is so for a moment.
 		v.report.Torn = true
-		v.problem(v.last.seq+1, "the newest file of the log is missing: it was removed, or Aegis was killed in the middle of a rotation (it makes the file when it starts)%s", known)
+		v.problem(v.last.seq+1, "the newest file of the log is missing: it was removed, "+
+			"or Aegis was killed in the middle of a rotation (it makes the file when it starts)%s", known)
 	case s.lost == lostAll:
-		v.problem(1, "the log is missing with all of its files, and what lies beside it says that there was one: it was removed%s", known)
+		v.problem(1, "the log is missing with all of its files, and what lies beside it says that there was one: "+
+			"it was removed%s", known)
 	case s.lost == lostKey && len(v.o.Keys) == 0:
-		v.problem(0, "the public key is missing beside a log that has a checkpoint, so no signature can be checked: give the key that was kept with --key, or let Aegis start, which writes the file")
+		v.problem(0, "the public key is missing beside a log that has a checkpoint, so no signature can be checked: "+
+			"give the key that was kept with --key, or let Aegis start, which writes the file")
 	case s.lost == lostCheckpoint && len(v.o.Checkpoints) == 0 && !v.o.Part:
-		v.problem(0, "the checkpoint is missing, which Aegis writes at every start, so a cut tail would not show: give one that was kept with --checkpoint")
+		v.problem(0, "the checkpoint is missing, which Aegis writes at every start, so a cut tail would not show: "+
+			"give one that was kept with --checkpoint")
 	}
 }
 

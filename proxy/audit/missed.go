@@ -80,7 +80,9 @@ func (l *Log) missedEntries(age time.Duration) []*entry {
 		}
 	}
 	if n := l.events.overdue(age); n > 0 {
-		add(&Record{Event: BearerRefused, Detail: &Detail{Suppressed: n, Reason: "requests without a valid token that came too fast to be recorded one by one"}})
+		add(&Record{Event: BearerRefused, Detail: &Detail{
+			Suppressed: n, Reason: "requests without a valid token that came too fast to be recorded one by one",
+		}})
 	}
 	if age > 0 {
 		return out

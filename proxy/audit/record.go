@@ -257,7 +257,7 @@ type Detail struct {
 	Sink string `json:"sink,omitempty"`
 }
 
-// identityOf returns the record form of id; nil for nobody.
+// identityOf returns the record form of id; nil without one.
 func identityOf(id *proxy.Identity, sudo string) *Identity {
 	if id == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"aegis/proxy/internal/files"
 )
 
-// openWriter opens the log, mends what a crash left, and writes the record of
+// openWriter opens the log, repairs what a crash left, and writes the record of
 // the start.
 func openWriter(o *Options, emit func(written []byte)) (*writer, error) {
 	s, err := openStore(o.Path)
@@ -72,7 +72,7 @@ func (w *writer) begin() error {
 	return w.prune(now)
 }
 
-// found is what a scan of the log's file tells.
+// found is the outcome of a scan of the log's file.
 type found struct {
 	last  position // of the last valid record; seq 0 without one
 	first uint64   // sequence number of the first valid record
@@ -132,8 +132,8 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 	if f.size == f.end {
 		return nil, nil
 	}
-	ext := filepath.Ext(w.o.Path)
-	name := fmt.Sprintf("%s.torn-%012d-%s", strings.TrimSuffix(w.o.Path, ext), f.last.seq+1, w.o.Now().UTC().Format("20060102T150405.000"))
+	plain := strings.TrimSuffix(w.o.Path, filepath.Ext(w.o.Path))
+	name := fmt.Sprintf("%s.torn-%012d-%s", plain, f.last.seq+1, w.stamp())
 	out, err := openRegular(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -152,12 +152,16 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 	if err := w.store.f.Truncate(f.end); err != nil {
 		return nil, err
 	}
-	w.o.Log.Warn().Str("file", name).Int64("bytes", f.size-f.end).Msg("the audit log ended in a torn record, which was kept aside")
+	w.o.Log.Warn().Str("file", name).Int64("bytes", f.size-f.end).
+		Msg("the audit log ended in a torn record, which was kept aside")
 	return []*Record{{Event: LogRecovered, Detail: &Detail{
 		Reason: "the log ended in something that is no record, as a crash leaves it", Bytes: f.size - f.end,
 		SHA256: hex.EncodeToString(sum.Sum(nil)), File: filepath.Base(name),
 	}}}, nil
 }
+
+// stamp is the time in the names of files that are kept aside.
+func (w *writer) stamp() string { return w.o.Now().UTC().Format("20060102T150405.000") }
 
 // continueFrom sets the place where the chain goes on: after the last record of
 // the file, or of the newest rotated one when the file has none.

@@ -25,7 +25,7 @@ type rotated struct {
 }
 
 // rotatedFiles returns the rotated files of the log at path, oldest first, each
-// once: while a file is being compressed the plain one counts.
+// once: while a file is being compressed, the plain one is taken.
 func rotatedFiles(path string) ([]rotated, error) {
 	ext := filepath.Ext(path)
 	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
@@ -86,7 +86,7 @@ func packFile(name string) error {
 		err = os.Rename(tmp, name+".gz")
 	}
 	if err != nil {
-		_ = os.Remove(tmp) // the error that counts is the other one
+		_ = os.Remove(tmp) // the earlier error is returned
 		return err
 	}
 	if err := files.SyncFolder(filepath.Dir(name)); err != nil {
@@ -96,7 +96,7 @@ func packFile(name string) error {
 }
 
 // prune removes rotated files whose newest record is older than keep. The log
-// says so first, so that the missing beginning is no riddle.
+// says so first, so that the missing beginning is explained.
 func (w *writer) prune(now time.Time) error {
 	keep := time.Duration(w.o.Config.Keep) * 24 * time.Hour
 	if keep == 0 {
@@ -123,7 +123,9 @@ func (w *writer) prune(now time.Time) error {
 	if len(old) == 0 {
 		return nil
 	}
-	d := &Detail{Reason: "retention (audit.keep)", First: old[0].first, Last: next.seq - 1, LastHash: next.prev.String()}
+	d := &Detail{
+		Reason: "retention (audit.keep)", First: old[0].first, Last: next.seq - 1, LastHash: next.prev.String(),
+	}
 	e, err := ownEntry(&Record{Event: LogPruned, Detail: d}, now)
 	if err != nil {
 		return nil
@@ -162,7 +164,7 @@ func openLog(path string) (io.ReadCloser, error) {
 	}
 	z, err := gzip.NewReader(bufio.NewReaderSize(f, 64<<10))
 	if err != nil {
-		_ = f.Close() // the error that counts is the other one
+		_ = f.Close() // the earlier error is returned
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &packed{z, f}, nil

@@ -54,7 +54,7 @@ func (l *Log) saveCheckpoint() {
 }
 
 // letGo releases the writer. Records that came meanwhile are the goroutine's:
-// whoever brought them left them to the writer's holder.
+// push left them to the holder of the writer.
 func (l *Log) letGo() {
 	l.writing.Unlock()
 	l.mu.Lock()
@@ -67,8 +67,8 @@ func (l *Log) letGo() {
 // push sees to it that what the caller has put into the queue is written. With
 // sync always that is the goroutine's work, which gathers records for one flush.
 // Otherwise a write takes less time than waking the goroutine and being woken by
-// it, so the caller writes what waits itself, unless somebody is at it: whoever
-// writes looks again at the queue when done.
+// it, so the caller writes what waits itself, unless another goroutine does: it
+// looks at the queue again when done.
 func (l *Log) push() {
 	if l.o.Config.Sync == "always" || l.outage.Load() != nil {
 		l.wakeUp()
@@ -105,7 +105,7 @@ func (l *Log) pushLocked() (rest bool) {
 	return !ok || first || l.writer.unsaved != ""
 }
 
-// wakeUp tells the goroutine that there is something to do.
+// wakeUp signals the goroutine that there is something to do.
 func (l *Log) wakeUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +183,7 @@ func (l *Log) writeBatch(batch []*entry) bool {
 	}
 	err := l.writer.commit(all, false)
 	if changed := new(changedError); errors.As(err, &changed) {
-		// The file was mended. Say so, and write again.
+		// The file can be written again. Record what happened, and retry.
 		all = append(all[:len(all):len(all)], l.about(&outage{l.o.Now(), err}, 0)...)
 		l.o.Log.Error().Err(err).Msg("somebody changed the audit log's file while it is in use")
 		err = l.writer.commit(all, false)
@@ -195,7 +195,8 @@ func (l *Log) writeBatch(batch []*entry) bool {
 	if o != nil {
 		l.outage.Store(nil)
 		l.refused.Add(-refused)
-		l.o.Log.Info().Dur("after", l.o.Now().Sub(o.since)).Uint64("refused", refused).Msg("the audit log can be written again")
+		l.o.Log.Info().Dur("after", l.o.Now().Sub(o.since)).Uint64("refused", refused).
+			Msg("the audit log can be written again")
 	}
 	l.settle(batch)
 	return true
@@ -204,28 +205,29 @@ func (l *Log) writeBatch(batch []*entry) bool {
 // about returns the entry about an outage.
 func (l *Log) about(o *outage, refused uint64) []*entry {
 	since := o.since.UTC()
-	e, err := ownEntry(&Record{Event: LogRecovered, Detail: &Detail{Reason: proxy.Clip(o.err.Error(), maxDetail), Since: &since, Count: refused}}, l.o.Now())
+	d := &Detail{Reason: proxy.Clip(o.err.Error(), maxDetail), Since: &since, Count: refused}
+	e, err := ownEntry(&Record{Event: LogRecovered, Detail: d}, l.o.Now())
 	if err != nil {
 		return nil
 	}
 	return []*entry{e}
 }
 
-// settle tells everybody who waits that the entries are written.
+// settle reports the entries as written to all who wait for them.
 func (l *Log) settle(batch []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.room, l.taken = 0, time.Time{}
 	for _, e := range batch {
-		if !e.told {
-			e.told = true
+		if !e.ended {
+			e.ended = true
 			close(e.done)
 		}
 	}
 }
 
 // fail begins or continues an outage: entries that must not be lost go back to
-// the front of the queue, the others are dropped, and all who wait are told.
+// the front of the queue, the others are dropped, and all who wait get the error.
 func (l *Log) fail(batch []*entry, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,15 +236,15 @@ func (l *Log) fail(batch []*entry, err error) {
 		l.outage.Store(&outage{l.o.Now(), err})
 		l.o.Log.Error().Err(err).Msg("the audit log cannot be written; calls are refused until it can")
 	}
-	// What came in since and must not be kept is told as well.
+	// What came in since and must not be kept fails as well.
 	var kept []*entry
 	for _, e := range append(batch[:len(batch):len(batch)], l.queue...) {
 		if e.keep {
 			kept = append(kept, e)
 		}
-		if !e.told {
+		if !e.ended {
 			e.withhold() // before anybody can try again
-			e.told, e.err = true, err
+			e.ended, e.err = true, err
 			close(e.done)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ func (f *Filter) match(r *Record) bool {
 	case f.Outcome != "" && (r.Result == nil || r.Result.Outcome != f.Outcome):
 		return false
 	}
-	if id := r.Identity; f.Identity != "" && (id == nil || id.Login != f.Identity && id.Token != f.Identity && id.Sudo != f.Identity) {
+	if id := r.Identity; f.Identity != "" &&
+		(id == nil || !slices.Contains([]string{id.Login, id.Token, id.Sudo}, f.Identity)) {
 		return false
 	}
 	if f.Tool != "" {
@@ -40,13 +42,13 @@ func (f *Filter) match(r *Record) bool {
 	return true
 }
 
-// Printer writes records: as a table, or each line as it stands in the log.
+// Printer writes records: as a table, or each line as it is in the log.
 type Printer struct {
 	W    io.Writer
 	JSON bool
 	// Quiet leaves the table's head out.
 	Quiet bool
-	// Replica stands before each record; "": nothing does.
+	// Replica is printed before each record, unless it is empty.
 	Replica string
 	began   bool
 }
@@ -65,7 +67,9 @@ func (p *Printer) print(r *Record, line []byte) error {
 		if err := p.column("REPLICA"); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(p.W, tableForm, "SEQ", "TIME", "EVENT", "IDENTITY", "TOOL", "TARGET", "OUTCOME", "STATUS", "TOTAL"); err != nil {
+		_, err := fmt.Fprintf(p.W, tableForm,
+			"SEQ", "TIME", "EVENT", "IDENTITY", "TOOL", "TARGET", "OUTCOME", "STATUS", "TOTAL")
+		if err != nil {
 			return err
 		}
 	}
@@ -87,7 +91,8 @@ func (p *Printer) print(r *Record, line []byte) error {
 	if err := p.column(p.Replica); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.W, tableForm, strconv.FormatUint(r.Seq, 10), r.Time.Format("2006-01-02T15:04:05.000"), r.Event, who, tool, target, outcome, status, total)
+	_, err := fmt.Fprintf(p.W, tableForm, strconv.FormatUint(r.Seq, 10), r.Time.Format("2006-01-02T15:04:05.000"),
+		r.Event, who, tool, target, outcome, status, total)
 	return err
 }
 

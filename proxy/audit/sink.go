@@ -118,7 +118,8 @@ func (s *sink) empty(ctx context.Context) {
 		}
 		if !failed { // once per trouble, not per attempt
 			failed = true
-			s.log.o.Log.Warn().Str("sink", s.name).Err(err).Msg("a second audit sink takes no records; the log itself is not affected")
+			s.log.o.Log.Warn().Str("sink", s.name).Err(err).
+				Msg("a second audit sink takes no records; the log itself is not affected")
 		}
 		s.sleep(ctx, pause)
 		pause = min(2*pause, s.log.waits.sinkRetryMax)
@@ -133,7 +134,7 @@ func (s *sink) sleep(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-s.stop:
-		time.Sleep(min(d, 50*time.Millisecond)) // what is left of the farewell is for trying
+		time.Sleep(min(d, 50*time.Millisecond)) // the rest of the farewell is for attempts
 	}
 }
 
@@ -163,7 +164,7 @@ func (s *sink) delivered(n int) {
 
 const sinkGapReason = "the sink took no records for so long that its buffer was full"
 
-// takeDropped returns how many records did not fit since it was asked last.
+// takeDropped returns how many records did not fit since the last call.
 func (s *sink) takeDropped() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,12 +173,13 @@ func (s *sink) takeDropped() uint64 {
 	return n
 }
 
-// farewell tells of the records that the sink did not get before the end.
+// farewell logs the number of records that the sink did not get before the end.
 func (s *sink) farewell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := uint64(len(s.lines)) + s.dropped; n > 0 {
-		s.log.o.Log.Warn().Str("sink", s.name).Uint64("records", n).Msg("a second audit sink did not get the last records; the log itself has them")
+		s.log.o.Log.Warn().Str("sink", s.name).Uint64("records", n).
+			Msg("a second audit sink did not get the last records; the log itself has them")
 	}
 }
 

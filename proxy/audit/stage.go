@@ -10,9 +10,11 @@ import (
 
 // The texts of refusals. The operator reads why in the log and in /readyz.
 const (
-	refusedText  = "the audit log cannot be written, so the call was not carried out; tell whoever runs this server, and try again later"
-	withheldText = "Gitea has answered, but the record of it could not be written, so the answer is withheld; the call may have changed something: check before you repeat it"
-	retryAfter   = 5 * time.Second
+	refusedText = "the audit log cannot be written, so the call was not carried out; " +
+		"tell whoever runs this server, and try again later"
+	withheldText = "Gitea has answered, but the record of it could not be written, so the answer is withheld; " +
+		"the call may have changed something: check before you repeat it"
+	retryAfter = 5 * time.Second
 )
 
 // calling is what the two stages of one call share.
@@ -44,7 +46,7 @@ func (l *Log) Stage() proxy.Stage {
 				return nil, unavailable(cause)
 			}
 			defer func() {
-				if !s.ended { // a panic passes; whoever catches it answers "internal"
+				if !s.ended { // a panic passes; the observing stage answers "internal"
 					_ = s.end(nil, proxy.NewError(proxy.KindInternal, "", nil))
 				}
 			}()
@@ -99,7 +101,7 @@ func (l *Log) RecordStart() proxy.Stage {
 	}
 }
 
-// stopped notes why a call ends before Gitea is asked.
+// stopped notes why a call ends before the request goes to Gitea.
 func (s *calling) stopped(ctx context.Context, e *entry, err error) error {
 	var u *unavailableError
 	if errors.As(err, &u) {
@@ -138,7 +140,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	}
 	if s.refused {
 		// The log fails and the call was not carried out. The record at the end
-		// of the outage counts it.
+		// of the outage includes it in its count.
 		l.refused.Add(1)
 		return nil
 	}
@@ -152,7 +154,8 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	if cause == nil {
 		return nil
 	}
-	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).Msg("the record of a call could not be written; its answer is withheld")
+	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).
+		Msg("the record of a call could not be written; its answer is withheld")
 	if e != nil {
 		l.withhold(e)
 	}
@@ -165,8 +168,9 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 func (s *invocation) result(res *proxy.Result, err error) *Result {
 	c, f := s.c, &s.c.Stats
 	out := &Result{
-		Outcome: "ok", Upstream: f.Upstream.Microseconds(), Attempts: f.Attempts, BytesIn: f.BytesIn, BytesOut: f.BytesOut,
-		MaskHits: f.MaskHits, Limiter: f.Limiter, Policy: f.Policy, WriteToken: f.WriteToken, Object: s.object, Status: s.upstream,
+		Outcome: "ok", Status: s.upstream, Upstream: f.Upstream.Microseconds(), Attempts: f.Attempts,
+		BytesIn: f.BytesIn, BytesOut: f.BytesOut, MaskHits: f.MaskHits,
+		Limiter: f.Limiter, Policy: f.Policy, WriteToken: f.WriteToken, Object: s.object,
 	}
 	if !c.Received.IsZero() {
 		out.Queue, out.Total = s.entered.Sub(c.Received).Microseconds(), time.Since(c.Received).Microseconds()
@@ -210,8 +214,12 @@ func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 	}
 	if s.client == nil {
 		s.client = &Client{
-			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version), Protocol: proxy.Clip(c.Client.Protocol, 32), Addr: proxy.Clip(c.Client.Addr, 64),
+			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version),
+			Protocol: proxy.Clip(c.Client.Protocol, 32), Addr: proxy.Clip(c.Client.Addr, 64),
 		}
 	}
-	return &Record{Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo), Call: call, Client: s.client}
+	return &Record{
+		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo),
+		Call: call, Client: s.client,
+	}
 }

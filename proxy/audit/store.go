@@ -16,7 +16,7 @@ import (
 type store struct {
 	path string
 	f    *os.File
-	id   fs.FileInfo // tells f from other files; nil: not asked yet
+	id   fs.FileInfo // tells f from other files; nil: not known yet
 	lock *os.File
 	// size is how much of the file is good: whole records, and durable ones
 	// when every write is synced. Anything beyond it is a failed write.
@@ -48,7 +48,7 @@ func openStore(path string) (*store, error) {
 	}
 	f, err := openRegular(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		_ = lock.Close() // the error that counts is the other one
+		_ = lock.Close() // the earlier error is returned
 		return nil, err
 	}
 	s := &store{path: path, f: f, lock: lock}
@@ -83,7 +83,7 @@ func (s *store) write(b []byte, sync bool) error {
 	return nil
 }
 
-// changedError reports that somebody else had changed the log's file and that
+// changedError reports that another process had changed the log's file and that
 // it can be written again. The write that found out is to be tried again.
 type changedError struct{ what string }
 
@@ -116,7 +116,8 @@ func (s *store) ready() error {
 		}
 	}
 	if !os.SameFile(at, s.id) {
-		return fmt.Errorf("%s is not the file that Aegis opened; somebody put another in its place: move that away and the log goes on", s.path)
+		return fmt.Errorf("%s is not the file that Aegis opened; somebody put another in its place: "+
+			"move that away and the log goes on", s.path)
 	}
 	if s.dirty {
 		return s.restoreEnd()
@@ -127,7 +128,7 @@ func (s *store) ready() error {
 	return nil
 }
 
-// adopt accepts a file that somebody else made longer or shorter: mending it
+// adopt accepts a file that another process made longer or shorter: repairing it
 // would destroy the evidence. It makes sure that the next record begins a line.
 func (s *store) adopt(size int64) error {
 	what := fmt.Sprintf("somebody else changed the log's file: it had %d bytes and now has %d", s.size, size)
@@ -174,7 +175,7 @@ func (s *store) putBack() error {
 	}
 	if err != nil {
 		if f != nil {
-			_ = f.Close()         // the error that counts is the other one
+			_ = f.Close()         // the earlier error is returned
 			_ = os.Remove(s.path) // half a copy; made by this function
 		}
 		if lock != s.lock {
@@ -188,7 +189,8 @@ func (s *store) putBack() error {
 	}
 	_ = s.f.Close()
 	s.f, s.id, s.dirty = f, nil, false
-	return &changedError{"the log's file had been removed or renamed while in use; it was written anew from the one that was still open"}
+	return &changedError{"the log's file had been removed or renamed while in use; " +
+		"it was written anew from the one that was still open"}
 }
 
 // lockAgain returns a lock on what is at the lock's path now.
@@ -245,7 +247,7 @@ func (s *store) create() error {
 		return err
 	}
 	if err := files.SyncFolder(filepath.Dir(s.path)); err != nil {
-		_ = f.Close()         // the error that counts is the other one
+		_ = f.Close()         // the earlier error is returned
 		_ = os.Remove(s.path) // empty, and made here
 		return err
 	}

@@ -36,13 +36,14 @@ func (l *Log) describe(c *proxy.Call) *Call {
 func (l *Log) target(c *proxy.Call) *Target {
 	t := c.Target
 	if c.Op == nil {
-		t = spelledTarget(c.Wire.Path)
+		t = targetOf(c.Wire.Path)
 	}
 	if t == (proxy.Target{}) {
 		return nil
 	}
 	return &Target{
-		Owner: l.name(t.Owner), Repo: l.name(t.Repo), Org: l.name(t.Org), User: l.name(t.User), Index: t.Index, ID: t.ID,
+		Owner: l.name(t.Owner), Repo: l.name(t.Repo), Org: l.name(t.Org), User: l.name(t.User),
+		Index: t.Index, ID: t.ID,
 	}
 }
 
@@ -53,9 +54,9 @@ var routes = []*regexp.Regexp{
 	regexp.MustCompile(`^/(?:admin/)?users/(?P<user>[^/]+)(?:/|$)`),
 }
 
-// spelledTarget reads a target from the path of a route that the catalog lacks. It is for
+// targetOf reads a target from the path of a route that the catalog lacks. It is for
 // the record alone: nothing is decided by it.
-func spelledTarget(path string) (t proxy.Target) {
+func targetOf(path string) (t proxy.Target) {
 	for _, re := range routes {
 		m := re.FindStringSubmatch(path)
 		if m == nil {
@@ -127,7 +128,8 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 	if commitSHA.MatchString(m.SHA) {
 		o.SHA = m.SHA
 	}
-	if owner, repo, ok := strings.Cut(m.FullName, "/"); !ok || !plainName.MatchString(owner) || !plainName.MatchString(repo) {
+	owner, repo, _ := strings.Cut(m.FullName, "/")
+	if !plainName.MatchString(owner) || !plainName.MatchString(repo) {
 		o.URL = withoutArguments(o.URL, &c.Wire)
 	}
 	if o.ID == 0 && o.Number == 0 && o.SHA == "" && o.URL == "" {
@@ -182,14 +184,15 @@ func withoutArguments(path string, w *proxy.Wire) string {
 	segments := strings.Split(path, "/")
 	for i, seg := range segments {
 		plain, err := url.PathUnescape(seg)
-		if err != nil || slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, plain) || strings.Contains(plain, v) }) && len(plain) > 3 {
+		repeats := func(v string) bool { return strings.Contains(v, plain) || strings.Contains(plain, v) }
+		if err != nil || len(plain) > 3 && slices.ContainsFunc(values, repeats) {
 			segments[i] = masked
 		}
 	}
 	return strings.Join(segments, "/")
 }
 
-// texts appends the strings in v that are long enough to tell something.
+// texts appends the strings in v that are long enough to identify something.
 func texts(out []string, v any, depth int) []string {
 	switch v := v.(type) {
 	case string:

@@ -24,7 +24,7 @@ type Source struct {
 // VerifyOptions say what to hold a log to.
 type VerifyOptions struct {
 	// Keys are the verifier keys whose checkpoints count. Without one the chain
-	// is checked and nobody's signature.
+	// is checked and no signature.
 	Keys []string
 	// Checkpoints are signed notes that were kept outside the log. A log that
 	// lacks one of their records has been cut.
@@ -93,7 +93,8 @@ func newVerifier(o VerifyOptions) (*verifier, error) {
 		}
 		k, err := note.NewVerifier(key)
 		if err != nil {
-			return nil, errors.New("the key is no verifier key of signed notes, such as aegis-audit-1a2b3c4d+9f8e7d6c+AbCd…; take the one in the log's .pub file")
+			return nil, errors.New("the key is no verifier key of signed notes, " +
+				"such as aegis-audit-1a2b3c4d+9f8e7d6c+AbCd…; take the one in the log's .pub file")
 		}
 		list = append(list, k)
 	}
@@ -126,14 +127,17 @@ func keyProblem(err error) string {
 	return "it is no signed note: " + err.Error()
 }
 
-func (v *verifier) note(seq uint64, what string) {
+// note adds something that a reader should know and that is no proof of tampering.
+func (v *verifier) note(seq uint64, format string, args ...any) {
 	if len(v.report.Notes) == maxNotes {
 		v.report.More++
 		return
 	}
-	v.report.Notes = append(v.report.Notes, Place{v.file0, v.line, seq, what})
+	v.report.Notes = append(v.report.Notes, Place{v.file0, v.line, seq, fmt.Sprintf(format, args...)})
 }
 
+// problem notes what is wrong. The first finding stays: what follows it in the
+// chain is wrong because of it.
 func (v *verifier) problem(seq uint64, format string, args ...any) {
 	if v.report.Problem == nil {
 		v.report.Problem = &Place{v.file0, v.line, seq, fmt.Sprintf(format, args...)}
@@ -160,7 +164,8 @@ func (v *verifier) file(s Source) error {
 			return nil
 		case errors.Is(err, errTorn):
 			v.report.Torn = true
-			v.problem(v.last.seq+1, "the file ends in the middle of record %d: it was cut, or Aegis is writing or was killed (it mends that when it starts)", v.last.seq+1)
+			v.problem(v.last.seq+1, "the file ends in the middle of record %d:"+
+				" it was cut, or Aegis is writing or was killed (it mends that when it starts)", v.last.seq+1)
 		case errors.Is(err, errLong):
 			v.problem(v.last.seq+1, "%v; record %d was expected", err, v.last.seq+1)
 		case err != nil:
@@ -186,15 +191,12 @@ func (v *verifier) record(line []byte, first bool, rest *lines) {
 		v.problem(h.seq, "record %d was edited: its content does not fit its hash", h.seq)
 		return
 	}
-	switch {
-	case v.report.Records == 0 && h.seq != 1:
-		v.begin = position{h.seq - 1, h.prev}
-	case v.report.Records == 0:
-		v.last = position{}
-	}
 	if v.report.Records == 0 {
-		v.report.First, v.report.Begin = h.seq, h.time
-		if v.begin.seq != 0 {
+		v.report.First, v.report.Begin, v.last = h.seq, h.time, position{}
+		if h.seq != 1 {
+			// What came before is taken from the record's own word until the end,
+			// where a record about retention must confirm it.
+			v.begin = position{h.seq - 1, h.prev}
 			v.last = v.begin
 		}
 	}
@@ -210,15 +212,19 @@ func (v *verifier) broken(h head, first bool, rest *lines) {
 	want := v.last.seq + 1
 	switch {
 	case h.seq == want:
-		v.problem(h.seq, "record %d does not follow record %d: one of them was rewritten together with its hash", h.seq, v.last.seq)
+		v.problem(h.seq, "record %d does not follow record %d: "+
+			"one of them was rewritten together with its hash", h.seq, v.last.seq)
 	case h.seq == v.last.seq && h.hash == v.last.hash:
 		v.problem(h.seq, "record %d stands here twice", h.seq)
 	case h.seq < want:
-		v.problem(h.seq, "record %d stands after record %d: lines were swapped, duplicated or inserted", h.seq, v.last.seq)
+		v.problem(h.seq, "record %d stands after record %d: "+
+			"lines were swapped, duplicated or inserted", h.seq, v.last.seq)
 	case v.comesLater(want, rest):
-		v.problem(want, "record %d stands where record %d belongs, which comes later in the file: lines were reordered", h.seq, want)
+		v.problem(want, "record %d stands where record %d belongs, which comes later in the file: "+
+			"lines were reordered", h.seq, want)
 	case first:
-		v.problem(want, "records %d to %d are missing: a rotated file is missing or was not named, or the file before was cut", want, h.seq-1)
+		v.problem(want, "records %d to %d are missing: "+
+			"a rotated file is missing or was not named, or the file before was cut", want, h.seq-1)
 	default:
 		v.problem(want, "records %d to %d are missing: they were removed", want, h.seq-1)
 	}
@@ -245,7 +251,8 @@ func (v *verifier) accept(h head) {
 	v.report.Records++
 	v.report.Last, v.report.End = h.seq, h.time
 	if h.time.Before(v.time) {
-		v.note(h.seq, fmt.Sprintf("record %d is %v older than the one before: the clock was set back", h.seq, v.time.Sub(h.time)))
+		v.note(h.seq, "record %d is %v older than the one before: "+
+			"the clock was set back", h.seq, v.time.Sub(h.time))
 	}
 	v.time = h.time
 	before := v.last
@@ -261,7 +268,8 @@ func (v *verifier) accept(h head) {
 	}
 	v.event(h, before)
 	if h.seq-max(v.pinned, v.report.First-1) > maxUncovered && v.report.Problem == nil {
-		v.problem(h.seq, "there is no checkpoint for more than %d records, and Aegis writes them more often: the log was rewritten from record %d on or later", maxUncovered, v.pinned+1)
+		v.problem(h.seq, "there is no checkpoint for more than %d records, and Aegis writes them more often: "+
+			"the log was rewritten from record %d on or later", maxUncovered, v.pinned+1)
 	}
 }
 
@@ -273,7 +281,8 @@ func (v *verifier) event(h head, before position) {
 		v.stopped = false
 	default:
 		if v.stopped {
-			v.problem(h.seq, "record %d (%s) comes after the log was closed: it was added by somebody else", h.seq, h.event)
+			v.problem(h.seq, "record %d (%s) comes after the log was closed: "+
+				"it was added by somebody else", h.seq, h.event)
 			return
 		}
 		v.stopped = h.event == Stop
@@ -292,7 +301,8 @@ func (v *verifier) event(h head, before position) {
 		}
 	case ToolInvocation:
 		if _, ok := v.open[h.started]; !ok && h.started != 0 && !v.overflow && h.started >= v.report.First {
-			v.note(h.seq, fmt.Sprintf("record %d is the result of a call (record %d) that has one already or did not start", h.seq, h.started))
+			v.note(h.seq, "record %d is the result of a call (record %d) that has one already or did not "+
+				"start", h.seq, h.started)
 		}
 		delete(v.open, h.started)
 	case LogPruned, LogCut, LogRecovered, SinkGap:
@@ -303,7 +313,7 @@ func (v *verifier) event(h head, before position) {
 func (v *verifier) detail(h head) {
 	r, err := h.record()
 	if err != nil || r.Detail == nil {
-		v.note(h.seq, fmt.Sprintf("record %d (%s) cannot be read", h.seq, h.event))
+		v.note(h.seq, "record %d (%s) cannot be read", h.seq, h.event)
 		return
 	}
 	d := r.Detail
@@ -313,13 +323,14 @@ func (v *verifier) detail(h head) {
 			v.pruned = true
 		}
 	case LogCut:
-		v.problem(d.First, "records %d to %d are missing: Aegis found the log shorter than its last checkpoint when it started (record %d says so)", d.First, d.Last, h.seq)
+		v.problem(d.First, "records %d to %d are missing: Aegis found the log shorter than its last checkpoint when "+
+			"it started (record %d says so)", d.First, d.Last, h.seq)
 	default:
 		what := d.Reason
 		if d.Count > 0 {
 			what += fmt.Sprintf(" (%d refused or missed)", d.Count)
 		}
-		v.note(h.seq, fmt.Sprintf("record %d, %s: %s", h.seq, h.event, what))
+		v.note(h.seq, "record %d, %s: %s", h.seq, h.event, what)
 	}
 }
 
@@ -339,7 +350,8 @@ func (v *verifier) checkpoint(h head, before position) {
 		return
 	}
 	if p.position != before {
-		v.problem(h.seq, "the checkpoint in record %d is about another record than the one before it: it was moved here, or the log was rewritten", h.seq)
+		v.problem(h.seq, "the checkpoint in record %d is about another record than the one before it: "+
+			"it was moved here, or the log was rewritten", h.seq)
 		return
 	}
 	v.report.Checkpoints++
@@ -351,31 +363,37 @@ func (v *verifier) end() {
 	r := &v.report
 	v.file0, v.line = "", 0
 	if p := v.newestPin(); p != 0 && v.o.Part && v.rotated {
-		v.note(0, fmt.Sprintf("the part ends with record %d, and a signed checkpoint knows record %d", v.last.seq, p))
+		v.note(0, "the part ends with record %d, and a signed checkpoint knows record %d", v.last.seq, p)
 	} else if p != 0 {
-		v.problem(v.last.seq+1, "the log ends with record %d, and a signed checkpoint knows record %d: the tail was cut, or a file was not named", v.last.seq, p)
+		v.problem(v.last.seq+1, "the log ends with record %d, and a signed checkpoint knows record %d: "+
+			"the tail was cut, or a file was not named", v.last.seq, p)
 		return
 	}
 	if r.Records == 0 {
-		v.problem(1, "there are no records, and Aegis writes some at every start: they were removed, or it was killed when it started for the first time")
+		v.problem(1, "there are no records, and Aegis writes some at every start: "+
+			"they were removed, or it was killed when it started for the first time")
 		return
 	}
 	if v.begin.seq != 0 && !v.pruned && !v.o.Part {
-		v.problem(v.begin.seq, "records 1 to %d are missing: a rotated file is missing or was not named, and no record says that retention removed it", v.begin.seq)
+		v.problem(v.begin.seq, "records 1 to %d are missing: "+
+			"a rotated file is missing or was not named, and no record says that retention removed it", v.begin.seq)
 		return
 	}
 	if v.begin.seq != 0 && v.pruned {
-		v.note(r.First, fmt.Sprintf("retention removed records 1 to %d", v.begin.seq))
+		v.note(r.First, "retention removed records 1 to %d", v.begin.seq)
 	}
 	r.Unfinished += len(v.open)
 	if r.Unfinished > 0 {
-		v.note(0, fmt.Sprintf("%d calls have no result: they were running when the process was killed, or still are", r.Unfinished))
+		v.note(0, "%d calls have no result: "+
+			"they were running when the process was killed, or still are", r.Unfinished)
 	}
 	switch {
 	case len(v.o.Keys) == 0:
-		v.note(0, "no key was given, so no signature was checked: whoever can write the files could have written all of this")
+		v.note(0, "no key was given, so no signature was checked: "+
+			"whoever can write the files could have written all of this")
 	case r.Covered+1 < r.Last:
-		v.note(0, fmt.Sprintf("records %d to %d came after the last checkpoint: whoever can write the files could have changed or cut them", r.Covered+1, r.Last))
+		v.note(0, "records %d to %d came after the last checkpoint: "+
+			"whoever can write the files could have changed or cut them", r.Covered+1, r.Last)
 	}
 	if len(v.o.Checkpoints) == 0 {
 		v.note(0, "no checkpoint from outside the log was given, so a cut tail would not show")

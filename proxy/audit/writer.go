@@ -162,7 +162,8 @@ func (w *writer) saveCheckpoint(u unsaved) {
 		err = files.Replace(publicPath(w.o.Path), []byte(w.publicText()), 0o644)
 	}
 	if err != nil {
-		w.o.Log.Error().Err(err).Msg("the audit log's checkpoint file was not written; the checkpoint is in the log itself")
+		w.o.Log.Error().Err(err).Msg("the audit log's checkpoint file was not written; " +
+			"the checkpoint is in the log itself")
 	}
 }
 
