@@ -35,6 +35,7 @@ type httpDelivery struct {
 	client *http.Client
 }
 
+// newHTTPDelivery keeps one connection open between batches.
 func newHTTPDelivery(cfg config.AuditSink) *httpDelivery {
 	return &httpDelivery{
 		url: cfg.URL.String(), token: cfg.Token,
@@ -50,6 +51,8 @@ func newHTTPDelivery(cfg config.AuditSink) *httpDelivery {
 	}
 }
 
+// deliver posts a batch as newline-delimited JSON. Any answer but 2xx means that it
+// comes again.
 func (d *httpDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(bytes.Join(lines, nil)))
 	if err != nil {
@@ -82,6 +85,7 @@ type syslogDelivery struct {
 	conn         net.Conn
 }
 
+// syslogPriority is facility times 8 plus severity, RFC 5424 section 6.2.1.
 const syslogPriority = 13*8 + 6
 
 func newSyslogDelivery(address string) *syslogDelivery {
@@ -98,6 +102,8 @@ func newSyslogDelivery(address string) *syslogDelivery {
 	return d
 }
 
+// deliver dials when there is no connection. A write that fails ends the connection:
+// how much of a message arrived is unknown, and octet counting could not go on.
 func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	if d.conn == nil {
 		conn, err := d.dial(ctx)
@@ -149,6 +155,8 @@ func (d *syslogDelivery) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, d.scheme, d.addr)
 }
 
+// message returns the line as RFC 5424 frames it, with NILVALUE ("-") for what is not
+// known.
 func (d *syslogDelivery) message(line []byte) []byte {
 	event, at := "-", "-"
 	if h, err := parseHead(line); err == nil {

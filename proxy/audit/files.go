@@ -27,6 +27,8 @@ type Located struct {
 	Checkpoints []string
 }
 
+// rotationMark is what rotatedName adds: at least twelve digits, so that a log named
+// audit-2026.jsonl is no rotated one.
 var rotationMark = regexp.MustCompile(`-[0-9]{12,}(\.[^.]+)?$`)
 
 // logOf returns the log that a file belongs to, and whether the file is the one

@@ -49,6 +49,8 @@ func loadSigner(file string) (*signer, error) {
 	return &signer{s, public}, nil
 }
 
+// makeKey writes a new private key. The name has random digits, so that a verifier can
+// tell the keys of several logs apart by name.
 func makeKey(file string) (string, error) {
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
@@ -92,6 +94,7 @@ type pin struct {
 //	<time>
 const noteTitle = "aegis audit log v1"
 
+// sign returns the signed note of a checkpoint.
 func (s *signer) sign(p pin) (string, error) {
 	text := fmt.Sprintf("%s\n%d\n%s\n%s\n", noteTitle, p.seq, p.hash, p.at.UTC().Format(timeForm))
 	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
@@ -114,6 +117,8 @@ func openNote(signed string, known note.Verifiers) (pin, error) {
 	return parsePin(n.Text)
 }
 
+// parsePin reads the text strictly: a signature vouches for the bytes, and two
+// readings of them must not be possible.
 func parsePin(text string) (pin, error) {
 	lines := strings.Split(text, "\n")
 	bad := errors.New("the note is not a checkpoint of an audit log")

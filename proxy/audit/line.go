@@ -73,6 +73,7 @@ type head struct {
 	line    []byte // without line end; only until the next one is read
 }
 
+// errForm is what is wrong with any line that Aegis did not write.
 var errForm = errors.New("it is not an audit record")
 
 // parseHead reads the chain's members of a line without its line end. The error

@@ -19,6 +19,7 @@ var (
 	errTorn = errors.New("the last line does not end")
 )
 
+// newLines takes a reader's buffer of the longest line: what does not fit is no record.
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
 // next returns the next line without its end; it is valid until the next call.

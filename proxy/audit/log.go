@@ -56,6 +56,8 @@ type waits struct {
 	sinkRetry, sinkRetryMax time.Duration
 }
 
+// usualWaits are those outside of tests. patience is short, so that a client learns
+// why its call was refused before it gives up.
 func usualWaits() waits {
 	return waits{
 		patience: 5 * time.Second, retry: 250 * time.Millisecond,
@@ -179,6 +181,7 @@ type unavailableError struct {
 func (e *unavailableError) Error() string { return "audit log: " + e.err.Error() }
 func (e *unavailableError) Unwrap() error { return e.err }
 
+// Why records are not taken. Operators read these in /readyz and in the log.
 var (
 	errNotOpen = errors.New("it is not open")
 	errFull    = errors.New("too many records wait to be written")
@@ -210,6 +213,7 @@ func (l *Log) addResult(r *Record, answered bool) (*entry, error) {
 	return l.queued(r, e)
 }
 
+// queued encodes outside the lock, as that takes longer than everything else here.
 func (l *Log) queued(r *Record, e *entry) (_ *entry, err error) {
 	if e.body, err = encode(r); err != nil {
 		return nil, &unavailableError{err, true}
@@ -241,6 +245,7 @@ func maxWaiting(e Event, keep bool) int {
 	return maxQueue
 }
 
+// signal wakes the goroutine. A signal that is waiting already is enough for both.
 func (l *Log) signal() {
 	select {
 	case l.wake <- struct{}{}:

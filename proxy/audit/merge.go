@@ -136,6 +136,7 @@ func (c *chainReader) open() (bool, error) {
 	return false, nil
 }
 
+// close closes the file that is being read, if any.
 func (c *chainReader) close() {
 	if c.in != nil {
 		_ = c.in.Close() // it was only read

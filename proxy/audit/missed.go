@@ -15,6 +15,7 @@ type throttle struct {
 	since  time.Time // when the first of those was missed
 }
 
+// The rate bounds what strangers can add to the log: some 5 kB a second.
 const (
 	eventBurst = 100
 	eventRate  = 10
@@ -51,6 +52,7 @@ func (t *throttle) miss(n uint64) {
 	t.add(n)
 }
 
+// add counts under the lock.
 func (t *throttle) add(n uint64) {
 	if t.missed == 0 {
 		t.since = t.now()

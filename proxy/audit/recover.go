@@ -30,6 +30,9 @@ func openWriter(o *Options, emit func(written []byte)) (*writer, error) {
 	return w, nil
 }
 
+// begin reads the log, sets aside what a crash left, and compares what it found with
+// the checkpoint. No record is written before all of that succeeded; then those about
+// it are one write with the start.
 func (w *writer) begin() error {
 	var err error
 	if w.signer, err = loadSigner(w.o.KeyFile); err != nil {
@@ -101,6 +104,8 @@ func (w *writer) scan() (found, error) {
 	return out, nil
 }
 
+// scanLines accepts any line whose hash fits, whatever is before it: a gap is for
+// verify to report, and the chain must go on from the newest record all the same.
 func scanLines(in *lines) (found, error) {
 	var out found
 	for {

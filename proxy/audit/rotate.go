@@ -170,6 +170,7 @@ func openLog(path string) (io.ReadCloser, error) {
 	return &packed{z, f}, nil
 }
 
+// packed is a compressed file that is read.
 type packed struct {
 	*gzip.Reader
 	file *os.File

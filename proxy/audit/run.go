@@ -122,6 +122,8 @@ func (l *Log) turn() bool {
 	return l.turnLocked()
 }
 
+// turnLocked is turn under the writer's lock. It empties the queue before it looks after
+// the files, as calls wait for the former.
 func (l *Log) turnLocked() bool {
 	l.busy.Store(time.Now().UnixNano())
 	defer l.busy.Store(0)

@@ -53,8 +53,11 @@ type Printer struct {
 	began   bool
 }
 
+// tableForm has widths that hold most names of Gitea; longer ones shift their line.
 const tableForm = "%-10s %-23s %-18s %-14s %-34s %-26s %-20s %6s %9s\n"
 
+// print writes one record, and the table's head before the first. JSON is the line as
+// it is: encoding it again would change bytes that the hash is over.
 func (p *Printer) print(r *Record, line []byte) error {
 	if p.JSON {
 		if p.Replica != "" {

@@ -10,6 +10,8 @@ import (
 	"aegis/config"
 )
 
+// Bounds of what a sink holds: a receiver that is down must not cost memory without
+// limit, nor one request be too large for the usual receivers.
 const (
 	// sinkBatch bounds the lines of one delivery.
 	sinkBatch = 500
@@ -44,6 +46,7 @@ type sink struct {
 	ended   chan struct{}
 }
 
+// newSink starts the sink's goroutine; stopSinks ends it.
 func newSink(cfg config.AuditSink, l *Log) *sink {
 	s := &sink{
 		name: cfg.Type, log: l, limit: cmp.Or(cfg.Buffer, sinkBuffer),
@@ -81,6 +84,8 @@ func (s *sink) offer(written []byte) {
 	}
 }
 
+// run delivers whenever something was offered. At the end deliveries have the time of
+// waits.farewell in all, then they are cut off.
 func (s *sink) run() {
 	defer close(s.ended)
 	defer s.to.close()
@@ -138,6 +143,8 @@ func (s *sink) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
+// attempt bounds one delivery, as a receiver that accepts and never answers would hold
+// the sink for good.
 func (s *sink) attempt(ctx context.Context, batch [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.log.waits.delivery)
 	defer cancel()
@@ -183,6 +190,7 @@ func (s *sink) farewell() {
 	}
 }
 
+// stopSinks tells all sinks first, so that their farewells run at the same time.
 func (l *Log) stopSinks() {
 	for _, s := range l.sinks {
 		close(s.stop)

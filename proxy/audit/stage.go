@@ -28,6 +28,7 @@ type calling struct {
 	upstream int // Gitea's status
 }
 
+// callingKey is the key of the call's *calling in its context.
 type callingKey struct{}
 
 // Stage returns the outer stage: whatever becomes of a call below it, panic
@@ -65,6 +66,7 @@ func (l *Log) Stage() proxy.Stage {
 	}
 }
 
+// unavailable is what a client gets; the cause is for the log.
 func unavailable(cause error) *proxy.Error {
 	return &proxy.Error{Kind: proxy.KindAuditUnavailable, Public: refusedText, RetryAfter: retryAfter, Err: cause}
 }
@@ -165,6 +167,8 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	return &proxy.Error{Kind: proxy.KindAuditUnavailable, Public: withheldText, Err: cause}
 }
 
+// result describes the outcome. A client that went away got nothing, but Gitea's status
+// is on record: the call may have changed something.
 func (s *invocation) result(res *proxy.Result, err error) *Result {
 	c, f := s.c, &s.c.Stats
 	out := &Result{

@@ -148,6 +148,8 @@ func (s *store) adopt(size int64) error {
 	return &changedError{what}
 }
 
+// restoreEnd cuts off what a failed write left, so that no half of a record is in front
+// of the next one.
 func (s *store) restoreEnd() error {
 	if !s.dirty {
 		return nil
@@ -204,6 +206,8 @@ func (s *store) lockAgain() (*os.File, error) {
 	return lockFile(lockPath(s.path))
 }
 
+// copyTo copies the good part durably. A copy that is lost in a power cut would look like
+// a log that was cut.
 func (s *store) copyTo(f *os.File) error {
 	if _, err := io.Copy(f, io.NewSectionReader(s.f, 0, s.size)); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"aegis/proxy"
 )
 
+// masked takes the place of names that may be something else.
 const masked = "[masked]"
 
 // plainName is what Gitea accepts as the name of a user, organization or
@@ -103,6 +104,7 @@ type made struct {
 	FullName string `json:"full_name"`
 }
 
+// commitSHA is a SHA-1 or, in repositories of that format, a SHA-256.
 var commitSHA = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // maxObjectBody bounds the answers that an object is looked for in; those of

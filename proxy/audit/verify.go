@@ -33,6 +33,7 @@ type VerifyOptions struct {
 	Part bool
 }
 
+// Bounds that keep memory constant whatever the files hold.
 const (
 	maxNotes = 100
 	// maxOpen bounds the calls in flight that verify keeps in mind.
@@ -84,6 +85,8 @@ type verifier struct {
 	rotated  bool // the file that was read last is a rotated one, by its name
 }
 
+// newVerifier refuses keys and checkpoints that do not fit together: verifying without
+// them would look like success.
 func newVerifier(o VerifyOptions) (*verifier, error) {
 	v := &verifier{o: o, open: map[uint64]struct{}{}}
 	var list []note.Verifier
@@ -310,6 +313,8 @@ func (v *verifier) event(h head, before position) {
 	}
 }
 
+// detail looks into records of the log about itself. Only those that say that records are
+// missing are problems; repairs and pauses are notes.
 func (v *verifier) detail(h head) {
 	r, err := h.record()
 	if err != nil || r.Detail == nil {
@@ -334,6 +339,7 @@ func (v *verifier) detail(h head) {
 	}
 }
 
+// checkpoint checks a signed note against the record before it.
 func (v *verifier) checkpoint(h head, before position) {
 	r, err := h.record()
 	if err != nil || r.Detail == nil {

@@ -104,6 +104,7 @@ func (w *writer) written(batch []*entry, pos position, now time.Time) {
 	}
 }
 
+// checkpointDue counts records and time since the last one, whichever comes first.
 func (w *writer) checkpointDue(pos position, batch []*entry, now time.Time) bool {
 	oldest := w.waiting
 	if oldest.IsZero() && len(batch) > 0 {
@@ -198,6 +199,8 @@ func (w *writer) upkeep(now time.Time) error {
 	return nil
 }
 
+// rotationDue is false for a file without a record: an empty file has no name to rotate
+// to, since that has the number of its first record.
 func (w *writer) rotationDue(now time.Time) bool {
 	s, cfg := w.store, &w.o.Config
 	return s.first != 0 && !now.Before(w.rotateAfter) &&
@@ -249,6 +252,7 @@ func (w *writer) rotate(now time.Time) error {
 	return w.prune(now)
 }
 
+// close waits for files that are being compressed, or half of one would be left.
 func (w *writer) close() {
 	w.packers.Wait()
 	w.store.close()

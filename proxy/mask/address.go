@@ -14,6 +14,8 @@ type address struct{}
 // userinfo bounds the name and the password of an address, in bytes.
 const userinfo = 256
 
+// The characters are those of RFC 3986 and those that people write unescaped all
+// the same; no blank, quote, slash or angle bracket, where a URL in a text ends.
 var (
 	isPass   = newClass("0-9A-Za-z._~!$&()*+,;=%:?#^{}|[]-")
 	isScheme = newClass("0-9A-Za-z+.-")
@@ -121,6 +123,7 @@ var demo = set("password", "passwd", "pass", "pwd", "pw", "secret", "token", "xx
 	"your-password", "changeme", "api_key", "apikey", "key", "x-oauth-basic", "pass%20word", "password1", "p%40ss",
 	"opensesame", "open sesame", "redacted", "hidden", "pass123", "password123")
 
+// set is for lists that are looked up by a whole word.
 func set(words ...string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range words {
@@ -129,6 +132,9 @@ func set(words ...string) map[string]bool {
 	return m
 }
 
+// isDocumentation reports whether the password is one that only manuals and tests
+// use, the name again (user:user), or one character repeated (xxxx, ****). Masking
+// those would change documentation and protect nothing.
 func isDocumentation(name, pass []byte) bool {
 	var room [userinfo]byte
 	l := room[:0]

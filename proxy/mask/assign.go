@@ -39,6 +39,8 @@ func upper(c byte) byte {
 	return c
 }
 
+// find reads forwards from the keyword: the rest of the name, the operator, the
+// value. What is before the keyword does not matter, as names have prefixes.
 func (a *assignment) find(s *scan, variant, pos int) finding {
 	t := &s.t
 	i, ok := a.keyword(t, variant, pos)
@@ -157,6 +159,8 @@ func skipQuotes(t *text, i int) (after int, quoted bool) {
 	return i, quoted
 }
 
+// skipBlanks skips up to eight blanks and tabs: more is a table or an indent, and
+// a bound keeps runs of blanks from costing time.
 func skipBlanks(t *text, i int) (after int, some bool) {
 	for range 8 {
 		c, n := t.next(i)
@@ -186,6 +190,8 @@ func (a *assignment) value(s *scan, i int, quoted bool) finding {
 // quotes.
 type quotedName struct{ assignment }
 
+// places demands the closing quote of the name, or the backslash before it in
+// JSON that is in a JSON string.
 func (q *quotedName) places() []place {
 	all := q.assignment.places()
 	for i := range all {
@@ -204,6 +210,7 @@ func (q *quotedName) find(s *scan, variant, pos int) finding {
 // netrcLine is the password of "machine host login name password value".
 type netrcLine struct{ assignment }
 
+// find demands the rest of the line: "password" and a blank alone are in any prose.
 func (n *netrcLine) find(s *scan, variant, pos int) finding {
 	m := n.assignment.find(s, variant, pos)
 	if !m.ok {

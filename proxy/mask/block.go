@@ -7,12 +7,16 @@ import "bytes"
 // short is masked as far as it looks like one.
 type keyBlock struct{}
 
+// dashes begin and end the lines around a body.
 const dashes = "-----"
 
+// keyLabels are where the filter notices a key: they end a BEGIN line, and unlike
+// "-----BEGIN" no certificate has them.
 var keyLabels = []string{"PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"}
 
 func (keyBlock) places() []place { return literalPlaces(false, keyLabels...) }
 
+// find reads backwards to BEGIN, so that END lines do not match, and then the body.
 func (keyBlock) find(s *scan, variant, pos int) finding {
 	b := s.t.b
 	if !bytes.HasPrefix(b[pos:], []byte(keyLabels[variant])) {
@@ -74,6 +78,7 @@ func endsBody(t *text, i int) bool {
 	return n == 0 || bytes.HasPrefix(t.b[i:], []byte(dashes))
 }
 
+// isKeyText are the digits of base64, isLabel what the kind of key is written in.
 var (
 	isKeyText = newClass("0-9A-Za-z+/=")
 	isLabel   = newClass("0-9A-Z ")
@@ -145,10 +150,13 @@ func headerLine(t *text, i int) (after int, ok bool) {
 // puttyKey recognises the private part of a PuTTY key file.
 type puttyKey struct{}
 
+// puttyLines precedes the number of lines of the private part.
 const puttyLines = "Private-Lines: "
 
 func (puttyKey) places() []place { return literalPlaces(false, puttyLines) }
 
+// find demands a number of lines and a line end. The public part, which looks the
+// same, has another header.
 func (puttyKey) find(s *scan, _, pos int) finding {
 	t := &s.t
 	if !bytes.HasPrefix(t.b[pos:], []byte(puttyLines)) {

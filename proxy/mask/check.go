@@ -63,6 +63,8 @@ func iso7064(b []byte) bool {
 	return mod97(v) == 1
 }
 
+// mod97 returns the remainder of the number that the parts, one after another, are
+// when A is 10 and Z 35. It goes digit by digit: the number has up to 128 digits.
 func mod97(parts ...[]byte) int {
 	m := 0
 	for _, p := range parts {
@@ -77,6 +79,7 @@ func mod97(parts ...[]byte) int {
 	return m
 }
 
+// base62 has the digits in the order of GitHub, which is not that of base64.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // githubCRC checks the checksum of a GitHub (or npm) token: behind the last

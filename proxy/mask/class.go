@@ -3,6 +3,8 @@ package mask
 // class is a set of bytes.
 type class [256]bool
 
+// newClass takes bytes and ranges of bytes as in a regular expression; a hyphen
+// at the beginning or the end is itself. Nothing is escaped.
 func newClass(spec string) *class {
 	c := new(class)
 	for i := 0; i < len(spec); i++ {
@@ -18,6 +20,7 @@ func newClass(spec string) *class {
 	return c
 }
 
+// list returns the bytes of the class in ascending order.
 func (c *class) list() []byte {
 	var l []byte
 	for b, in := range c {
@@ -37,12 +40,16 @@ func (c *class) overlaps(d *class) bool {
 	return false
 }
 
+// ASCII alone: bytes of longer characters are in no class, so that a letter with an
+// accent ends a token as punctuation does.
 var (
 	isWord  = newClass("0-9A-Za-z_")
 	isAlnum = newClass("0-9A-Za-z")
 	isSpace = newClass(" \t\r\n")
 )
 
+// lower folds ASCII only. unicode.ToLower is slower, and it would fold the Kelvin
+// sign to k, which no keyword means.
 func lower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c | 0x20

@@ -65,10 +65,15 @@ func customRules(cfg config.Masking, mode [purposes]action) ([]rule, error) {
 	return rules, errors.Join(errs...)
 }
 
+// isBuiltin looks at the whole table, rules that are switched off too: hits are
+// counted by name, and a name must mean the same in every deployment.
 func isBuiltin(name string) bool {
 	return slices.ContainsFunc(match.Rules(), func(r match.Rule) bool { return r.Name == name })
 }
 
+// customRule compiles one rule and returns all that is wrong with it; the keys are
+// relative to the rule. A rule without an action of its own follows masking.mode,
+// and none acts on arguments while masking.input is off.
 func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	r := rule{name: c.Name, prio: prioCustom, entropy: c.Entropy, with: []byte("[MASKED:" + c.Name + "]")}
 	var bad []*RuleError
@@ -114,10 +119,12 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	return r, bad
 }
 
+// validName bounds what ends up in marks, counters and records.
 func validName(s string) bool {
 	return len(s) >= 1 && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
+// jsonText returns b as it must be written inside a JSON string.
 func jsonText(b []byte) []byte {
 	j, err := json.Marshal(string(b))
 	if err != nil {
@@ -126,6 +133,8 @@ func jsonText(b []byte) []byte {
 	return j[1 : len(j)-1]
 }
 
+// newCustom refuses expressions that would be slow or would replace nothing. RE2
+// needs no other check: its time is linear whatever the expression.
 func newCustom(c config.MaskRule) (*custom, *RuleError) {
 	if c.Regex == nil || c.Regex.Regexp == nil {
 		return nil, &RuleError{Key: "regex", What: "missing", Do: "give an RE2 expression"}
@@ -268,4 +277,6 @@ func plainLiteral(s string) string {
 	return best
 }
 
+// isLiteral has no quote, backslash, < > & or control character: JSON may escape
+// those, and the filter compares raw bytes.
 var isLiteral = newClass("0-9A-Za-z_.:= -")

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 )
 
+// stdDigits are the digits of base64 (RFC 4648, section 4) by value.
 const stdDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // unbase64 gives the value of a digit in either alphabet of RFC 4648, -1 for
@@ -74,6 +75,7 @@ func encodings(secret string) []needle {
 	return all
 }
 
+// urlAlphabet turns base64 into the alphabet for URLs (RFC 4648, section 5).
 var urlAlphabet = strings.NewReplacer("+", "-", "/", "_")
 
 // jsonForms returns s inside a JSON string: as Go writes it with and without
@@ -117,6 +119,8 @@ func nestedForms(s string) []string {
 // jsonStyle is a manner of writing JSON strings.
 type jsonStyle struct{ long, slash, ascii, upper, html bool }
 
+// quote returns s without the quotes. Invalid UTF-8 becomes U+FFFD, as encoders of
+// JSON write it.
 func (y jsonStyle) quote(s string) string {
 	unit := `\u%04x`
 	if y.upper {
@@ -196,8 +200,12 @@ func longestRun(s string, in func(byte) bool) string {
 	return best
 }
 
+// unreserved are the characters that no encoder of URLs may change (RFC 3986,
+// section 2.3); JSON has no reason to escape them either.
 func unreserved(c byte) bool { return isWord[c] || c == '-' || c == '.' || c == '~' }
 
+// lowerPercent writes the digits of escapes in lower case, as some encoders do
+// against the advice of RFC 3986, section 2.1.
 func lowerPercent(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {

@@ -40,6 +40,7 @@ type Engine struct {
 // action is what a match leads to.
 type action uint8
 
+// The zero value does nothing: a rule must be switched on.
 const (
 	actOff action = iota
 	actReport
@@ -47,6 +48,7 @@ const (
 	actBlock
 )
 
+// actions are the words of the configuration.
 var actions = map[string]action{"off": actOff, "report": actReport, "mask": actMask, "block": actBlock}
 
 // purpose is what a text is scanned for: rules act differently on results and
@@ -143,6 +145,8 @@ func New(cfg config.Masking, secrets []string) (*Engine, error) {
 // leastSecret is how many bytes a value must have to be redacted exactly.
 const leastSecret = 4
 
+// modes reads what rules do by default, for results and for arguments. Arguments
+// cannot be reported only: what a report would name has been sent by then.
 func (e *Engine) modes(cfg config.Masking) error {
 	for _, m := range []struct {
 		p         purpose
@@ -244,6 +248,8 @@ type Redactor struct {
 	blind bool
 }
 
+// newRedactor joins compiled sets; nil sets are left out. That is cheap, so each
+// call can have a redactor of its own over the configured set.
 func newRedactor(sets ...*secrets) *Redactor {
 	r := &Redactor{passes: passes(sets...)}
 	for _, s := range sets {
@@ -293,6 +299,8 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 // keepBuffers bounds what a pooled scan holds on to, in bytes.
 const keepBuffers = 1 << 20
 
+// put keeps the buffers of ordinary texts. One large document must not stay in
+// memory for good because its buffers are in the pool.
 func (e *Engine) put(s *scan) {
 	s.spans, s.exact = bounded(s.spans, keepBuffers/64), bounded(s.exact, keepBuffers/64)
 	s.marks = bounded(s.marks, keepBuffers/16)

@@ -94,6 +94,8 @@ func newSecrets(values []string, least int) *secrets {
 // Those of one size can be laid over each other.
 const usualBits = 15
 
+// compile makes the bit map and the table of windows. A bit map that is nearly empty
+// lets the pass sort out most places with one load.
 func (g *group) compile() {
 	if g.naive {
 		return
@@ -191,6 +193,7 @@ func (p *pass) next(b []byte, at int) int {
 	return -1
 }
 
+// verify looks up the window at at and checks each needle that has it.
 func (g *group) verify(b []byte, at int, json bool, yield found) {
 	key := binary.LittleEndian.Uint32(b[at:])
 	for i := key * 0x85EBCA6B >> 7 & g.mask; g.slots[i].off >= 0; i = (i + 1) & g.mask {
@@ -222,11 +225,14 @@ func (n *needle) check(b []byte, start int, json bool, yield found) {
 	yield(start, end, n.probe)
 }
 
+// fits reports whether the digit c agrees with the bits that the secret decides.
 func (e edge) fits(c byte) bool {
 	d := unbase64[c]
 	return d >= 0 && byte(d)&e.mask == e.value
 }
 
+// findNaive is for the few secrets that are shorter than a window; the time is linear
+// in the text for each.
 func (g *group) findNaive(b []byte, json bool, yield found) {
 	for i := range g.list {
 		n := &g.list[i]

@@ -8,6 +8,8 @@ type forgeToken struct{ assignment }
 // 0123…", "the token 0123…".
 const forgeWord = "token"
 
+// find permits a blank in the operator's place behind forgeWord alone: "gitea" and a
+// blank before a commit is ordinary prose.
 func (f *forgeToken) find(s *scan, variant, pos int) finding {
 	a := f.assignment
 	a.bare = a.keywords[variant] == forgeWord

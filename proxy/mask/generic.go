@@ -20,6 +20,8 @@ const (
 // longest is how many characters of a generic value are read.
 const longest = 256
 
+// find demands more than other rules, as neither name nor value is distinctive: the
+// keyword ends the name, and the value has an end within the bound and looks random.
 func (g *generic) find(s *scan, variant, pos int) finding {
 	t := &s.t
 	i, ok := g.keyword(t, variant, pos)
@@ -52,6 +54,8 @@ func (g *generic) find(s *scan, variant, pos int) finding {
 	return finding{start: i, end: end, skip: end, ok: true}
 }
 
+// Unquoted values end at the punctuation of shells, URLs and source code; quoted
+// ones end at their quote, so more may be part of them.
 var (
 	isBare   = newClass("0-9A-Za-z_+/=.~:-")
 	isQuoted = newClass("0-9A-Za-z_+/=.~:!@#^&*?|;%$-")
@@ -180,6 +184,8 @@ func plainWord(w []byte) bool {
 	return n > 0 && !slices.ContainsFunc(w[:n], func(c byte) bool { return !isAlnum[c] || c <= '9' })
 }
 
+// uuid reports whether v is a UUID. Its parts are short like those of names and
+// dates, and some services use UUIDs as keys.
 func uuid(v []byte) bool {
 	if len(v) != 36 {
 		return false
@@ -192,6 +198,7 @@ func uuid(v []byte) bool {
 	return true
 }
 
+// isPlaceholder ignores case.
 func isPlaceholder(v []byte) bool {
 	var room [longest]byte
 	l := room[:0]

@@ -51,6 +51,7 @@ func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hit
 
 var errSpread = errors.New("withheld: a secret is in several parts of it at once")
 
+// inputPass goes through the arguments of one call.
 type inputPass struct {
 	e    *Engine
 	ctx  context.Context
@@ -141,6 +142,8 @@ func (p *inputPass) exempt(k, path string) bool {
 	return secretFields[k] || k == "data" && p.writesSecret && (path == "" || foldKey(path) == "body")
 }
 
+// value returns what to send instead of v, and whether that is something else.
+// Numbers, booleans and null hold no secret that is more than a guess.
 func (p *inputPass) value(name string, v any, path string, depth int) (any, bool, error) {
 	switch v := v.(type) {
 	case string:
@@ -154,6 +157,7 @@ func (p *inputPass) value(name string, v any, path string, depth int) (any, bool
 	return v, false, nil
 }
 
+// list is object for a list; its elements have the list's name.
 func (p *inputPass) list(name string, l []any, path string, depth int) (any, bool, error) {
 	if depth > inputDepth {
 		return nil, false, &inputError{path, ErrDepth}
@@ -205,6 +209,8 @@ func (p *inputPass) text(name, v, path string) (string, error) {
 	return string(masked), err
 }
 
+// run masks one text. A secret that Aegis knows is blocked in block mode, too: the
+// exact layer itself only replaces, and the text would be written with a mark in it.
 func (p *inputPass) run(b []byte, path string, patterns bool) ([]byte, error) {
 	out, hits, err := p.e.Text(p.ctx, nil, b, p.r, Options{Input: true, ExactOnly: !patterns})
 	p.hits = p.hits.Add(hits)

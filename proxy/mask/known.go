@@ -150,6 +150,7 @@ func nextPercent(b []byte, i int) int {
 	return -1
 }
 
+// percentByte decodes the escape that b begins with.
 func percentByte(b []byte) (byte, bool) {
 	if len(b) < 3 || b[0] != '%' || jsonscan.Hex(b[1]) < 0 || jsonscan.Hex(b[2]) < 0 {
 		return 0, false
@@ -157,6 +158,8 @@ func percentByte(b []byte) (byte, bool) {
 	return byte(jsonscan.Hex(b[1]))<<4 | byte(jsonscan.Hex(b[2])), true
 }
 
+// percentRegion runs the exact layer on b[from:to] decoded once. Encodings of
+// several levels are among the needles, see nestedForms.
 func (s *scan) percentRegion(from, to int, add found) {
 	raw := s.t.b[from:to]
 	s.buf = s.buf[:0]

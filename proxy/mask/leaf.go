@@ -131,6 +131,8 @@ func (s *scan) decodeLeaf(i int) {
 	s.spans = append(s.spans, sub.spans...)
 }
 
+// wasDecoded reports whether the string at start was scanned decoded: its custom
+// rules have run then.
 func (s *scan) wasDecoded(start int) bool {
 	_, found := slices.BinarySearch(s.decodedFrom, start)
 	return found

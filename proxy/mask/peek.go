@@ -28,6 +28,8 @@ type peekForm struct {
 	before, after []byte
 }
 
+// peekForms are the literals at each of the three alignments that three bytes of
+// other text can give them.
 var peekForms = func() (all []peekForm) {
 	for _, lit := range peekLiterals {
 		for align := range 3 {

@@ -84,6 +84,7 @@ func (t *table) emptiest(f *profile, tr triple) int {
 	return best
 }
 
+// enter sets the bits of an anchor that shows as tr in bucket b.
 func (t *table) enter(b int, tr triple) {
 	for r, h := range tr {
 		for _, x := range h[0] {
@@ -94,6 +95,7 @@ func (t *table) enter(b int, tr triple) {
 	}
 }
 
+// cost estimates how often t shows by chance, as if its pairs were independent.
 func (p *profile) cost(t triple) float32 {
 	c := float32(1)
 	for _, h := range t {
@@ -104,4 +106,5 @@ func (p *profile) cost(t triple) float32 {
 
 func product(m [roles]float32) float32 { return m[0] * m[1] * m[2] }
 
+// bit is where a table entry has a bucket in a role.
 func bit(bucket, role int) uint64 { return 1 << (role*buckets + bucket) }

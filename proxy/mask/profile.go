@@ -36,6 +36,8 @@ var frequencies = sync.OnceValue(func() *profile { return newProfile([]byte(comm
 // profile estimates how often byte pairs occur in text.
 type profile [1 << 16]float32
 
+// newProfile counts the pairs of text, smoothed, so that rare pairs are not taken for
+// impossible ones.
 func newProfile(text []byte) *profile {
 	p := new(profile)
 	var single [256]float32
@@ -56,6 +58,8 @@ func newProfile(text []byte) *profile {
 	return p
 }
 
+// pair is the index of two bytes: the number that they are in little-endian order, as
+// the filter reads them.
 func pair(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
 // of returns the probability that a pair begins in a and ends in b.

@@ -34,6 +34,8 @@ func (e *BlockedError) Error() string { return "withheld: the rule " + e.Rule + 
 // ErrDepth means that a document is nested too deep to be taken apart.
 var ErrDepth = errors.New("JSON is nested too deep to be masked")
 
+// errSplice is a defect: settle leaves disjoint spans in order. Withholding the text
+// is better than writing it out of order.
 var errSplice = errors.New("masking found overlapping or misplaced spans")
 
 // JSON masks the strings of a JSON document. Without a match it returns src
@@ -78,6 +80,8 @@ func (e *Engine) Bytes(src []byte) (out []byte, hits Hits) {
 	return out, hits
 }
 
+// rewrite finds, decides and writes. Contents in base64 come after the rest of the
+// document, as what was found in their encoded form decides what is done with them.
 func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Options) ([]byte, Hits, error) {
 	s := e.get(src, o.json, r)
 	defer e.put(s)
@@ -164,6 +168,8 @@ func (s *scan) shiftExact() {
 	}
 }
 
+// patternLayer makes the pass and runs the custom rules that it noticed. In JSON the
+// pass is needed without patterns, too: it notices escapes and encoded contents.
 func (s *scan) patternLayer() {
 	if s.t.json || s.patterns {
 		s.run()
@@ -189,6 +195,8 @@ func original(i int, exact []span, end bool) int {
 	return i + before + (p.end - p.start) - len(markRedacted)
 }
 
+// stopped reports whether the caller has given up. It is looked at between parts of
+// the work that may take long, not in the pass.
 func (s *scan) stopped() bool {
 	select {
 	case <-s.done:
@@ -198,12 +206,16 @@ func (s *scan) stopped() bool {
 	}
 }
 
+// sort orders spans by where they begin, the longer ones first, so that a span comes
+// before all that is inside it.
 func (s *scan) sort() {
 	slices.SortFunc(s.spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.rule, b.rule))
 	})
 }
 
+// A known secret is certain, so it wins over every rule. Content as a whole wins over
+// what was found in its encoded form, which is no longer there.
 const (
 	prioExact   int8 = 100
 	prioContent int8 = 101
@@ -268,6 +280,7 @@ func (p *span) join(q *span, prioP, prioQ int8) {
 	p.end = max(p.end, q.end)
 }
 
+// actionOf returns what the span leads to. Known secrets are masked in every mode.
 func (s *scan) actionOf(p *span) action {
 	if p.rule < 0 {
 		return actMask
@@ -275,6 +288,7 @@ func (s *scan) actionOf(p *span) action {
 	return s.e.rules[p.rule].action[s.purpose]
 }
 
+// count counts a hit under the name of its rule.
 func (s *scan) count(rule int32) {
 	if rule == contentRule {
 		return // counted when it was decoded
@@ -321,8 +335,10 @@ func (s *scan) splice(dst []byte) ([]byte, error) {
 	return append(dst, src[mark+at*unit:]...), nil
 }
 
+// markShort replaces a part of a match whose rest stays, which says what it was.
 var markShort = []byte("***")
 
+// replacement returns what is written in the span's place.
 func (s *scan) replacement(p *span) []byte {
 	switch {
 	case p.rule == contentRule:

@@ -209,6 +209,7 @@ func (s *scan) block(f *filter) {
 	f.at += blockLen
 }
 
+// isSpecial are the bytes that the guard and the rule for addresses begin with.
 var isSpecial = newClass("\\@")
 
 // tail verifies every place from i to the end, which blocks do not reach.
@@ -249,6 +250,8 @@ func (s *scan) candidate(i int) bool {
 	return s.pos != from
 }
 
+// try verifies one variant and notes how far the rule need not be tried again: without
+// that a run that many candidates lead to would be read for each of them.
 func (s *scan) try(ref ref, pos int) {
 	r := &s.e.rules[ref.rule]
 	m := r.matcher.find(s, int(ref.variant), pos)
@@ -309,6 +312,9 @@ func (s *scan) guard(i int) bool {
 	return false
 }
 
+// hides reports whether the backslash at i begins an escape that Go's encoder does not
+// write. Escapes of control characters and of what is beyond ASCII hide nothing:
+// no rule has those in a secret.
 func (s *scan) hides(i int) bool {
 	b := s.t.b
 	switch b[i+1] {

@@ -24,6 +24,8 @@ func (m *custom) find(s *scan, _, pos int) finding {
 	return finding{}
 }
 
+// anchoredText reports whether the expression depends on where text or lines begin or
+// end. A window has ends of its own, which would match.
 func anchoredText(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine:
@@ -131,6 +133,7 @@ func (m *custom) eachIn(b []byte, w stretch, yield func(start, end, group, group
 	return last
 }
 
+// nearKeyword reports whether a keyword is in the match or near before it.
 func (m *custom) nearKeyword(b []byte, start, end int) bool {
 	if len(m.keywords) == 0 {
 		return true

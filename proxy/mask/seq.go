@@ -25,6 +25,7 @@ type elem struct {
 	min, max int // max < 0 is unbounded
 }
 
+// unbounded is the limit of run and elem.max that is none.
 const unbounded = -1
 
 // most is how many seqs one expression may expand to.
@@ -74,6 +75,7 @@ func compileValues(exprs ...string) ([]seq, error) {
 	return all, nil
 }
 
+// expand returns the alternatives that re stands for, each as a list of elements.
 func expand(re *syntax.Regexp) ([][]elem, error) {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -98,6 +100,7 @@ func expand(re *syntax.Regexp) ([][]elem, error) {
 	return nil, errShape
 }
 
+// expandLiteral refuses literals in any case and beyond ASCII; no token has them.
 func expandLiteral(re *syntax.Regexp) ([][]elem, error) {
 	var l []elem
 	for _, r := range re.Rune {
@@ -109,6 +112,8 @@ func expandLiteral(re *syntax.Regexp) ([][]elem, error) {
 	return [][]elem{l}, nil
 }
 
+// expandRepeat makes a run of a repeated class, and copies of anything else that is
+// repeated a fixed number of times.
 func expandRepeat(re *syntax.Regexp) ([][]elem, error) {
 	lo, hi := re.Min, re.Max
 	switch re.Op {
@@ -134,6 +139,7 @@ func expandRepeat(re *syntax.Regexp) ([][]elem, error) {
 	return [][]elem{l}, nil
 }
 
+// expandEach returns the alternatives of all subs.
 func expandEach(subs []*syntax.Regexp) ([][]elem, error) {
 	var all [][]elem
 	for _, s := range subs {
@@ -149,6 +155,8 @@ func expandEach(subs []*syntax.Regexp) ([][]elem, error) {
 	return all, nil
 }
 
+// expandConcat multiplies the alternatives of the parts. The bound holds for each
+// step, so that no expression makes more than most times as many on the way.
 func expandConcat(subs []*syntax.Regexp) ([][]elem, error) {
 	all := [][]elem{nil}
 	for _, s := range subs {

@@ -46,6 +46,8 @@ func callerToken(c *proxy.Call) string {
 	return c.Identity.Credential.Secret()
 }
 
+// input masks the arguments with the caller's token alone as a known secret of the
+// call: what the call submits as a secret is meant to be sent.
 func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
 	hits, err := e.arguments(ctx, c, e.Call(callerToken(c)))
 	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(hits)
@@ -155,6 +157,7 @@ func (p *resultPass) texts(l []string) []string {
 	return out
 }
 
+// run does nothing after an error: the result is withheld anyway.
 func (p *resultPass) run(b []byte, json bool) []byte {
 	if len(b) == 0 || p.err != nil {
 		return b

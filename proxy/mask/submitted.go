@@ -30,6 +30,8 @@ func submitted(c *proxy.Call) (long, any []string) {
 	return long, secretData(c)
 }
 
+// appendFields looks for secret fields in v, the value of name. Elements of a list have
+// the list's name.
 func appendFields(to []string, name string, v any, depth int) []string {
 	switch v := v.(type) {
 	case string:

@@ -40,6 +40,8 @@ type anchor struct {
 	ref ref
 }
 
+// anchorLen is how many bytes of an anchor three pairs can show: six, from its first
+// byte on at an even place and from its second at an odd one.
 const anchorLen = 7
 
 // ref leads from an anchor to what must be verified: the variant of a rule,
@@ -62,8 +64,11 @@ type table struct {
 	starts map[uint32]struct{}
 }
 
+// knownBits makes 32 kB of table.known, which stays in the caches beside the core. The
+// built-in rules set one bit in thirty.
 const knownBits = 18
 
+// slot is an entry of the hash table.
 type slot struct {
 	key         uint32
 	first, last int32 // refs[first:last]; empty slots have last == 0
@@ -92,10 +97,12 @@ func newTable(places []place) (*table, error) {
 	return t, nil
 }
 
+// combinations is how many different first four bytes the anchor has; each is a key.
 func (a *anchor) combinations() int {
 	return len(a.cls[0]) * len(a.cls[1]) * len(a.cls[2]) * len(a.cls[3])
 }
 
+// eachKey yields the first four bytes as the scan reads them, in little-endian order.
 func (a *anchor) eachKey(yield func(uint32)) {
 	for _, c0 := range a.cls[0] {
 		for _, c1 := range a.cls[1] {
@@ -108,8 +115,12 @@ func (a *anchor) eachKey(yield func(uint32)) {
 	}
 }
 
+// golden is a prime near 2^32 divided by the golden ratio: multiplying by it spreads
+// keys over the upper bits (Fibonacci hashing).
 const golden = 0x9E3779B1
 
+// hash fills slots, at most half of them. Keys are taken in order, so that the table is
+// the same in every process.
 func (t *table) hash(lists map[uint32][]ref) {
 	size := 64
 	t.shift = 26
@@ -179,6 +190,7 @@ func guardPlaces() []place {
 	return all
 }
 
+// anyByte is the class of a place that a short anchor does not reach.
 var anyByte = newClass("\x00-\xff").list()
 
 // triple is how an anchor shows at even or at odd places: the two bytes of

@@ -50,6 +50,7 @@ func unescape(b []byte) (c byte, n int) {
 	return b[1], 2
 }
 
+// narrow returns a character as rules see it.
 func narrow(r rune) byte {
 	if r < wide {
 		return byte(r)
@@ -146,6 +147,8 @@ func (t *text) openBefore(i int) bool {
 	return j == i || !isWord[c] || t.foreignEscape(c, j)
 }
 
+// foreignEscape reports whether c, which begins at j, ends an escape of another
+// notation: \n, ESC[1m, %3D, \u003d.
 func (t *text) foreignEscape(c byte, j int) bool {
 	c2, j2 := t.prev(j)
 	switch {
@@ -186,6 +189,8 @@ func (t *text) colour(j int) bool {
 	return false
 }
 
+// What takes the place of a known secret, and the beginning of a rule's mark. Both are
+// recognised when a text is masked again.
 var (
 	markRedacted = []byte("[REDACTED]")
 	markMasked   = []byte("[MASKED:")

@@ -20,6 +20,8 @@ func newToken(patterns ...string) (*token, error) {
 	return t, nil
 }
 
+// places returns the fixed part of each shape, as many bytes as there are: the longer
+// it is, the better an anchor can be chosen.
 func (k *token) places() []place {
 	var all []place
 	for i := range k.seqs {
@@ -28,6 +30,8 @@ func (k *token) places() []place {
 	return all
 }
 
+// find matches, and demands that neither side goes on as a word. A lead is read
+// backwards first, as only then it is known where the token begins.
 func (k *token) find(s *scan, variant, pos int) finding {
 	q := &k.seqs[variant]
 	t := &s.t
@@ -128,6 +132,7 @@ var markers = []string{`"base64"`, `"content_base64"`, `"sidebar"`, `"footer"`}
 
 func (marker) places() []place { return literalPlaces(false, markers...) }
 
+// find takes note only: nothing is masked for a marker.
 func (marker) find(s *scan, variant, pos int) finding {
 	if s.t.json && bytes.HasPrefix(s.t.b[pos:], []byte(markers[variant])) {
 		s.encoded = true

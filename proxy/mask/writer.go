@@ -12,11 +12,14 @@ import (
 // notice.
 func (e *Engine) Writer(w io.Writer) io.Writer { return &lineWriter{e: e, w: w} }
 
+// lineWriter may be used by several goroutines when the writer below may: it has no
+// state of its own.
 type lineWriter struct {
 	e *Engine
 	w io.Writer
 }
 
+// unmaskable replaces a line that must not be written as it is.
 var unmaskable = []byte(`{"level":"error","message":"a log line was withheld because it could not be masked"}` + "\n")
 
 // Write masks p and reports len(p) on success: the number of bytes written

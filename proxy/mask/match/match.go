@@ -23,6 +23,7 @@ type removal struct {
 // leave the rest of a header or block behind it.
 var removals = loose(Rules())
 
+// loose collects the expressions for texts of strangers.
 func loose(rules []Rule) (all []removal) {
 	var tokens []string
 	for _, r := range rules {

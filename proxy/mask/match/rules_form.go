@@ -1,5 +1,6 @@
 package match
 
+// headerValue is a token68 of RFC 9110, section 11.2, of some length.
 const headerValue = `[A-Za-z0-9._~+/=-]{8,}`
 
 // forms are recognised by their surroundings; package mask has the code for each name.

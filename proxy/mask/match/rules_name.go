@@ -1,5 +1,7 @@
 package match
 
+// Shapes that many services share. Alone they are no evidence: commits, digests and
+// identifiers look the same.
 const (
 	hex32 = `[0-9a-f]{32}`
 	hex40 = `[0-9a-f]{40}`
