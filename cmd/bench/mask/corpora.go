@@ -83,21 +83,28 @@ func newSource() (*source, error) {
 	return s, err
 }
 
-func (s *source) hex(n int) string {
-	var b strings.Builder
-	for range n {
-		b.WriteByte("0123456789abcdef"[s.r.IntN(16)])
+// Alphabets of random texts.
+const (
+	hexDigits = "0123456789abcdef"
+	alnum     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+func (s *source) random(n int, from string) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = from[s.r.IntN(len(from))]
 	}
-	return b.String()
+	return string(b)
 }
+
+func (s *source) hex(n int) string   { return s.random(n, hexDigits) }
+func (s *source) alnum(n int) string { return s.random(n, alnum) }
 
 func (s *source) paragraph(lines int) string {
 	var b strings.Builder
 	for i := range lines {
-		b.WriteString(s.prose[s.r.IntN(len(s.prose))])
+		b.WriteString(s.prose[s.r.IntN(len(s.prose))] + "\r\n")
 		if i%3 == 2 {
-			b.WriteString("\r\n\r\n")
-		} else {
 			b.WriteString("\r\n")
 		}
 	}
@@ -110,19 +117,26 @@ func (s *source) time() string {
 
 func (s *source) user() map[string]any {
 	login := fmt.Sprintf("user%d", s.r.IntN(5000))
-	return map[string]any{"id": s.r.IntN(5000), "login": login, "full_name": "", "email": login + "@noreply.git.example.org",
-		"avatar_url": "https://git.example.org/avatars/" + s.hex(32), "html_url": "https://git.example.org/" + login, "is_admin": false,
-		"created": s.time(), "restricted": false, "active": true, "language": "en-US"}
+	return map[string]any{"id": s.r.IntN(5000), "login": login, "full_name": "",
+		"email":      login + "@noreply.git.example.org",
+		"avatar_url": "https://git.example.org/avatars/" + s.hex(32), "html_url": "https://git.example.org/" + login,
+		"is_admin": false,
+		"created":  s.time(), "restricted": false, "active": true, "language": "en-US"}
 }
 
 func (s *source) issues(size int) []byte {
 	return list(size, func(i int) any {
-		return map[string]any{"id": 100000 + i, "url": fmt.Sprintf("https://git.example.org/api/v1/repos/acme/site/issues/%d", i),
-			"html_url": fmt.Sprintf("https://git.example.org/acme/site/issues/%d", i), "number": i, "user": s.user(), "original_author": "",
-			"title": s.prose[s.r.IntN(len(s.prose))], "body": s.paragraph(4 + s.r.IntN(10)), "ref": "", "assets": []any{},
+		return map[string]any{"id": 100000 + i,
+			"url":      fmt.Sprintf("https://git.example.org/api/v1/repos/acme/site/issues/%d", i),
+			"html_url": fmt.Sprintf("https://git.example.org/acme/site/issues/%d", i), "number": i, "user": s.user(),
+			"original_author": "",
+			"title":           s.prose[s.r.IntN(len(s.prose))], "body": s.paragraph(4 + s.r.IntN(10)), "ref": "",
+			"assets": []any{},
 			"labels": []any{map[string]any{"id": 3, "name": "kind/bug", "color": "ee0701", "exclusive": false}},
-			"state":  "open", "is_locked": false, "comments": s.r.IntN(40), "created_at": s.time(), "updated_at": s.time(), "closed_at": nil,
-			"assignee": nil, "milestone": nil, "repository": map[string]any{"id": 1, "name": "site", "owner": "acme", "full_name": "acme/site"}}
+			"state":  "open", "is_locked": false, "comments": s.r.IntN(40), "created_at": s.time(),
+			"updated_at": s.time(), "closed_at": nil,
+			"assignee": nil, "milestone": nil, "repository": map[string]any{"id": 1, "name": "site", "owner": "acme",
+				"full_name": "acme/site"}}
 	})
 }
 
@@ -140,7 +154,8 @@ func (s *source) code(size, every int) []byte {
 			return map[string]any{"path": fmt.Sprintf("pkg/file%d.go", i), "content": text}
 		}
 		var d strings.Builder
-		fmt.Fprintf(&d, "diff --git a/file%d.go b/file%d.go\nindex %s..%s 100644\n@@ -1,7 +1,9 @@\n", i, i, s.hex(7), s.hex(7))
+		fmt.Fprintf(&d, "diff --git a/file%d.go b/file%d.go\nindex %s..%s 100644\n@@ -1,7 +1,9 @@\n", i, i, s.hex(7),
+			s.hex(7))
 		for line := range strings.Lines(text) {
 			d.WriteByte(" +-"[s.r.IntN(3)])
 			d.WriteString(line)
@@ -156,29 +171,24 @@ func (s *source) logs(size int) []byte {
 			fmt.Fprintf(&b, "%s.%07dZ ", s.time()[:19], s.r.IntN(1e7))
 			switch s.r.IntN(6) {
 			case 0:
-				fmt.Fprintf(&b, "github.com/acme/mod%d v1.%d.0 h1:%s=\n", s.r.IntN(900), s.r.IntN(30), s.base64(43))
+				fmt.Fprintf(&b, "github.com/acme/mod%d v1.%d.0 h1:%s=\n", s.r.IntN(900), s.r.IntN(30), s.random(43,
+					alnum+"+/"))
 			case 1:
 				fmt.Fprintf(&b, "Pulling sha256:%s: %d kB / 2048 kB\n", s.hex(64), s.r.IntN(2048))
 			case 2:
 				fmt.Fprintf(&b, "HEAD is now at %s %s\n", s.hex(40), s.prose[s.r.IntN(len(s.prose))])
 			case 3:
-				fmt.Fprintf(&b, "ok  \tacme/pkg%d\t%d.%03ds\tcoverage: %d.%d%% of statements\n", s.r.IntN(99), s.r.IntN(9), s.r.IntN(999), s.r.IntN(99), s.r.IntN(9))
+				fmt.Fprintf(&b, "ok  \tacme/pkg%d\t%d.%03ds\tcoverage: %d.%d%% of statements\n", s.r.IntN(99),
+					s.r.IntN(9), s.r.IntN(999), s.r.IntN(99), s.r.IntN(9))
 			case 4:
-				fmt.Fprintf(&b, "\x1b[32m  INFO\x1b[0m Building %d/%d objects in 00:%02d:%02d\n", s.r.IntN(500), 1280, s.r.IntN(60), s.r.IntN(60))
+				fmt.Fprintf(&b, "\x1b[32m  INFO\x1b[0m Building %d/%d objects in 00:%02d:%02d\n", s.r.IntN(500), 1280,
+					s.r.IntN(60), s.r.IntN(60))
 			default:
 				b.WriteString("##[group]" + s.prose[s.r.IntN(len(s.prose))] + "\n")
 			}
 		}
 		return map[string]any{"id": i, "name": "build", "log": b.String()}
 	})
-}
-
-func (s *source) base64(n int) string {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[s.r.IntN(64)]
-	}
-	return string(b)
 }
 
 func (s *source) contents(size int) []byte {
@@ -190,7 +200,8 @@ func (s *source) contents(size int) []byte {
 				b[j] = byte(s.r.Uint32())
 			}
 		}
-		return map[string]any{"name": fmt.Sprintf("f%d", i), "sha": s.hex(40), "size": len(b), "data": base64.StdEncoding.EncodeToString(b), "type": "file"}
+		return map[string]any{"name": fmt.Sprintf("f%d", i), "sha": s.hex(40), "size": len(b),
+			"data": base64.StdEncoding.EncodeToString(b), "type": "file"}
 	})
 }
 
@@ -245,35 +256,20 @@ func (s *source) plant(text string, every int) string {
 	return b.String()
 }
 
-func (s *source) alnum(n int) string {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"[s.r.IntN(62)]
-	}
-	return string(b)
-}
-
 // secret makes one that no scanner takes for real before it is assembled.
 func (s *source) secret() string {
-	switch s.r.IntN(10) {
-	case 0:
-		return "gh" + "p_" + s.alnum(36)
-	case 1:
-		return "gl" + "pat-" + s.alnum(20)
-	case 2:
-		return "xo" + "xb-" + "123456789012-" + s.alnum(24)
-	case 3:
-		return "AK" + "IA" + strings.ToUpper(strings.NewReplacer("0", "A", "1", "B", "8", "C", "9", "D").Replace(s.alnum(16)))
-	case 4:
-		return "ey" + "J" + s.alnum(20) + ".ey" + "J" + s.alnum(60) + "." + s.alnum(43)
-	case 5:
-		return "https://deploy:" + s.alnum(20) + "@git.example.org/acme"
-	case 6:
-		return "np" + "m_" + s.alnum(36)
-	case 7:
-		return "Authorization: Bearer " + s.alnum(40)
-	case 8:
-		return "SG" + "." + s.alnum(22) + "." + s.alnum(43)
+	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	all := []string{
+		"gh" + "p_" + s.alnum(36),
+		"gl" + "pat-" + s.alnum(20),
+		"xo" + "xb-" + "123456789012-" + s.alnum(24),
+		"AK" + "IA" + s.random(16, base32),
+		"ey" + "J" + s.alnum(20) + ".ey" + "J" + s.alnum(60) + "." + s.alnum(43),
+		"https://deploy:" + s.alnum(20) + "@git.example.org/acme",
+		"np" + "m_" + s.alnum(36),
+		"Authorization: Bearer " + s.alnum(40),
+		"SG" + "." + s.alnum(22) + "." + s.alnum(43),
+		"api_key=" + s.alnum(32),
 	}
-	return "api_key=" + s.alnum(32)
+	return all[s.r.IntN(len(all))]
 }

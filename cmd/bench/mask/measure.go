@@ -1,46 +1,9 @@
 package maskbench
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"slices"
 	"time"
 )
-
-// The references are loops over eight bytes at a time (SIMD within a
-// register). They count the blocks that hold a certain byte.
-const (
-	low  = 0x0101010101010101
-	high = 0x8080808080808080
-)
-
-// SWAR looks for one byte that text does not have.
-func SWAR(b []byte) int {
-	const needle = 1 * low
-	n := 0
-	for len(b) >= 8 {
-		x := binary.LittleEndian.Uint64(b) ^ needle
-		if (x-low)&^x&high != 0 {
-			n++
-		}
-		b = b[8:]
-	}
-	return n
-}
-
-// SWAR2 looks for the two bytes that every reader of JSON must find: the quote
-// and the backslash.
-func SWAR2(b []byte) int {
-	const quote, backslash = '"' * low, '\\' * low
-	n := 0
-	for len(b) >= 8 {
-		w := binary.LittleEndian.Uint64(b)
-		x, y := w^quote, w^backslash
-		n += bits.OnesCount64(((x-low)&^x | (y-low)&^y) & high)
-		b = b[8:]
-	}
-	return n
-}
 
 // Engine is something to measure.
 type Engine struct {
@@ -70,16 +33,15 @@ func Interleave(rounds int, doc []byte, engines []Engine) [][]float64 {
 
 // Ratio returns the median over rounds of a/b.
 func Ratio(a, b []float64) float64 {
-	r := make([]float64, len(a))
-	for i := range a {
-		r[i] = a[i] / b[i]
+	r := slices.Clone(a)
+	for i := range r {
+		r[i] /= b[i]
 	}
 	return Median(r)
 }
 
 // Median returns the median of v, which is left as it is.
 func Median(v []float64) float64 {
-	s := slices.Clone(v)
-	slices.Sort(s)
+	s := slices.Sorted(slices.Values(v))
 	return s[len(s)/2]
 }
