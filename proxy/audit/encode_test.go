@@ -53,6 +53,7 @@ func fill(rng *rand.Rand, v reflect.Value) {
 // TestEncodingIsThatOfJSON: what is written is the JSON of the record with every field
 // that it has, in their order, without the four that the chain adds.
 func TestEncodingIsThatOfJSON(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		var r audit.Record

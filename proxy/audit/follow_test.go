@@ -53,6 +53,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowEnds with its context, and says that there is no log.
 func TestFollowEnds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	ctx, cancel := context.WithCancel(context.Background())

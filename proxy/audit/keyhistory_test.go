@@ -119,6 +119,7 @@ func TestManyKeys(t *testing.T) {
 }
 
 func TestOpenKeyIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.log.Close()

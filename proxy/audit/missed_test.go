@@ -19,6 +19,7 @@ func suppressed(list []audit.Record) (n uint64) {
 
 // TestSuppressedAreCountedAtTheStop: every request is a record or in a count.
 func TestSuppressedAreCountedAtTheStop(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.o.Now = (&clock{at: time.Now()}).now
 	r.open()
@@ -38,6 +39,7 @@ func TestSuppressedAreCountedAtTheStop(t *testing.T) {
 
 // TestSuppressedAreCountedInTime: a minute later, while the log is in use.
 func TestSuppressedAreCountedInTime(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	c := &clock{at: time.Now()}
 	r.o.Now = c.now

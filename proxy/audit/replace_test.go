@@ -34,6 +34,7 @@ func refusedThen(t *testing.T, r *rig, words string, mend func()) {
 }
 
 func TestReplacedBySymlink(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(3)
@@ -62,6 +63,7 @@ func TestReplacedBySymlink(t *testing.T) {
 }
 
 func TestReplacedByAnotherFile(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(3)
@@ -80,6 +82,7 @@ func TestReplacedByAnotherFile(t *testing.T) {
 }
 
 func TestFolderRemoved(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(3)
@@ -139,6 +142,7 @@ func TestChangedByOthers(t *testing.T) {
 }
 
 func TestSecondProcess(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	err := audit.New(r.o).Open()
@@ -198,6 +202,7 @@ func must(t *testing.T, err error) {
 
 // TestReadOnly: a file system that turned read-only.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	dir := mount(t)
 	r := newRig(t, settings())
 	r.moveTo(dir)
@@ -217,6 +222,7 @@ func TestReadOnly(t *testing.T) {
 
 // TestImmutable takes the right to write from a log that is open.
 func TestImmutable(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	r.calls(2)

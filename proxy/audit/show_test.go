@@ -38,6 +38,7 @@ func mixed(t *testing.T) (*rig, time.Time) {
 }
 
 func TestShowFilters(t *testing.T) {
+	t.Parallel()
 	r, start := mixed(t)
 	at, err := audit.Locate([]string{r.path}, true)
 	if err != nil || len(at.Sources) < 3 {
@@ -73,6 +74,7 @@ func TestShowFilters(t *testing.T) {
 }
 
 func TestShowTable(t *testing.T) {
+	t.Parallel()
 	r, _ := mixed(t)
 	at, err := audit.Locate([]string{r.path}, true)
 	if err != nil {
@@ -96,6 +98,7 @@ func TestShowTable(t *testing.T) {
 }
 
 func TestShowCountsWhatIsNoRecord(t *testing.T) {
+	t.Parallel()
 	text := "hello\n" + strings.Repeat("x", 100_000) + "\n{\"seq\":1}\ntorn"
 	var out bytes.Buffer
 	skipped, err := audit.Show([]audit.Source{source("x", []byte(text))}, audit.Filter{}, &audit.Printer{W: &out, JSON: true})
@@ -105,6 +108,7 @@ func TestShowCountsWhatIsNoRecord(t *testing.T) {
 }
 
 func TestTargetText(t *testing.T) {
+	t.Parallel()
 	for want, target := range map[string]*audit.Target{
 		"-": nil, "acme/site#3": {Owner: "acme", Repo: "site", Index: 3}, "acme/site id 9": {Owner: "acme", Repo: "site", ID: 9},
 		"acme": {Org: "acme"}, "bob": {User: "bob"}, "acme/site bob": {Owner: "acme", Repo: "site", User: "bob"},

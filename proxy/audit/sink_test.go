@@ -27,6 +27,7 @@ func withSink(t *testing.T, s config.AuditSink) *rig {
 }
 
 func TestSinkStdout(t *testing.T) {
+	t.Parallel()
 	r := withSink(t, config.AuditSink{Type: "stdout"})
 	out := &syncBuffer{}
 	r.o.Stdout = out

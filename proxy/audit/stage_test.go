@@ -18,6 +18,7 @@ import (
 
 // TestTwoRecords holds what a call leaves, field by field.
 func TestTwoRecords(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	h := r.chain(found, func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
@@ -147,6 +148,7 @@ func TestExactlyOneResultForEveryOutcome(t *testing.T) {
 }
 
 func TestUnknownToolLeavesItsNameOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	c := newCall()
@@ -239,6 +241,7 @@ func TestClientGone(t *testing.T) {
 }
 
 func TestCancelledBeforeTheStart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -288,6 +291,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 }
 
 func TestWithoutALog(t *testing.T) {
+	t.Parallel()
 	var none *audit.Log
 	if none.Stage() != nil || none.RecordStart() != nil || none.Ready() != nil {
 		t.Error("no log has stages")
@@ -310,6 +314,7 @@ func TestWithoutALog(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	c := &clock{at: time.Unix(1_900_000_000, 0)}
 	r.o.Now = c.now

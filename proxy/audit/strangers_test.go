@@ -10,6 +10,7 @@ import (
 
 // TestDenialsOfStrangersDoNotFloodTheLog, and what people allow is all there.
 func TestDenialsOfStrangersDoNotFloodTheLog(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.o.Now = (&clock{at: time.Now()}).now
 	r.open()

@@ -11,6 +11,7 @@ import (
 // TestTargetOfUnknownRoutes: of a route that the catalog lacks the record says what its
 // path tells, as far as it is a plain name without a secret.
 func TestTargetOfUnknownRoutes(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]*audit.Target{
 		"/repos/acme/infra/newthing/7":        {Owner: "acme", Repo: "infra"},
 		"/repos/acme/infra/issues/7/newthing": {Owner: "acme", Repo: "infra", Index: 7},

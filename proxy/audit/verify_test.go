@@ -179,6 +179,7 @@ func TestForgerWithoutKey(t *testing.T) {
 }
 
 func TestLongRewriteWithoutAnyCheckpoint(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, 10)
 	g, _, err := audit.NewGenerator(30_000, 1<<30, bodies())
 	if err != nil {
@@ -289,6 +290,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 func TestUnfinishedCalls(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, settings())
 	r.open()
 	if _, err := r.log.Append(&audit.Record{Event: audit.ToolCallStarted}, false); err != nil {

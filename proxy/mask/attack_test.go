@@ -43,6 +43,7 @@ func manyContents(n int) []byte {
 // TestManyContents masks five megabytes of files and secrets; how the time grows
 // is BenchmarkAdversarial's matter.
 func TestManyContents(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	const n = 80_000
 	out, hits, err := e.JSON(context.Background(), nil, manyContents(n), nil, mask.Options{})
@@ -59,6 +60,7 @@ func TestManyContents(t *testing.T) {
 // TestContentsKeepTheirNeighbours mixes files and secrets before, between, in and
 // behind them.
 func TestContentsKeepTheirNeighbours(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "known-secret-value")
 	gh := github(1)
 	in := `["` + gh + `",{"encoding":"base64","x":"` + gh + `","content":"` + encode(gh) + `","y":{"encoding":"base64","content":"` + encode("known-secret-value") + `"},"z":"known-secret-value"},"` + gh + `"]`
@@ -71,6 +73,7 @@ func TestContentsKeepTheirNeighbours(t *testing.T) {
 // TestContentThatIsASecret: a string that is called base64 and may be decoded is
 // still looked at as it is.
 func TestContentThatIsASecret(t *testing.T) {
+	t.Parallel()
 	hexToken := random(newRand(8), 40, hexChars) // valid base64 by chance
 	e := newEngine(t, nil, hexToken)
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
@@ -85,6 +88,7 @@ func TestContentThatIsASecret(t *testing.T) {
 }
 
 func TestWikiPages(t *testing.T) {
+	t.Parallel()
 	gh := github(1)
 	page := "# Setup\n\nexport TOKEN=" + gh + "\n" + callerToken + "\n"
 	masked := encode("# Setup\n\nexport TOKEN=ghp_***\n[REDACTED]\n")
@@ -120,6 +124,7 @@ func TestWikiPages(t *testing.T) {
 // TestBase64Anywhere: the commonest secrets are found in base64 whatever the
 // member is called, at each alignment, and images stay what they are.
 func TestBase64Anywhere(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "known-secret-value")
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 	head, body, foot := keyParts("")
@@ -152,6 +157,7 @@ func TestBase64Anywhere(t *testing.T) {
 
 // TestNULDoesNotSwitchPatternsOff: one odd byte does not make a text binary.
 func TestNULDoesNotSwitchPatternsOff(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	gh := github(1)
 	text := strings.Repeat("some words\n", 20) + "TOKEN=" + gh + "\n"
@@ -190,6 +196,7 @@ func utf16Text(s string, big bool) string {
 }
 
 func TestUTF16(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "known-secret-value")
 	gh := github(1)
 	for _, big := range []bool{false, true} {
@@ -223,6 +230,7 @@ func rawSecret(op string, body any) *proxy.Call {
 // TestRawSecretsElsewhere: the exemption for the value of a secret is for the body alone,
 // and a secret is found that a path spreads over several of its parts.
 func TestRawSecretsElsewhere(t *testing.T) {
+	t.Parallel()
 	masking := func(c *config.Masking) { c.Input = "mask" }
 	e := newEngine(t, masking, "known-secret-value")
 	c := rawSecret("updateRepoSecret", map[string]any{"data": "x"})
@@ -250,6 +258,7 @@ func TestRawSecretsElsewhere(t *testing.T) {
 }
 
 func TestRawSecretWrites(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	for _, key := range []string{"data", "Data", "DATA", "dAtA"} {
 		for _, op := range []string{"updateRepoSecret", "updateOrgSecret", "updateUserSecret", ""} {
@@ -277,6 +286,7 @@ func TestRawSecretWrites(t *testing.T) {
 // TestRawSecretIsExempt: what is written as a secret must reach Gitea as it is;
 // other arguments of the same call must not.
 func TestRawSecretIsExempt(t *testing.T) {
+	t.Parallel()
 	gh := github(1)
 	for _, mode := range []string{"mask", "block"} {
 		e := newEngine(t, func(c *config.Masking) { c.Input = mode })
@@ -298,6 +308,7 @@ func TestRawSecretIsExempt(t *testing.T) {
 // TestInputFilesNeedNotBeUTF8: a byte that is no UTF-8 does not hide the rest of
 // a file, nor does the case of the argument's name.
 func TestInputFilesNeedNotBeUTF8(t *testing.T) {
+	t.Parallel()
 	gh := github(1)
 	block := newEngine(t, func(c *config.Masking) { c.Input = "block" })
 	masking := newEngine(t, func(c *config.Masking) { c.Input = "mask" })
@@ -328,6 +339,7 @@ func TestInputFilesNeedNotBeUTF8(t *testing.T) {
 
 // TestExactBetweenPercents: a percent sign is one, and nothing else is.
 func TestExactBetweenPercents(t *testing.T) {
+	t.Parallel()
 	const token = "0123456789abcdef0123456789abcdef01234567"
 	e := newEngine(t, offPatterns, token)
 	for i := range len(token) {
@@ -345,6 +357,7 @@ func TestExactBetweenPercents(t *testing.T) {
 
 // TestNestedEncodings: JSON in a string of JSON, and percent-encoding twice.
 func TestNestedEncodings(t *testing.T) {
+	t.Parallel()
 	for _, secret := range awkward {
 		e := newEngine(t, offPatterns, secret)
 		html, _ := json.Marshal(map[string]string{"v": secret})
@@ -368,6 +381,7 @@ func TestNestedEncodings(t *testing.T) {
 }
 
 func TestStageMasksEveryField(t *testing.T) {
+	t.Parallel()
 	const known = "configured-secret"
 	e := newEngine(t, nil, known)
 	in := &proxy.Result{Kind: proxy.BodyJSON, Body: []byte(`"` + known + `"`), Method: known, Path: "/" + known, ContentType: "text/" + known, Source: known,

@@ -27,6 +27,7 @@ func keyParts(kind string) (header, body, footer string) {
 
 // TestPrivateKeys covers the ways in which keys are quoted, indented and cut.
 func TestPrivateKeys(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	head, body, foot := keyParts("RSA ")
 	indent := func(s, by string) string { return strings.ReplaceAll("\n"+strings.TrimSpace(s), "\n", "\n"+by) }
@@ -68,6 +69,7 @@ func TestPrivateKeys(t *testing.T) {
 }
 
 func TestFormsKeepTheKindVisible(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	gh := github(1)
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
@@ -105,6 +107,7 @@ func TestFormsKeepTheKindVisible(t *testing.T) {
 // TestJSONEscapes hides a token behind escapes of JSON, in keys, in the last
 // byte and where a Markdown line break splits it.
 func TestJSONEscapes(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 	for in, want := range map[string]string{
@@ -134,6 +137,7 @@ func TestJSONEscapes(t *testing.T) {
 }
 
 func TestEncodedContent(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "known-secret-value")
 	enc := base64.StdEncoding.EncodeToString
 	gh := github(1)
@@ -164,6 +168,7 @@ func TestEncodedContent(t *testing.T) {
 }
 
 func TestDeepNesting(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	gh := github(1)
 	deep := strings.Repeat("[", 100_000)
@@ -177,6 +182,7 @@ func TestDeepNesting(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
+	t.Parallel()
 	gh := github(1)
 	in := []byte(`{"a":"` + gh + ` known-secret-value"}`)
 	for mode, want := range map[string]string{
@@ -218,6 +224,7 @@ func TestCleanInputIsReturnedAsItIs(t *testing.T) {
 }
 
 func TestDestinationIsUsed(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	dst := make([]byte, 5, 4096)
 	out, _, err := e.Text(context.Background(), dst, []byte("x "+github(1)), nil, mask.Options{})
@@ -227,6 +234,7 @@ func TestDestinationIsUsed(t *testing.T) {
 }
 
 func TestContextEnds(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -236,6 +244,7 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, func(c *config.Masking) { c.Mode = "block" })
 	gh := github(1)
 	for in, want := range map[string]string{
@@ -252,6 +261,7 @@ func TestBytes(t *testing.T) {
 }
 
 func TestWriter(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "known-secret-value")
 	var b bytes.Buffer
 	w := e.Writer(&b)
@@ -267,6 +277,7 @@ func TestWriter(t *testing.T) {
 }
 
 func TestStructureSurvives(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	in := "{ \"z\" : 1e3 , \"a\" :\t-0,\"n\":1.0,\"d\":\"\\/\\u00e9\",\"d\":\"" + github(1) + "\",\r\n\"e\":[ ] }"
 	out, _ := doc(t, e, in)

@@ -25,6 +25,7 @@ import (
 
 // TestNoFalsePositives runs the built-in rules over what must pass untouched.
 func TestNoFalsePositives(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	r := newRand(99)
 	for name, make := range map[string]func(*rand.Rand) string{
@@ -53,6 +54,7 @@ func TestNoFalsePositives(t *testing.T) {
 // TestNoFalsePositivesInGoSource runs them over the Go toolchain's source, as
 // a contents listing would carry it.
 func TestNoFalsePositivesInGoSource(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Skipf("no go command: %v", err)

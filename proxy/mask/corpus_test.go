@@ -121,6 +121,7 @@ func ownExample(r *rand.Rand, name string) (in, secret string) {
 const trueExamples, nearMisses = 12, 20
 
 func TestRulesFindTheirSecrets(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	specs := mask.RuleSpecs()
 	if len(specs) < 100 {
@@ -160,6 +161,7 @@ func betterName(name string, hits mask.Hits) bool {
 // TestRulesLeaveNearMisses breaks true examples in ways that make them
 // something else.
 func TestRulesLeaveNearMisses(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	tried := 0
 	for i, s := range mask.RuleSpecs() {

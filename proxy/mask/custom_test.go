@@ -25,6 +25,7 @@ func withRules(rules ...config.MaskRule) func(*config.Masking) {
 }
 
 func TestCustomRules(t *testing.T) {
+	t.Parallel()
 	change := func(r config.MaskRule, f func(*config.MaskRule)) config.MaskRule { f(&r); return r }
 	for _, c := range []struct {
 		name     string
@@ -72,6 +73,7 @@ func TestCustomRules(t *testing.T) {
 }
 
 func TestCustomActions(t *testing.T) {
+	t.Parallel()
 	blocking, reporting, masking := rule("b", `BLOCK-[0-9]+`), rule("r", `REPORT-[0-9]+`), rule("m", `MASKIT-[0-9]+`)
 	blocking.Action, reporting.Action, masking.Action = "block", "report", "mask"
 	for _, mode := range []string{"off", "mask", "report", "block"} {
@@ -93,6 +95,7 @@ func TestCustomActions(t *testing.T) {
 
 // TestCustomWinsOverBuiltin: a custom rule and a built-in one on the same place.
 func TestCustomWinsOverBuiltin(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, func(c *config.Masking) {
 		r := rule("mine", `ghp_[A-Za-z0-9]+`)
 		r.Replacement = ptr("<gone>")
@@ -105,6 +108,7 @@ func TestCustomWinsOverBuiltin(t *testing.T) {
 }
 
 func TestRuleErrors(t *testing.T) {
+	t.Parallel()
 	many := make([]string, 10_000)
 	for i := range many {
 		many[i] = random(newRand(uint64(i)), 12, alnum)
@@ -162,6 +166,7 @@ func TestRuleErrors(t *testing.T) {
 }
 
 func TestDisabledRules(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, func(c *config.Masking) { c.DisableRules = []string{"github-token", "generic-assignment"} })
 	if out, hits := text(t, e, "x "+github(1)); hits != nil || out != "x "+github(1) {
 		t.Errorf("%q, %v", out, hits)
@@ -175,6 +180,7 @@ func TestDisabledRules(t *testing.T) {
 // again the texts that hurt them most. They must be linear, or stop when the
 // call's time is up.
 func TestHostileExpressions(t *testing.T) {
+	t.Parallel()
 	a := strings.Repeat("a", 1<<20)
 	for expr, in := range map[string]string{`(a+)+$`: a + "b", `(a|aa)+b`: a, `(x+x+)+y`: strings.Repeat("x", 1<<20), `[a-z]+@corp`: a} {
 		e := newEngine(t, withRules(rule("h", expr)))
@@ -196,6 +202,7 @@ func TestHostileExpressions(t *testing.T) {
 // TestWindows holds matches of an unbounded expression in a long text against
 // those in short ones, around the borders of the windows.
 func TestWindows(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, withRules(rule("w", `\bkey=[a-z]+\b`)))
 	for at := 4000; at < 4200; at++ {
 		in := strings.Repeat(".", at) + "key=abcdefgh key=xyz" + strings.Repeat("-", 20000)

@@ -23,6 +23,7 @@ var awkward = []string{
 
 // TestExactEncodings hides every secret in every encoding and every place.
 func TestExactEncodings(t *testing.T) {
+	t.Parallel()
 	for _, secret := range awkward {
 		e := newEngine(t, offPatterns, secret)
 		forms := map[string]string{
@@ -79,6 +80,7 @@ func percentAll(s string) string {
 // TestExactLeavesOthers holds the exact layer against what only looks like a
 // secret.
 func TestExactLeavesOthers(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, offPatterns, "12345", "true", "0041", "nabc", "abcd", "hunter2hunter2hunter2")
 	for _, in := range []string{
 		`{"n":12345,"m":[112345,1.12345e12345],"b":true}`,
@@ -104,6 +106,7 @@ func TestExactLeavesOthers(t *testing.T) {
 }
 
 func TestExactIgnoresShortSecrets(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, offPatterns, "abc", "", "a")
 	if out, hits := text(t, e, "abc a b c"); hits != nil || out != "abc a b c" {
 		t.Errorf("got %q, %v", out, hits)
@@ -112,6 +115,7 @@ func TestExactIgnoresShortSecrets(t *testing.T) {
 
 // TestExactManySecrets looks for thousands at once.
 func TestExactManySecrets(t *testing.T) {
+	t.Parallel()
 	r := newRand(11)
 	var secrets []string
 	for range 3000 {
@@ -128,6 +132,7 @@ func TestExactManySecrets(t *testing.T) {
 }
 
 func TestCallSecrets(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, offPatterns, "configured-secret")
 	r := e.Call("the-callers-token", "configured-secret", "abc")
 	out, hits, err := e.Text(context.Background(), nil, []byte("the-callers-token configured-secret abc"), r, mask.Options{})
@@ -142,6 +147,7 @@ func TestCallSecrets(t *testing.T) {
 // TestExactBase64Edges checks that neighbours which change the digits around a
 // secret do not hide it, and that other bytes do not pass for it.
 func TestExactBase64Edges(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, offPatterns, "s3cr3t-value")
 	r := newRand(8)
 	for range 3000 {

@@ -15,6 +15,7 @@ import (
 // TestSecretAtTheErrorCut puts secrets over the place where an error's text is
 // cut, for us and before us.
 func TestSecretAtTheErrorCut(t *testing.T) {
+	t.Parallel()
 	const extra = "extra-Secret-0123456789-of-some-length"
 	long := "Long-Secret-" + random(newRand(3), 400, alnum) // masking leaves little of a text full of it
 	e := newEngine(t, nil, extra, long)
@@ -48,6 +49,7 @@ func TestSecretAtTheErrorCut(t *testing.T) {
 }
 
 func TestErrorsStage(t *testing.T) {
+	t.Parallel()
 	const known = "configured-secret"
 	e := newEngine(t, nil, known)
 	gh := github(1)

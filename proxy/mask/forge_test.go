@@ -8,6 +8,7 @@ import (
 // TestForgeTokens finds tokens that look like commits by what they are behind,
 // in text and in JSON, and leaves commits alone.
 func TestForgeTokens(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	r := newRand(40)
 	for range 300 {
@@ -43,6 +44,7 @@ func TestForgeTokens(t *testing.T) {
 
 // TestMemberNames: the name of a JSON member tells as much as that of a variable.
 func TestMemberNames(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	token := random(newRand(9), 40, hexChars)
 	for in, want := range map[string]string{

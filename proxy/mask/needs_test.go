@@ -12,6 +12,7 @@ import (
 // TestStageNeedsTheEncoding: who asks for the content of a file alone must not
 // get a secret in it unmasked because nothing says that it is base64.
 func TestStageNeedsTheEncoding(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ fields, want []string }{
 		{nil, nil},
 		{[]string{"name", "contents", "my_content"}, nil},

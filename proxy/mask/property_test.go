@@ -74,6 +74,7 @@ func skeleton(b []byte) string { return inside.ReplaceAllString(string(b), `""`)
 // many generated ones: outside the strings with hits nothing may change, JSON
 // stays JSON, raw and decoded scans agree, and masking again changes nothing.
 func TestMaskingKeepsTheRest(t *testing.T) {
+	t.Parallel()
 	n := 10_000
 	switch {
 	case testing.Short():

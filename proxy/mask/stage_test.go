@@ -80,6 +80,7 @@ func jsonResult(body string) *proxy.Result {
 }
 
 func TestStageMasksResults(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "configured-secret")
 	gh := github(1)
 	in := &proxy.Result{Status: 200, Kind: proxy.BodyJSON, Path: "/x/" + callerToken, Body: []byte(`{"a":"` + gh + `","b":"` + callerToken + ` configured-secret"}`),
@@ -104,6 +105,7 @@ func TestStageMasksResults(t *testing.T) {
 }
 
 func TestStageBodies(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	gh := github(1)
 	noise := string(junk(1, 500))
@@ -126,6 +128,7 @@ func TestStageBodies(t *testing.T) {
 // TestStageCredentialTools: what a tool is called to hand out passes once, to
 // the caller; what the caller sent does not come back.
 func TestStageCredentialTools(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil, "configured-secret")
 	token := random(newRand(1), 40, hexChars)
 	issuing := &proxy.Tool{OperationID: "userCreateToken", CredentialIssuing: true}
@@ -149,6 +152,7 @@ func TestStageCredentialTools(t *testing.T) {
 }
 
 func TestStageErrors(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, func(c *config.Masking) {
 		r := rule("internal", `INTERNAL-[0-9]+`)
 		r.Action = "block"
@@ -185,6 +189,7 @@ func TestStageErrors(t *testing.T) {
 }
 
 func TestStageFailsClosed(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	deep := strings.Repeat("[", 600) + `{"encoding":"base64","content":"eA=="}` + strings.Repeat("]", 600)
 	out, _, err := serve(e, call(&proxy.Tool{}, nil), jsonResult(deep), nil)
@@ -204,6 +209,7 @@ func TestStageFailsClosed(t *testing.T) {
 // TestSecretAcrossTheCut: masking is whole before anybody cuts, so no half of
 // a secret is left for a bound to show.
 func TestSecretAcrossTheCut(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	gh := github(1)
 	out, _ := text(t, e, strings.Repeat("x ", 50)+gh+strings.Repeat(" y", 50))
@@ -215,6 +221,7 @@ func TestSecretAcrossTheCut(t *testing.T) {
 }
 
 func TestSubmittedSecrets(t *testing.T) {
+	t.Parallel()
 	nest := func(n int, v any) any {
 		for range n {
 			v = map[string]any{"x": v}
@@ -248,6 +255,7 @@ func TestSubmittedSecrets(t *testing.T) {
 }
 
 func TestShortSecretOfAnAction(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	c := call(&proxy.Tool{OperationID: "updateUserSecret"}, proxy.Arguments{"secretname": "N", "data": "zq"})
 	out, _, err := serve(e, c, jsonResult(`{"message":"value zq is bad","n":1}`), nil)
@@ -257,6 +265,7 @@ func TestShortSecretOfAnAction(t *testing.T) {
 }
 
 func TestInputMasking(t *testing.T) {
+	t.Parallel()
 	gh := github(1)
 	file := base64.StdEncoding.EncodeToString([]byte("KEY=" + gh + "\n"))
 	masked := base64.StdEncoding.EncodeToString([]byte("KEY=ghp_***\n"))
@@ -314,6 +323,7 @@ func TestInputMasking(t *testing.T) {
 
 // TestStageIsConcurrent gives the race detector something to look at.
 func TestStageIsConcurrent(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t, nil)
 	gh := github(1)
 	done := make(chan error, 8)

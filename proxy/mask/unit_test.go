@@ -14,6 +14,7 @@ import (
 // TestSequencesAreTheirExpressions holds the compiled sequences of every
 // built-in rule against RE2 on matches, broken matches and noise.
 func TestSequencesAreTheirExpressions(t *testing.T) {
+	t.Parallel()
 	r := newRand(21)
 	compared, each := 0, 100
 	if os.Getenv("AEGIS_TEST_WHOLE") == "1" {
@@ -47,6 +48,7 @@ func TestSequencesAreTheirExpressions(t *testing.T) {
 }
 
 func TestSequencesRefuseWhatTheyCannotDo(t *testing.T) {
+	t.Parallel()
 	for _, expr := range []string{`[a-z]*abc`, `(?:ab){2,3}`, `a.b`, `[^a]b`, `a"b|[ -~]{3}`, `\bab`, `^a`, `é`, `[a-z]{2,5}[a-f]{3}`, `(`} {
 		if n, err := mask.Longest(expr, "abcabc"); err == nil {
 			t.Errorf("%s was accepted and matches %d bytes", expr, n)
@@ -55,6 +57,7 @@ func TestSequencesRefuseWhatTheyCannotDo(t *testing.T) {
 }
 
 func TestValidators(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]bool{"4111111111111111": true, "4111 1111-1111 1111": true, "4111111111111112": false, "": false, "0": false, "41a1": false} {
 		if got := mask.Luhn([]byte(in)); got != want {
 			t.Errorf("luhn(%q) = %v", in, got)
@@ -86,6 +89,7 @@ func base62(n uint32) string {
 }
 
 func TestUnescape(t *testing.T) {
+	t.Parallel()
 	r := newRand(31)
 	for range 3000 {
 		var b strings.Builder

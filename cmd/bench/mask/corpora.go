@@ -154,8 +154,8 @@ func (s *source) code(size, every int) []byte {
 			return map[string]any{"path": fmt.Sprintf("pkg/file%d.go", i), "content": text}
 		}
 		var d strings.Builder
-		fmt.Fprintf(&d, "diff --git a/file%d.go b/file%d.go\nindex %s..%s 100644\n@@ -1,7 +1,9 @@\n", i, i, s.hex(7),
-			s.hex(7))
+		fmt.Fprintf(&d, "diff --git a/file%d.go b/file%d.go\nindex %s..%s 100644\n@@ -1,7 +1,9 @@\n",
+			i, i, s.hex(7), s.hex(7))
 		for line := range strings.Lines(text) {
 			d.WriteByte(" +-"[s.r.IntN(3)])
 			d.WriteString(line)
@@ -171,8 +171,8 @@ func (s *source) logs(size int) []byte {
 			fmt.Fprintf(&b, "%s.%07dZ ", s.time()[:19], s.r.IntN(1e7))
 			switch s.r.IntN(6) {
 			case 0:
-				fmt.Fprintf(&b, "github.com/acme/mod%d v1.%d.0 h1:%s=\n", s.r.IntN(900), s.r.IntN(30), s.random(43,
-					alnum+"+/"))
+				fmt.Fprintf(&b, "github.com/acme/mod%d v1.%d.0 h1:%s=\n", s.r.IntN(900), s.r.IntN(30),
+					s.random(43, alnum+"+/"))
 			case 1:
 				fmt.Fprintf(&b, "Pulling sha256:%s: %d kB / 2048 kB\n", s.hex(64), s.r.IntN(2048))
 			case 2:

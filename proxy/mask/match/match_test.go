@@ -8,6 +8,7 @@ import (
 )
 
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	jwt := "eyJhbGciOiJSUzI1NiJ9" + "." + "eyJnbnQiOjN9" + "." + "c2lnbmF0dXJl"
 	for in, want := range map[string]string{
 		"header Authorization: token abc":                             "header Authorization: [REDACTED]",
