@@ -190,7 +190,8 @@ var (
 
 // enqueue hands a record to the writer. keep is as in entry.
 func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
-	e, err := l.add(r, keep)
+	e := &entry{keep: keep}
+	err := l.add(r, e)
 	if err == nil {
 		l.wakeUp()
 	}
@@ -198,39 +199,26 @@ func (l *Log) enqueue(r *Record, keep bool) (*entry, error) {
 }
 
 // add puts a record into the queue. It is written once a call waits for it, or
-// wakes the writer.
-func (l *Log) add(r *Record, keep bool) (*entry, error) {
-	return l.queued(r, &entry{keep: keep, done: make(chan struct{})})
-}
-
-// addResult is add for the result of a call; answered, if there is an answer that waits
-// for it.
-func (l *Log) addResult(r *Record, answered bool) (*entry, error) {
-	e := &entry{keep: true, done: make(chan struct{})}
-	if answered {
-		e.answer = r
-	}
-	return l.queued(r, e)
-}
-
-// queued encodes outside the lock, as that takes longer than everything else here.
-func (l *Log) queued(r *Record, e *entry) (_ *entry, err error) {
+// wakes the writer. Encoding is done outside the lock, as it takes longer than
+// everything else here.
+func (l *Log) add(r *Record, e *entry) (err error) {
 	if e.body, err = encode(r); err != nil {
-		return nil, &unavailableError{err, true}
+		return &unavailableError{err, true}
 	}
+	e.done = make(chan struct{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch o := l.outage.Load(); {
 	case l.state != stateOpen:
-		return nil, &unavailableError{errNotOpen, true}
+		return &unavailableError{errNotOpen, true}
 	case !e.keep && o != nil:
-		return nil, &unavailableError{o.err, true}
+		return &unavailableError{o.err, true}
 	case len(l.queue)+l.room >= maxWaiting(r.Event, e.keep):
-		return nil, &unavailableError{errFull, true}
+		return &unavailableError{errFull, true}
 	}
 	e.at = l.o.Now() // in the lock, so that times rise with the sequence
 	l.queue = append(l.queue, e)
-	return e, nil
+	return nil
 }
 
 // maxWaiting is how many records may wait for one more to be taken. The results

@@ -84,12 +84,13 @@ func (l *Log) RecordStart() proxy.Stage {
 				return nil, unavailable(errors.New("the outer audit stage is missing"))
 			}
 			s.call = l.describe(c)
-			e, err := l.add(l.record(ToolCallStarted, c, s), false)
+			var e entry // not kept through an outage: the call is refused then
+			err := l.add(l.record(ToolCallStarted, c, s), &e)
 			if err == nil {
-				s.started, err = l.wait(ctx, e)
+				s.started, err = l.wait(ctx, &e)
 			}
 			if err != nil {
-				return nil, s.stopped(ctx, e, err)
+				return nil, s.stopped(ctx, &e, err)
 			}
 			res, err := next.Handle(ctx, c)
 			if err == nil && res != nil {
@@ -149,18 +150,20 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	r := l.record(ToolInvocation, s.c, &s.calling)
 	r.Started = s.started
 	r.Result = s.result(res, err)
-	e, cause := l.addResult(r, err == nil)
+	e := entry{keep: true}
+	if err == nil {
+		e.answer = r
+	}
+	cause := l.add(r, &e)
 	if cause == nil {
-		_, cause = l.wait(context.Background(), e)
+		_, cause = l.wait(context.Background(), &e)
 	}
 	if cause == nil {
 		return nil
 	}
 	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).
 		Msg("the record of a call could not be written; its answer is withheld")
-	if e != nil {
-		l.withhold(e)
-	}
+	l.withhold(&e)
 	if s.started == 0 {
 		return unavailable(cause)
 	}

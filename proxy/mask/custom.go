@@ -77,7 +77,7 @@ func isBuiltin(name string) bool {
 func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	r := rule{name: c.Name, prio: prioCustom, entropy: c.Entropy, with: []byte("[MASKED:" + c.Name + "]")}
 	var bad []*RuleError
-	fail := func(key, what, do string) { bad = append(bad, &RuleError{Key: key, What: what, Do: do}) }
+	fail := func(key, what, do string) { bad = append(bad, wrong(key, what, do)) }
 	if !validName(c.Name) {
 		fail("name", "not a rule name", "use 1 to 64 characters of a-z 0-9 - _")
 	}
@@ -119,6 +119,8 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	return r, bad
 }
 
+func wrong(key, what, do string) *RuleError { return &RuleError{Key: key, What: what, Do: do} }
+
 // validName bounds what ends up in marks, counters and records.
 func validName(s string) bool {
 	return len(s) >= 1 && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
@@ -137,22 +139,20 @@ func jsonText(b []byte) []byte {
 // needs no other check: its time is linear whatever the expression.
 func newCustom(c config.MaskRule) (*custom, *RuleError) {
 	if c.Regex == nil || c.Regex.Regexp == nil {
-		return nil, &RuleError{Key: "regex", What: "missing", Do: "give an RE2 expression"}
+		return nil, wrong("regex", "missing", "give an RE2 expression")
 	}
 	m := &custom{re: c.Regex.Regexp}
 	parsed, err := syntax.Parse(m.re.String(), syntax.Perl)
 	if err != nil {
-		return nil, &RuleError{Key: "regex", What: "does not parse", Do: "give an RE2 expression"}
+		return nil, wrong("regex", "does not parse", "give an RE2 expression")
 	}
 	parsed = parsed.Simplify()
 	if prog, err := syntax.Compile(parsed); err != nil || len(prog.Inst) > mostRegexp {
-		return nil, &RuleError{Key: "regex", What: "too large", Do: "split it into several rules"}
+		return nil, wrong("regex", "too large", "split it into several rules")
 	}
 	least, most := lengths(parsed)
 	if least == 0 {
-		return nil, &RuleError{
-			Key: "regex", What: "matches the empty string", Do: "make at least one character mandatory",
-		}
+		return nil, wrong("regex", "matches the empty string", "make at least one character mandatory")
 	}
 	m.limit, m.anchored = most, anchoredText(parsed)
 	if m.re.NumSubexp() >= 1 {
@@ -160,7 +160,7 @@ func newCustom(c config.MaskRule) (*custom, *RuleError) {
 	}
 	for _, k := range c.Keywords {
 		if strings.TrimSpace(k) == "" {
-			return nil, &RuleError{Key: "keywords", What: "an empty keyword is near everything", Do: "remove it"}
+			return nil, wrong("keywords", "an empty keyword is near everything", "remove it")
 		}
 		m.keywords = append(m.keywords, strings.ToLower(k))
 	}
