@@ -96,6 +96,7 @@ func newSyslogDelivery(address string) *syslogDelivery {
 			d.addr = u.Path
 		}
 	}
+	// RFC 5424 gives HOSTNAME 255 characters at most.
 	if h, err := os.Hostname(); err == nil && h != "" && len(h) <= 255 {
 		d.host = h
 	}
@@ -113,6 +114,7 @@ func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
 		d.conn = conn
 	}
 	conn := d.conn
+	// The deadline that ended an earlier write must not end this one.
 	if err := conn.SetWriteDeadline(time.Time{}); err != nil {
 		return d.lost(err)
 	}
@@ -149,6 +151,7 @@ func (d *syslogDelivery) dial(ctx context.Context) (net.Conn, error) {
 	case "tls":
 		return (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", d.addr)
 	case "unix":
+		// A datagram for each message, as /dev/log takes them.
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unixgram", d.addr)
 		return conn, err
 	}

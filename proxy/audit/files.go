@@ -103,6 +103,7 @@ func (l *Located) order(parts []part) error {
 			switch {
 			case errors.Is(err, io.EOF):
 				first = 1<<64 - 1 // an empty file is the newest
+			// What opens and cannot be parsed is for Verify, which says where.
 			case err != nil && errors.As(err, new(*fs.PathError)):
 				return err
 			}
@@ -172,6 +173,8 @@ func logsIn(dir string) ([]string, error) {
 			likely = append(likely, log)
 		}
 	}
+	// A key or a checkpoint is proof of a log, also when its files are gone; any other
+	// file may have nothing to do with one.
 	if len(known) == 0 {
 		known = likely
 	}
@@ -237,6 +240,7 @@ func (l *Located) beside(p part) error {
 		l.Checkpoints = append(l.Checkpoints, signed)
 	}
 	switch {
+	// Aegis writes both at its first start, so one without the other was removed.
 	case err != nil && noteErr == nil:
 		l.lack(publicPath(p.log), lostKey)
 	case err == nil && noteErr != nil && p.whole:

@@ -178,6 +178,7 @@ func (f *follower) lines(r *lines) (end int64, err error) {
 	for ; ; end = r.end {
 		line, err := r.next()
 		switch {
+		// A line without its end is being written; it is read again from its beginning.
 		case errors.Is(err, io.EOF), errors.Is(err, errTorn):
 			return end, nil
 		case errors.Is(err, errLong):

@@ -22,6 +22,7 @@ func (w *writer) publish() ([]*Record, error) {
 	w.warnOfMode()
 	file := publicPath(w.o.Path)
 	before, err := ReadKeys(file)
+	// Not a reason to refuse calls: keys that were kept elsewhere verify the log as well.
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.o.Log.Warn().Err(err).Msg("the audit log's public key file is of no use; it is replaced")
 		before = nil
@@ -37,6 +38,7 @@ func (w *writer) publish() ([]*Record, error) {
 		return nil, err
 	}
 	w.keys, w.known = append(w.keys, w.signer.public), append(w.known, own)
+	// ReadKeys refuses larger files.
 	for len(w.publicText()) > maxKeyFile { // the oldest go
 		w.keys = w.keys[1:]
 	}
@@ -109,6 +111,7 @@ func (w *writer) compare() ([]*Record, error) {
 	}
 	w.o.Log.Error().Uint64("first", d.First).Uint64("last", d.Last).Msg("the audit log has been cut: " +
 		"records that a signed checkpoint knows are missing; the gap is recorded")
+	// The records that are left cannot be joined to what comes now; verify shows the gap.
 	w.last = p.position
 	return append(about, &Record{Event: LogCut, Detail: d}), nil
 }

@@ -21,6 +21,7 @@ func (v *verifier) lack(s Source) {
 		known = fmt.Sprintf("; a signed checkpoint knows records up to %d", p)
 	}
 	switch {
+	// The other files have been verified by now; only the newest records are gone.
 	case s.lost == lostLog:
 		// Between two steps of a rotation this is so for a moment.
 		v.report.Torn = true

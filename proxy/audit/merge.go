@@ -92,6 +92,7 @@ func (c *chainReader) next() error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", c.file, err)
 		}
+		// A copy, as records of other logs may be printed before this one.
 		c.line = append(c.line[:0], line...)
 		if c.head, err = parseHead(c.line); err != nil {
 			c.skipped++
@@ -102,6 +103,7 @@ func (c *chainReader) next() error {
 				c.name = r.Detail.Replica
 			}
 		}
+		// A clock that was set back must not change the order within the log.
 		if c.head.time.After(c.at) {
 			c.at = c.head.time
 		}

@@ -86,6 +86,7 @@ func (l *Log) missedEntries(age time.Duration) []*entry {
 			Suppressed: n, Reason: "requests without a valid token that came too fast to be recorded one by one",
 		}})
 	}
+	// Sinks record their gaps themselves as long as they run.
 	if age > 0 {
 		return out
 	}

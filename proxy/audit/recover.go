@@ -57,6 +57,7 @@ func (w *writer) begin() error {
 	if err != nil {
 		return err
 	}
+	// The distance between checkpoints counts from the start of this run.
 	w.pinned = w.last.seq
 	start := Detail{Version: w.o.Version, Replica: w.o.Replica, Key: w.signer.public}
 	now := w.o.Now()
@@ -68,6 +69,7 @@ func (w *writer) begin() error {
 		}
 		batch = append(batch, e)
 	}
+	// With a checkpoint, which covers all that earlier runs wrote.
 	if err := w.commit(batch, true); err != nil {
 		return fmt.Errorf("the first record cannot be written: %w", err)
 	}
@@ -139,6 +141,7 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 	}
 	plain := strings.TrimSuffix(w.o.Path, filepath.Ext(w.o.Path))
 	name := fmt.Sprintf("%s.torn-%012d-%s", plain, f.last.seq+1, w.stamp())
+	// Never over an earlier one, which is evidence, too.
 	out, err := openRegular(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -154,6 +157,7 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 	if err := files.SyncFolder(filepath.Dir(name)); err != nil {
 		return nil, err
 	}
+	// Only now that the copy is durable.
 	if err := w.store.f.Truncate(f.end); err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ func rotatedFiles(path string) ([]rotated, error) {
 		name = strings.TrimSuffix(name, ".gz")
 		digits, isLog := strings.CutSuffix(name, ext)
 		first, err := strconv.ParseUint(digits, 10, 64)
+		// rotatedName writes twelve digits at least; other names are not of this log.
 		if !ok || !isLog || err != nil || len(digits) < 12 || !e.Type().IsRegular() {
 			continue
 		}
@@ -70,6 +71,7 @@ func packFile(name string) error {
 		return err
 	}
 	defer in.Close()
+	// A file of this name is what a crash left, and is written over.
 	tmp := name + ".gz.tmp"
 	out, err := openRegular(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -79,6 +81,7 @@ func packFile(name string) error {
 	_, err = io.Copy(z, in)
 	err = errors.Join(err, z.Close())
 	if err == nil {
+		// Durable before it gets its name, which a power cut must not leave on half a file.
 		err = out.Sync()
 	}
 	err = errors.Join(err, out.Close())
@@ -92,6 +95,7 @@ func packFile(name string) error {
 	if err := files.SyncFolder(filepath.Dir(name)); err != nil {
 		return err
 	}
+	// With both names there, rotatedFiles takes the plain one: a crash here loses nothing.
 	return os.Remove(name)
 }
 
@@ -130,6 +134,7 @@ func (w *writer) prune(now time.Time) error {
 	if err != nil {
 		return nil
 	}
+	// On record, durably, before the first file goes.
 	if err := w.commit([]*entry{e}, false); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ func (l *Log) run() {
 		case <-timer.C:
 		}
 		now := time.Now()
+		// Calls that wake the goroutine in an outage must not make it try all the time.
 		if l.outage.Load() != nil && now.Before(retry) && open {
 			timer.Reset(retry.Sub(now))
 			continue
@@ -153,6 +154,7 @@ func (l *Log) take() []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.queue), maxBatch)
+	// Its capacity ends there: what is appended to the batch must not overwrite the queue.
 	batch := l.queue[:n:n]
 	l.queue = l.queue[n:]
 	if len(l.queue) == 0 {

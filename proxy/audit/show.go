@@ -36,6 +36,7 @@ func (f *Filter) match(r *Record) bool {
 		if r.Call == nil {
 			return false
 		}
+		// A malformed glob selects nothing.
 		ok, err := path.Match(f.Tool, r.Call.Tool)
 		return ok && err == nil
 	}
@@ -88,6 +89,7 @@ func (p *Printer) print(r *Record, line []byte) error {
 		outcome, status = r.Result.Outcome, strconv.Itoa(r.Result.Status)
 		total = (time.Duration(r.Result.Total) * time.Microsecond).Round(100 * time.Microsecond).String()
 	}
+	// Such events have no target, and its column is wide.
 	if r.Detail != nil && r.Detail.Reason != "" {
 		target = r.Detail.Reason
 	}

@@ -66,6 +66,7 @@ func newSink(cfg config.AuditSink, l *Log) *sink {
 
 // offer adds what was written, as far as it fits.
 func (s *sink) offer(written []byte) {
+	// The writer uses its buffer again.
 	lines := bytes.SplitAfter(bytes.Clone(written), []byte{'\n'})
 	s.mu.Lock()
 	for _, line := range lines {
@@ -115,6 +116,7 @@ func (s *sink) empty(ctx context.Context) {
 		if len(batch) == 0 {
 			return
 		}
+		// Outside the lock: offer appends behind the batch and never changes it.
 		err := s.attempt(ctx, batch)
 		if err == nil {
 			s.delivered(len(batch))

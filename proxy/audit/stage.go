@@ -42,6 +42,7 @@ func (l *Log) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (res *proxy.Result, err error) {
 			s := &invocation{log: l, c: c, entered: time.Now()}
+			// Nothing below could be recorded, so nothing below is tried.
 			if cause := l.Ready(); cause != nil {
 				l.refused.Add(1)
 				return nil, unavailable(cause)
@@ -138,6 +139,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	if s.pending != nil {
 		var u *unavailableError
 		var late error
+		// The client may be gone, but the two records of a call belong together.
 		s.started, late = l.wait(context.Background(), s.pending)
 		s.refused = errors.As(late, &u) && u.dropped
 	}
@@ -164,6 +166,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).
 		Msg("the record of a call could not be written; its answer is withheld")
 	l.withhold(&e)
+	// Gitea was not asked, so the client can simply call again.
 	if s.started == 0 {
 		return unavailable(cause)
 	}
@@ -179,6 +182,7 @@ func (s *invocation) result(res *proxy.Result, err error) *Result {
 		BytesIn: f.BytesIn, BytesOut: f.BytesOut, MaskHits: f.MaskHits,
 		Limiter: f.Limiter, Policy: f.Policy, WriteToken: f.WriteToken, Object: s.object,
 	}
+	// From the arrival on: the client waits for the stages outside this one, too.
 	if !c.Received.IsZero() {
 		out.Queue, out.Total = s.entered.Sub(c.Received).Microseconds(), time.Since(c.Received).Microseconds()
 	} else {

@@ -110,6 +110,7 @@ func (s *store) ready() error {
 	if err != nil {
 		return err
 	}
+	// Asked once a file, not before each write: that is a system call.
 	if s.id == nil {
 		if s.id, err = s.f.Stat(); err != nil {
 			return err
@@ -233,6 +234,7 @@ func (s *store) rotate() (name string, err error) {
 	if err := s.ready(); err != nil {
 		return "", err
 	}
+	// By the first record, which is known for good; the last one is not until then.
 	name = rotatedName(s.path, s.first)
 	if _, err := os.Lstat(name); err == nil {
 		return "", fmt.Errorf("%s exists already; move it away", name)

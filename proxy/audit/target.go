@@ -124,6 +124,7 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 	o := &Object{Kind: kindOf(c.Op, res.Path), URL: webPath(m.URL)}
 	o.ID, _ = m.ID.Int64() // 0 when it is none
 	o.Number, _ = m.Number.Int64()
+	// Writes of files answer with the commit that they made.
 	if m.SHA == "" && m.Commit.SHA != "" {
 		m.SHA, o.Kind, o.URL = m.Commit.SHA, "commit", webPath(m.Commit.URL)
 	}
@@ -186,6 +187,7 @@ func withoutArguments(path string, w *proxy.Wire) string {
 	segments := strings.Split(path, "/")
 	for i, seg := range segments {
 		plain, err := url.PathUnescape(seg)
+		// Either may be a part of the other: Gitea makes some names from longer texts.
 		repeats := func(v string) bool { return strings.Contains(v, plain) || strings.Contains(plain, v) }
 		if err != nil || len(plain) > 3 && slices.ContainsFunc(values, repeats) {
 			segments[i] = masked

@@ -190,6 +190,7 @@ func (v *verifier) record(line []byte, first bool, rest *lines) {
 		v.problem(v.last.seq+1, "%v; record %d was expected", err, v.last.seq+1)
 		return
 	}
+	// Before the chain: a line that was edited proves nothing about its neighbours.
 	if h.sum != h.hash {
 		v.problem(h.seq, "record %d was edited: its content does not fit its hash", h.seq)
 		return
@@ -214,6 +215,7 @@ func (v *verifier) record(line []byte, first bool, rest *lines) {
 func (v *verifier) broken(h head, first bool, rest *lines) {
 	want := v.last.seq + 1
 	switch {
+	// The most specific explanation comes first.
 	case h.seq == want:
 		v.problem(h.seq, "record %d does not follow record %d: "+
 			"one of them was rewritten together with its hash", h.seq, v.last.seq)
@@ -279,6 +281,7 @@ func (v *verifier) accept(h head) {
 // event looks into the records that say something about the log.
 func (v *verifier) event(h head, before position) {
 	switch h.event {
+	// A process writes what it found wrong with the log before the record of its start.
 	case Checkpoint, LogCut, LogRecovered, LogPruned:
 	case Start:
 		v.stopped = false
@@ -297,6 +300,7 @@ func (v *verifier) event(h head, before position) {
 		v.report.Unfinished += len(v.open)
 		clear(v.open)
 	case ToolCallStarted:
+		// Beyond the bound results are not matched with starts any more.
 		if len(v.open) < maxOpen {
 			v.open[h.seq] = struct{}{}
 		} else {
@@ -346,6 +350,7 @@ func (v *verifier) checkpoint(h head, before position) {
 		v.problem(h.seq, "record %d is a checkpoint without a note", h.seq)
 		return
 	}
+	// Without a key, too: the distance between checkpoints needs no signature.
 	v.pinned = h.seq
 	if len(v.o.Keys) == 0 {
 		return

@@ -43,6 +43,7 @@ func (address) find(s *scan, _, pos int) finding {
 		return finding{}
 	}
 	end := lastAt(t, pos)
+	// userinfo without a colon is a name, which is public, or a token.
 	if colon < 0 {
 		// No password; a long random name is a token.
 		ok := end-secret >= 20 && looksRandom(t.b[secret:end], true) || isForgeToken(t.b[secret:end])

@@ -216,7 +216,8 @@ func (n *netrcLine) find(s *scan, variant, pos int) finding {
 	if !m.ok {
 		return m
 	}
-	// Backwards over the line.
+	// Backwards over the line, decoded, as it may be in a JSON string. The bound keeps
+	// long lines cheap.
 	var room [128]byte
 	i, at := pos, len(room)
 	for at > 0 {

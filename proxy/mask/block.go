@@ -63,6 +63,7 @@ func keyBody(t *text, i int) (start, end int) {
 		if i = skipDecoration(t, j); j == i {
 			break
 		}
+		// A short line is the last one of a body, or the first word of what follows it.
 		if n := skipRun(t, i) - i; n < leastLine && !endsBody(t, i+n) {
 			break
 		}

@@ -19,6 +19,7 @@ var validators = map[string]func([]byte) bool{
 // and hyphens between digits are ignored.
 func luhn(b []byte) bool {
 	sum, n := 0, 0
+	// From the right: the check digit is the last one, and every second digit is doubled.
 	for i := len(b) - 1; i >= 0; i-- {
 		c := b[i]
 		if c == ' ' || c == '-' {
@@ -90,6 +91,7 @@ func githubCRC(b []byte) bool {
 	if len(body) != 36 {
 		return false
 	}
+	// The checksum has its least significant digit last.
 	sum := crc32.ChecksumIEEE(body[:30])
 	for i := 35; i >= 30; i-- {
 		if body[i] != base62[sum%62] {

@@ -137,6 +137,7 @@ func (s *scan) content(start, end int, inner []span) (p span, keep int) {
 	if s.plain, ok = decodeContent(s.plain[:0], s.t.b[start:end]); !ok {
 		return span{}, keepAll
 	}
+	// In what is no text, patterns would find nothing but chance and break an archive.
 	readable := utf8.Valid(s.plain) && mostlyText(s.plain)
 	masked, changed := s.within(s.plain, s.patterns && (readable || mostlyText(s.plain)))
 	if !changed {

@@ -257,6 +257,7 @@ func required(re *syntax.Regexp) []string {
 		var all []string
 		for _, s := range re.Sub {
 			l := required(s)
+			// Each literal makes candidates in the filter.
 			if l == nil || len(all)+len(l) > 64 {
 				return nil
 			}

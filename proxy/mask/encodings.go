@@ -221,6 +221,7 @@ func lowerPercent(s string) string {
 // of other text are before it, and what it decides of the digits around them.
 func base64Form(s string, align int) (string, [2]edge) {
 	full := base64.RawStdEncoding.EncodeToString(append(make([]byte, align), s...))
+	// A digit has six bits: those before begin and from end on are shared with other text.
 	bitsBefore := align * 8
 	begin := (bitsBefore + 5) / 6
 	end := (bitsBefore + len(s)*8) / 6

@@ -32,12 +32,16 @@ func (g *generic) find(s *scan, variant, pos int) finding {
 	if !ok {
 		return finding{}
 	}
+	// Too long even if all of it is escapes. The run is remembered, so that each name in
+	// it costs no further look.
 	if s.runEnd(i, quoted)-i > longest*len(`\u0000`) {
 		return finding{}
 	}
 	var room [longest]byte
 	value, end := readValue(t, i, room[:0], quoted)
 	least := leastGeneric
+	// Passwords are shorter than tokens; private keys, which begin with p as well, are
+	// longer anyway.
 	if g.keywords[variant][0] == 'p' {
 		least = leastPassword
 	}
@@ -147,6 +151,8 @@ func looksRandom(v []byte, quoted bool) bool {
 	if letters == 0 || digits < 2 || isOperator[v[0]] {
 		return false
 	}
+	// Random text changes between letters, digits and cases all the time; words,
+	// identifiers and dates do not.
 	if turns*100 < len(v)*30 || entropy(v) < 3.1 {
 		return false
 	}

@@ -41,6 +41,7 @@ func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hit
 	switch {
 	case err != nil:
 		return in.hits, err
+	// Only such a path is sent as it is written; others are filled in from the values.
 	case c.Op == nil:
 		c.Wire.Path = path
 	case path != c.Wire.Path:

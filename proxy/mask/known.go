@@ -29,6 +29,7 @@ func (s *scan) known() {
 	for i := range s.r.passes {
 		s.r.passes[i].find(s.t.b, s.t.json, add)
 	}
+	// Without a secret there is no length that could bound a region.
 	if len(s.r.passes) > 0 {
 		s.percents(add)
 	}
@@ -99,6 +100,7 @@ func (s *scan) insideStrings() {
 
 // insideEscape reports whether an escape begins before i and ends behind it.
 func (t *text) insideEscape(i int) bool {
+	// The longest escape has six bytes.
 	for k := 1; k <= 5 && k <= i; k++ {
 		if t.b[i-k] == '\\' && !t.escaped(i-k) {
 			_, n := unescape(t.b[i-k:])
@@ -113,6 +115,7 @@ func (t *text) insideEscape(i int) bool {
 // such places are decoded.
 func (s *scan) percents(add found) {
 	b := s.t.b
+	// Percent-encoded, each byte of a secret takes three.
 	reach := 3 * s.r.longest
 	for at := 0; ; {
 		i := nextPercent(b, at)

@@ -113,6 +113,7 @@ func (s *scan) decodeLeaf(i int) {
 	start, end := s.t.begin(i), s.t.end(i)
 	s.decodedFrom = append(s.decodedFrom, start)
 	s.decoded, s.pos = end, end
+	// They were found before the escape; the decoded string is scanned as a whole.
 	n := len(s.spans)
 	for n > 0 && s.spans[n-1].start >= start {
 		n--
@@ -124,6 +125,7 @@ func (s *scan) decodeLeaf(i int) {
 	sub := s.e.get(s.buf, false, s.r)
 	defer s.e.put(sub)
 	sub.purpose, sub.done = s.purpose, s.done
+	// Object keys pass the exact layer only.
 	sub.patterns = s.patterns && !s.leafKey
 	sub.all()
 	sub.sort()

@@ -74,6 +74,8 @@ func (peek) find(s *scan, variant, pos int) finding {
 	if !s.t.json || pos < s.peeked || !bytes.HasPrefix(s.t.b[pos:], []byte(peekForms[variant].digits)) {
 		return finding{}
 	}
+	// The whole string is taken, whatever is before the literal: base64 has no word
+	// boundaries that could be demanded.
 	start, end := s.t.begin(pos), s.t.end(pos)
 	s.peeked = end
 	if end-start >= leastPeek && !s.t.isKey(end) && readableAround(s.t.b[start:end], pos-start) {

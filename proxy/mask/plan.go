@@ -33,6 +33,7 @@ func (p *place) anchor(off int) anchor {
 // assign chooses the anchor and the buckets of a place, by the plan or in
 // short, and enters them into the table.
 func (t *table) assign(p *place, plan map[planKey]assigned) (anchor, error) {
+	// An entry that does not fit its rule any more is passed over, not trusted.
 	if w, ok := plan[planKey{p.name, p.ref.variant}]; ok && (p.bare && w.off < len(p.cls) || w.off+4 <= len(p.cls)) {
 		a := p.anchor(w.off)
 		t.enter(w.even, a.triple(0))

@@ -58,6 +58,7 @@ func (s *scan) customs() {
 		marks = marks[n:]
 		if !key && end > start && (len(mine) > 0 || always) {
 			leaf := s.t.b[start:end]
+			// Without an escape the raw bytes are the characters.
 			if bytes.IndexByte(leaf, '\\') < 0 {
 				s.customLeaf(leaf, mine, func(spans []span) {
 					for i := range spans {
@@ -106,6 +107,7 @@ func (m *custom) each(b []byte, stop func() bool, yield func(start, end, group, 
 	// An expression without a longest match can make a search for all matches
 	// quadratic (golang/go#11181): search in windows.
 	for from, done := 0, 0; from < len(b) && !stop(); from += reach {
+		// One byte earlier, for \b; matches overlap their window by reach at the most.
 		w := stretch{from: max(from-1, done-1, 0), least: max(from, done), most: from + reach}
 		done = m.eachIn(b[:min(from+2*reach, len(b))], w, yield)
 	}

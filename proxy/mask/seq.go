@@ -220,6 +220,7 @@ func (s *seq) deterministic() error {
 		if next := s.elems[i+1]; next.cls != nil && e.cls.overlaps(next.cls) || next.cls == nil && e.cls[next.lit[0]] {
 			return fmt.Errorf("element %d may give back: %w", i, errShape)
 		}
+		// Otherwise the run would meet what comes after, which was not compared with it.
 		if next := s.elems[i+1]; next.cls != nil && next.min == 0 {
 			return fmt.Errorf("element %d is followed by an optional one: %w", i, errShape)
 		}
@@ -248,6 +249,7 @@ func (s *seq) match(t *text, pos int) (start, end, firstEnd int, ok bool) {
 			continue
 		}
 		n := run(b[end:], e.cls, e.max)
+		// Bounded runs are short enough to be read again.
 		if firstEnd == 0 && e.max < 0 {
 			firstEnd = end + n
 		}
@@ -277,6 +279,7 @@ func run(b []byte, c *class, limit int) int {
 func (t *text) leadStart(pos int, e *elem) int {
 	b := t.b
 	start := pos
+	// Four more, which may be the digits of an escape.
 	for start > 0 && pos-start < e.max+4 && e.cls[b[start-1]] {
 		start--
 	}
@@ -305,6 +308,7 @@ func (s *seq) fixed() place {
 			continue
 		}
 		l := e.cls.list()
+		// An anchor takes seven bytes; long runs offer no better ones further on.
 		for range min(e.min, 128) {
 			p.cls = append(p.cls, l)
 		}

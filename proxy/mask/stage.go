@@ -17,6 +17,7 @@ import (
 func (e *Engine) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			// Before the arguments are masked: secrets that are submitted come back in answers.
 			r := e.ForCall(c)
 			addNeeds(c)
 			if err := e.input(ctx, c); err != nil {
@@ -140,6 +141,7 @@ type resultPass struct {
 func (p *resultPass) body(res *proxy.Result) []byte {
 	q := p
 	if res.Kind == proxy.BodyBinary && !mostlyText(res.Body) {
+		// Shapes in random bytes mean nothing, and replacing them would break an image.
 		q = &resultPass{e: p.e, ctx: p.ctx, r: p.r, o: Options{ExactOnly: true}, hits: p.hits, err: p.err}
 	}
 	out := q.run(res.Body, res.Kind == proxy.BodyJSON)

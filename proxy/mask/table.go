@@ -77,6 +77,7 @@ type slot struct {
 // newTable compiles places.
 func newTable(places []place) (*table, error) {
 	t := &table{starts: map[uint32]struct{}{}}
+	// By the first four bytes of the anchor: what the scan has in a register.
 	lists := map[uint32][]ref{}
 	for i := range places {
 		p := &places[i]

@@ -68,6 +68,7 @@ func (t *text) prev(i int) (c byte, start int) {
 	if !t.json {
 		return c, i - 1
 	}
+	// The letter of a short escape is one character with its backslash.
 	if i >= 2 && t.b[i-2] == '\\' && !t.escaped(i-2) {
 		c, _ = unescape(t.b[i-2 : i])
 		return c, i - 2

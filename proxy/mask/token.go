@@ -46,6 +46,7 @@ func (k *token) find(s *scan, variant, pos int) finding {
 		return finding{}
 	}
 	last := &q.elems[len(q.elems)-1]
+	// A run of no fixed length may have swallowed the beginning of the next token.
 	if last.cls != nil && last.min != last.max {
 		end = s.cut(start+1, end, last.min)
 	}
