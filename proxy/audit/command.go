@@ -56,7 +56,7 @@ func VerifyFiles(names []string, o FilesOptions) (report *Report, keys string, e
 			v.Keys = append(v.Keys, list...)
 		}
 		for _, f := range o.NoteFiles {
-			signed, err := ReadNote(f)
+			signed, err := readSmall(f, maxNote)
 			if err != nil {
 				return nil, "", err
 			}

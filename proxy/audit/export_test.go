@@ -169,3 +169,13 @@ func Rehash(before, line []byte) ([]byte, error) {
 
 // Encode encodes a record as it is written.
 func Encode(r *Record) ([]byte, error) { return encode(r) }
+
+// PublicKey returns the verifier key of the log's checkpoints; "" before Open.
+func (l *Log) PublicKey() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writer == nil {
+		return ""
+	}
+	return l.writer.signer.public
+}

@@ -271,6 +271,3 @@ func ReadKeys(file string) ([]string, error) {
 	}
 	return keys, nil
 }
-
-// ReadNote reads a signed checkpoint that was kept.
-func ReadNote(file string) (string, error) { return readSmall(file, maxNote) }

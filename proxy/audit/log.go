@@ -348,16 +348,6 @@ func (l *Log) event(event Event, x *proxy.RequestInfo, d Detail) error {
 // a client on the consent page, before anybody has signed in.
 func refused(e Event) bool { return e == BearerRefused || e == AccessRefused }
 
-// PublicKey returns the verifier key of the log's checkpoints; "" before Open.
-func (l *Log) PublicKey() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.writer == nil {
-		return ""
-	}
-	return l.writer.signer.public
-}
-
 // Close writes the record of the stop and a last checkpoint, and lets the
 // files go. Records that are still kept because of an outage are lost then,
 // and the operational log says how many.

@@ -205,18 +205,6 @@ func (e *Engine) places() []place {
 	return all
 }
 
-// Rules returns the names of the active rules in their order, the exact layer
-// first.
-func (e *Engine) Rules() []string {
-	names := []string{ExactRule}
-	for i := range e.rules {
-		if e.rules[i].prio >= 0 {
-			names = append(names, e.rules[i].name)
-		}
-	}
-	return names
-}
-
 // ExactRule is the name under which the exact layer counts its hits.
 const ExactRule = "known-secret"
 

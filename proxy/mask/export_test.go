@@ -86,3 +86,15 @@ func SubmittedSecrets(c *proxy.Call) []string {
 	long, short := submitted(c)
 	return append(long, short...)
 }
+
+// Rules returns the names of the active rules in their order, the exact layer
+// first.
+func (e *Engine) Rules() []string {
+	names := []string{ExactRule}
+	for i := range e.rules {
+		if e.rules[i].prio >= 0 {
+			names = append(names, e.rules[i].name)
+		}
+	}
+	return names
+}
