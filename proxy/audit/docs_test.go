@@ -160,7 +160,8 @@ func TestVerificationByHand(t *testing.T) {
 		return string(out), err
 	}
 	out, err := run()
-	if err != nil || !strings.Contains(out, "Signature Verified Successfully") || !strings.Contains(out, "the log has the record of the checkpoint") {
+	if err != nil || !strings.Contains(out, "Signature Verified Successfully") ||
+		!strings.Contains(out, "the log has the record of the checkpoint") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if err := os.WriteFile(r.path, []byte(strings.Replace(r.text(), "alice", "mallo", 1)), 0o600); err != nil {

@@ -20,7 +20,8 @@ const MaxQueue = maxQueue
 // that work may take as long as a slow machine needs, and nobody waits long before
 // trying again. farewell is how long the sinks may take at the end.
 func (l *Log) Waits(farewell time.Duration) {
-	l.waits = waits{patience: 10 * time.Minute, retry: 2 * time.Millisecond, delivery: 10 * time.Minute, farewell: farewell, sinkRetry: time.Millisecond, sinkRetryMax: 10 * time.Millisecond}
+	l.waits = waits{patience: 10 * time.Minute, retry: 2 * time.Millisecond, delivery: 10 * time.Minute,
+		farewell: farewell, sinkRetry: time.Millisecond, sinkRetryMax: 10 * time.Millisecond}
 }
 
 // Follower is Follow in two steps: first it goes to the end of the log, then

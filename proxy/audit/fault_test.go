@@ -228,7 +228,8 @@ func TestDiskFullDuringACall(t *testing.T) {
 				continue
 			}
 			withheld++
-			if e := proxy.AsError(err); e.Kind != proxy.KindAuditUnavailable || !strings.Contains(e.Public, "check before you repeat") {
+			if e := proxy.AsError(err); e.Kind != proxy.KindAuditUnavailable ||
+				!strings.Contains(e.Public, "check before you repeat") {
 				t.Errorf("error is %v", err)
 			}
 		}
@@ -248,7 +249,8 @@ func TestDiskFullDuringACall(t *testing.T) {
 			}
 		}
 		if len(of(list, audit.ToolInvocation)) != n+1 || recorded != withheld {
-			t.Errorf("%d results, %d of them withheld; want %d and %d", len(of(list, audit.ToolInvocation)), recorded, n+1, withheld)
+			t.Errorf("%d results, %d of them withheld; want %d and %d", len(of(list, audit.ToolInvocation)), recorded,
+				n+1, withheld)
 		}
 	})
 }

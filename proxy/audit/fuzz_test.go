@@ -58,7 +58,8 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at, n uint16, put []byte) {
 		from := min(int(at), len(text))
 		data := slices.Concat(text[:from], put, text[min(from+int(n), len(text)):])
-		rep, err := audit.Verify([]audit.Source{source("x", data)}, audit.VerifyOptions{Keys: []string{key}, Part: true})
+		rep, err := audit.Verify([]audit.Source{source("x", data)},
+			audit.VerifyOptions{Keys: []string{key}, Part: true})
 		if err != nil {
 			t.Fatal(err)
 		}

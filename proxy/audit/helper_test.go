@@ -58,7 +58,8 @@ func newRig(t testing.TB, cfg config.Audit) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	r := &rig{t: t, dir: dir, path: filepath.Join(dir, "audit", "audit.jsonl"), ops: &syncBuffer{}, farewell: patience}
-	r.o = audit.Options{Path: r.path, KeyFile: filepath.Join(dir, "audit.key"), Config: cfg, Version: "test", Log: zerolog.New(r.ops), Clean: clean}
+	r.o = audit.Options{Path: r.path, KeyFile: filepath.Join(dir, "audit.key"), Config: cfg, Version: "test",
+		Log: zerolog.New(r.ops), Clean: clean}
 	return r
 }
 
@@ -83,7 +84,8 @@ func (r *rig) chain(lookup proxy.Stage, last proxy.HandlerFunc) proxy.Handler {
 }
 
 var issueCreate = &proxy.Tool{
-	Name: "gitea_issue_create", OperationID: "issueCreateIssue", Method: "POST", Path: "/repos/{owner}/{repo}/issues", Risk: proxy.R2,
+	Name: "gitea_issue_create", OperationID: "issueCreateIssue", Method: "POST", Path: "/repos/{owner}/{repo}/issues",
+	Risk: proxy.R2,
 	Params: []proxy.Param{
 		{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath},
 		{Name: "title", Wire: "title", In: proxy.InBody},

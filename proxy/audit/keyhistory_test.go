@@ -52,7 +52,8 @@ func TestCutHiddenByAnotherKey(t *testing.T) {
 		t.Errorf("problem is %v", p)
 	}
 	// The folder still is one log.
-	if at, err := audit.Locate([]string{filepath.Dir(r.path)}, false); err != nil || len(at.Sources) != 1 || len(at.Keys) != 2 {
+	if at, err := audit.Locate([]string{filepath.Dir(r.path)}, false); err != nil || len(at.Sources) != 1 ||
+		len(at.Keys) != 2 {
 		t.Errorf("%+v, %v", at, err)
 	}
 }
@@ -75,7 +76,8 @@ func TestUselessCheckpointIsKeptAside(t *testing.T) {
 			if len(rec) != 1 {
 				t.Fatalf("records are %+v", rec)
 			}
-			if b, err := os.ReadFile(filepath.Join(filepath.Dir(r.path), rec[0].Detail.File)); err != nil || string(b) != text {
+			if b, err := os.ReadFile(filepath.Join(filepath.Dir(r.path), rec[0].Detail.File)); err != nil ||
+				string(b) != text {
 				t.Errorf("kept aside are %d bytes, %v", len(b), err)
 			}
 		})
@@ -113,7 +115,8 @@ func TestManyKeys(t *testing.T) {
 		r.open()
 		r.log.Close()
 	}
-	if keys, err := audit.ReadKeys(r.path + ".pub"); err != nil || len(keys) != 1 || len(of(r.records(), audit.LogRecovered)) != 0 {
+	if keys, err := audit.ReadKeys(r.path + ".pub"); err != nil || len(keys) != 1 ||
+		len(of(r.records(), audit.LogRecovered)) != 0 {
 		t.Errorf("%d keys, %v, %+v", len(keys), err, r.records())
 	}
 }

@@ -115,7 +115,8 @@ func TestRemovedNewestFileNamesTheCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := audit.VerifyOptions{Keys: at.Keys, Checkpoints: at.Checkpoints}
-	if rep, err := audit.Verify(at.Sources, o); err != nil || rep.Problem == nil || !strings.Contains(rep.Problem.What, "the tail was cut, or a file was not named") {
+	if rep, err := audit.Verify(at.Sources, o); err != nil || rep.Problem == nil ||
+		!strings.Contains(rep.Problem.What, "the tail was cut, or a file was not named") {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	o.Part = true
@@ -145,7 +146,8 @@ func TestLogsWithoutAnythingBeside(t *testing.T) {
 			t.Errorf("a log that never was: %v", err)
 		}
 	}
-	if _, err = audit.Locate([]string{t.TempDir()}, false); err == nil || !strings.Contains(err.Error(), "all of it was removed") {
+	if _, err = audit.Locate([]string{t.TempDir()}, false); err == nil ||
+		!strings.Contains(err.Error(), "all of it was removed") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	if err := os.WriteFile(nothing, nil, 0o600); err != nil {

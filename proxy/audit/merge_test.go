@@ -113,7 +113,8 @@ func TestMerge(t *testing.T) {
 		t.Errorf("the line is in no log: %s", line)
 	}
 	table, _ := merged(t, dirs, audit.Filter{Event: "tool_invocation"}, false)
-	if !strings.HasPrefix(table, "REPLICA") || strings.Count(table, "\n") != calls+1 || !strings.Contains(table, "\naegis-3 ") {
+	if !strings.HasPrefix(table, "REPLICA") || strings.Count(table, "\n") != calls+1 ||
+		!strings.Contains(table, "\naegis-3 ") {
 		t.Errorf("%s", table)
 	}
 }

@@ -102,7 +102,8 @@ func TestCutBeforeTheStart(t *testing.T) {
 			if p == nil || !strings.Contains(p.What, fmt.Sprintf("to %d are missing", n)) {
 				t.Errorf("after the next start the problem is %v", p)
 			}
-			if rec := of(r.records(), audit.LogCut); len(rec) != 1 || rec[0].Detail.Last != uint64(n) || rec[0].Seq != uint64(n+1) {
+			if rec := of(r.records(), audit.LogCut); len(rec) != 1 || rec[0].Detail.Last != uint64(n) ||
+				rec[0].Seq != uint64(n+1) {
 				t.Errorf("records about it: %+v", rec)
 			}
 			if !strings.Contains(r.ops.String(), "has been cut") {
@@ -147,7 +148,8 @@ func TestKeys(t *testing.T) {
 	if err != nil || rep.Problem == nil || !strings.Contains(rep.Problem.What, "another key") {
 		t.Errorf("with the new key alone: %+v %v", rep, err)
 	}
-	rep, err = audit.Verify(at.Sources, audit.VerifyOptions{Keys: append(first, at.Keys...), Checkpoints: at.Checkpoints})
+	rep, err = audit.Verify(at.Sources,
+		audit.VerifyOptions{Keys: append(first, at.Keys...), Checkpoints: at.Checkpoints})
 	if err != nil || rep.Problem != nil {
 		t.Errorf("with both keys: %+v %v", rep, err)
 	}
@@ -190,7 +192,8 @@ func TestRotation(t *testing.T) {
 	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
 	}
-	if p := r.verify().Problem; p == nil || !strings.Contains(p.What, "a rotated file is missing") || p.File != names[3] {
+	if p := r.verify().Problem; p == nil || !strings.Contains(p.What, "a rotated file is missing") ||
+		p.File != names[3] {
 		t.Errorf("a missing rotated file: %v", p)
 	}
 }

@@ -98,7 +98,8 @@ func TestFolderRemoved(t *testing.T) {
 		t.Error("the log is no longer locked")
 	}
 	list := r.balanced()
-	if rec := of(list, audit.LogRecovered); len(rec) != 1 || !strings.Contains(rec[0].Detail.Reason, "removed or renamed") {
+	if rec := of(list, audit.LogRecovered); len(rec) != 1 ||
+		!strings.Contains(rec[0].Detail.Reason, "removed or renamed") {
 		t.Errorf("records about it: %+v", rec)
 	}
 }
@@ -260,7 +261,8 @@ func TestPermission(t *testing.T) {
 	old, _, _ := unix.RawSyscall(unix.SYS_SETFSUID, nobody, 0, 0)
 	defer unix.RawSyscall(unix.SYS_SETFSUID, old, 0, 0)
 	err := audit.New(r.o).Open()
-	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "choose another with data_dir or audit.path") {
+	if !errors.Is(err, os.ErrPermission) ||
+		!strings.Contains(err.Error(), "choose another with data_dir or audit.path") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -91,7 +91,8 @@ func TestShowTable(t *testing.T) {
 	if diff := cmp.Diff([]string{"SEQ", "TIME", "EVENT", "IDENTITY", "TOOL", "TARGET", "OUTCOME", "STATUS", "TOTAL"}, strings.Fields(lines[0])); diff != "" {
 		t.Error(diff)
 	}
-	want := []string{"4", "2030-01-01T00:00:00.000", "tool_invocation", "bob", "gitea_issue_create", "acme/site", "forbidden", "403"}
+	want := []string{"4", "2030-01-01T00:00:00.000", "tool_invocation", "bob", "gitea_issue_create", "acme/site",
+		"forbidden", "403"}
 	if diff := cmp.Diff(want, strings.Fields(lines[1])[:8]); diff != "" {
 		t.Error(diff)
 	}
@@ -101,7 +102,8 @@ func TestShowCountsWhatIsNoRecord(t *testing.T) {
 	t.Parallel()
 	text := "hello\n" + strings.Repeat("x", 100_000) + "\n{\"seq\":1}\ntorn"
 	var out bytes.Buffer
-	skipped, err := audit.Show([]audit.Source{source("x", []byte(text))}, audit.Filter{}, &audit.Printer{W: &out, JSON: true})
+	skipped, err := audit.Show([]audit.Source{source("x", []byte(text))}, audit.Filter{},
+		&audit.Printer{W: &out, JSON: true})
 	if err != nil || skipped != 4 || out.Len() != 0 {
 		t.Errorf("%d skipped, %v, %q", skipped, err, out.String())
 	}

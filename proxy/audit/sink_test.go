@@ -59,7 +59,8 @@ func TestSinkHTTP(t *testing.T) {
 			http.Error(w, "not now", http.StatusServiceUnavailable)
 			return
 		}
-		if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-ndjson" || r.Header.Get("Authorization") != "Bearer sink-token" || r.URL.Path != "/in" {
+		if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-ndjson" ||
+			r.Header.Get("Authorization") != "Bearer sink-token" || r.URL.Path != "/in" {
 			t.Errorf("request is %s %s %v", r.Method, r.URL, r.Header)
 		}
 		mu.Lock()
@@ -67,7 +68,8 @@ func TestSinkHTTP(t *testing.T) {
 		_, _ = io.Copy(&got, r.Body)
 	}))
 	defer srv.Close()
-	r := withSink(t, config.AuditSink{Type: "http", URL: parseURL(t, srv.URL+"/in"), Token: config.NewSecret("sink-token")})
+	r := withSink(t,
+		config.AuditSink{Type: "http", URL: parseURL(t, srv.URL+"/in"), Token: config.NewSecret("sink-token")})
 	r.open()
 	r.calls(700)
 	eventually(t, "the receiver gets the records", func() bool { mu.Lock(); defer mu.Unlock(); return got.Len() > 0 })

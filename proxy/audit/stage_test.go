@@ -22,7 +22,8 @@ func TestTwoRecords(t *testing.T) {
 	r := newRig(t, settings())
 	r.open()
 	h := r.chain(found, func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
-		c.Stats = proxy.CallStats{Upstream: 3 * time.Millisecond, Attempts: 1, BytesIn: 10, BytesOut: 20, MaskHits: map[string]int{"jwt": 2}}
+		c.Stats = proxy.CallStats{Upstream: 3 * time.Millisecond, Attempts: 1, BytesIn: 10, BytesOut: 20,
+			MaskHits: map[string]int{"jwt": 2}}
 		res, err := answered(ctx, c)
 		res.Truncation = &proxy.Truncation{Reason: "items", Returned: 1, Available: 5, Cursor: "a-cursor-nobody-needs"}
 		return res, err
@@ -39,10 +40,12 @@ func TestTwoRecords(t *testing.T) {
 		t.Fatalf("records are %+v", list)
 	}
 	common := audit.Record{
-		RequestID: "REQ", Team: "blue", Identity: &audit.Identity{Login: "alice", Mode: "static", Token: "ci", Sudo: "bob"},
-		Client: &audit.Client{Name: "probe", Version: "1", Protocol: "2025-11-25", Addr: "192.0.2.7"},
+		RequestID: "REQ", Team: "blue",
+		Identity: &audit.Identity{Login: "alice", Mode: "static", Token: "ci", Sudo: "bob"},
+		Client:   &audit.Client{Name: "probe", Version: "1", Protocol: "2025-11-25", Addr: "192.0.2.7"},
 		Call: &audit.Call{
-			Tool: "gitea_issue_create", Operation: "issueCreateIssue", Method: "POST", Path: "/repos/{owner}/{repo}/issues", Risk: "R2",
+			Tool: "gitea_issue_create", Operation: "issueCreateIssue", Method: "POST",
+			Path: "/repos/{owner}/{repo}/issues", Risk: "R2",
 			Target: &audit.Target{Owner: "acme", Repo: "site"}, Arguments: []string{"owner", "repo", "title"},
 		},
 	}
@@ -51,7 +54,8 @@ func TestTwoRecords(t *testing.T) {
 		if got.Event == audit.ToolInvocation {
 			want.Started = 3
 			want.Result = &audit.Result{
-				Outcome: "ok", Status: 201, Upstream: 3000, Attempts: 1, BytesIn: 10, BytesOut: 20, Returned: 4, MaskHits: map[string]int{"jwt": 2},
+				Outcome: "ok", Status: 201, Upstream: 3000, Attempts: 1, BytesIn: 10, BytesOut: 20, Returned: 4,
+				MaskHits:   map[string]int{"jwt": 2},
 				Truncation: &audit.Truncation{Reason: "items", Returned: 1, Available: 5},
 				Object:     &audit.Object{Kind: "issue", ID: 7, Number: 3, URL: "/acme/site/issues/3"},
 				Queue:      got.Result.Queue, Total: got.Result.Total,
@@ -199,7 +203,8 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 			if _, err := r.chain(lookup, last).Handle(context.Background(), newCall()); err != nil {
 				t.Fatal(err)
 			}
-			if text := r.text(); strings.Contains(text, "hunt") || strings.Contains(text, "pass phrase") || strings.Contains(text, "a title") || strings.Contains(text, "a%20title") {
+			if text := r.text(); strings.Contains(text, "hunt") || strings.Contains(text, "pass phrase") ||
+				strings.Contains(text, "a title") || strings.Contains(text, "a%20title") {
 				t.Errorf("an argument's value is in the log:\n%s", text)
 			}
 			if len(of(r.records(), audit.ToolInvocation)) != 1 {
@@ -230,7 +235,8 @@ func TestClientGone(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 			end := of(r.records(), audit.ToolInvocation)
-			if len(end) != 1 || end[0].Result.Outcome != "cancelled" || end[0].Result.Total < 3000 || end[0].Started == 0 {
+			if len(end) != 1 || end[0].Result.Outcome != "cancelled" || end[0].Result.Total < 3000 ||
+				end[0].Started == 0 {
 				t.Fatalf("records are %+v", end)
 			}
 			if late && (end[0].Result.Status != 201 || end[0].Result.Object == nil) {
@@ -307,7 +313,8 @@ func TestWithoutALog(t *testing.T) {
 		t.Errorf("a closed log answers %v", err)
 	}
 	r.open()
-	_, err = proxy.Chain(proxy.HandlerFunc(answered), found, r.log.RecordStart()).Handle(context.Background(), newCall())
+	_, err = proxy.Chain(proxy.HandlerFunc(answered), found, r.log.RecordStart()).Handle(context.Background(),
+		newCall())
 	if proxy.AsError(err).Kind != proxy.KindAuditUnavailable {
 		t.Errorf("the inner stage alone answers %v", err)
 	}
@@ -319,7 +326,8 @@ func TestEvents(t *testing.T) {
 	c := &clock{at: time.Unix(1_900_000_000, 0)}
 	r.o.Now = c.now
 	r.open()
-	x := &proxy.RequestInfo{RequestID: "RQ", Addr: "192.0.2.1", Team: "blue", Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeOAuth}}
+	x := &proxy.RequestInfo{RequestID: "RQ", Addr: "192.0.2.1", Team: "blue",
+		Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeOAuth}}
 	r.log.Event(audit.Login, x, audit.Detail{Reason: strings.Repeat("é", 1000)})
 	for range 5000 { // a stranger at the door
 		r.log.Event(audit.BearerRefused, x, audit.Detail{Reason: "unknown"})
@@ -328,7 +336,8 @@ func TestEvents(t *testing.T) {
 	r.log.Event(audit.BearerRefused, x, audit.Detail{Reason: "unknown"})
 	r.log.Close()
 	list := r.records()
-	if l := of(list, audit.Login); len(l) != 1 || l[0].Identity.Login != "alice" || l[0].Client.Addr != "192.0.2.1" || l[0].RequestID != "RQ" || len(l[0].Detail.Reason) > 510 {
+	if l := of(list, audit.Login); len(l) != 1 || l[0].Identity.Login != "alice" || l[0].Client.Addr != "192.0.2.1" ||
+		l[0].RequestID != "RQ" || len(l[0].Detail.Reason) > 510 {
 		t.Errorf("login is %+v", l)
 	}
 	refused := of(list, audit.BearerRefused)

@@ -52,7 +52,8 @@ func source(name string, text []byte) audit.Source {
 
 func (l *lab) verifyText(text []byte) *audit.Report {
 	l.t.Helper()
-	rep, err := audit.Verify([]audit.Source{source("log", text)}, audit.VerifyOptions{Keys: l.keys, Checkpoints: l.pins})
+	rep, err := audit.Verify([]audit.Source{source("log", text)},
+		audit.VerifyOptions{Keys: l.keys, Checkpoints: l.pins})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -123,7 +124,8 @@ func TestEveryByteIsFound(t *testing.T) {
 				continue
 			}
 			if changed := c.make(bytes.Clone(text), i); l.verifyText(changed).Problem == nil {
-				t.Fatalf("byte %d (%q) %s is not found: %q", i, text[i], c.what, changed[max(0, min(i, len(changed))-20):min(i+20, len(changed))])
+				t.Fatalf("byte %d (%q) %s is not found: %q", i, text[i], c.what,
+					changed[max(0, min(i, len(changed))-20):min(i+20, len(changed))])
 			}
 		}
 	}
@@ -190,7 +192,8 @@ func TestLongRewriteWithoutAnyCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.pins = nil
-	if rep := l.verifyText(text); rep.Problem == nil || !strings.Contains(rep.Problem.What, "no checkpoint for more than") {
+	if rep := l.verifyText(text); rep.Problem == nil ||
+		!strings.Contains(rep.Problem.What, "no checkpoint for more than") {
 		t.Errorf("problem is %v", rep.Problem)
 	}
 }
@@ -232,8 +235,10 @@ func TestMessagesNameTheCause(t *testing.T) {
 		})
 	}
 	t.Run("wrong key", func(t *testing.T) {
-		rep, err := audit.Verify([]audit.Source{source("log", bytes.Join(append(slices.Clone(l.lines), nil), []byte("\n")))}, audit.VerifyOptions{Keys: other.keys})
-		if err != nil || rep.Problem == nil || rep.Problem.Line != 2 || !strings.Contains(rep.Problem.What, "signed with another key") {
+		rep, err := audit.Verify([]audit.Source{source("log",
+			bytes.Join(append(slices.Clone(l.lines), nil), []byte("\n")))}, audit.VerifyOptions{Keys: other.keys})
+		if err != nil || rep.Problem == nil || rep.Problem.Line != 2 ||
+			!strings.Contains(rep.Problem.What, "signed with another key") {
 			t.Errorf("problem is %v, error %v", rep, err)
 		}
 		_, err = audit.Verify(nil, audit.VerifyOptions{Keys: other.keys, Checkpoints: l.pins})
@@ -245,8 +250,10 @@ func TestMessagesNameTheCause(t *testing.T) {
 		}
 	})
 	t.Run("no key", func(t *testing.T) {
-		rep, err := audit.Verify([]audit.Source{source("log", bytes.Join(append(slices.Clone(l.lines), nil), []byte("\n")))}, audit.VerifyOptions{})
-		if err != nil || rep.Problem != nil || rep.Checkpoints != 0 || !strings.Contains(fmt.Sprint(rep.Notes), "no signature was checked") {
+		rep, err := audit.Verify([]audit.Source{source("log",
+			bytes.Join(append(slices.Clone(l.lines), nil), []byte("\n")))}, audit.VerifyOptions{})
+		if err != nil || rep.Problem != nil || rep.Checkpoints != 0 ||
+			!strings.Contains(fmt.Sprint(rep.Notes), "no signature was checked") {
 			t.Errorf("report is %+v, error %v", rep, err)
 		}
 	})
@@ -259,7 +266,8 @@ func TestMessagesNameTheCause(t *testing.T) {
 	})
 	t.Run("part", func(t *testing.T) {
 		text := append(bytes.Join(l.lines[5:], []byte("\n")), '\n')
-		rep, err := audit.Verify([]audit.Source{source("log", text)}, audit.VerifyOptions{Keys: l.keys, Checkpoints: l.pins, Part: true})
+		rep, err := audit.Verify([]audit.Source{source("log", text)},
+			audit.VerifyOptions{Keys: l.keys, Checkpoints: l.pins, Part: true})
 		if err != nil || rep.Problem != nil || rep.First != 6 {
 			t.Errorf("report is %+v, error %v", rep, err)
 		}
@@ -284,7 +292,8 @@ func TestClockSetBack(t *testing.T) {
 	r.open()
 	r.log.Close()
 	rep := r.mustVerify()
-	if len(rep.Notes) != 2 || !strings.Contains(rep.Notes[0].What, "older than the one before: the clock was set back") || !strings.Contains(rep.Notes[0].What, "1h0m0s") {
+	if len(rep.Notes) != 2 || !strings.Contains(rep.Notes[0].What,
+		"older than the one before: the clock was set back") || !strings.Contains(rep.Notes[0].What, "1h0m0s") {
 		t.Errorf("notes are %v", rep.Notes)
 	}
 }
@@ -297,14 +306,17 @@ func TestUnfinishedCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.log.Close()
-	if rep := r.mustVerify(); rep.Unfinished != 1 || !strings.Contains(fmt.Sprint(rep.Notes), "1 calls have no result") {
+	if rep := r.mustVerify(); rep.Unfinished != 1 ||
+		!strings.Contains(fmt.Sprint(rep.Notes), "1 calls have no result") {
 		t.Errorf("report is %+v", rep)
 	}
 }
 
 func bodies() [2]*audit.Record {
-	call := &audit.Call{Tool: "gitea_issue_list", Operation: "issueListIssues", Method: "GET", Path: "/repos/{owner}/{repo}/issues", Risk: "R0", Target: &audit.Target{Owner: "acme", Repo: "site"}}
-	common := audit.Record{RequestID: "AF4TQYSUWQC5EEPQWIR6D2ACSJ", Identity: &audit.Identity{Login: "alice", Mode: "static"}, Client: &audit.Client{Name: "probe", Addr: "192.0.2.7"}, Call: call}
+	call := &audit.Call{Tool: "gitea_issue_list", Operation: "issueListIssues", Method: "GET",
+		Path: "/repos/{owner}/{repo}/issues", Risk: "R0", Target: &audit.Target{Owner: "acme", Repo: "site"}}
+	common := audit.Record{RequestID: "AF4TQYSUWQC5EEPQWIR6D2ACSJ", Identity: &audit.Identity{Login: "alice",
+		Mode: "static"}, Client: &audit.Client{Name: "probe", Addr: "192.0.2.7"}, Call: call}
 	start, end := common, common
 	start.Event, end.Event = audit.ToolCallStarted, audit.ToolInvocation
 	end.Result = &audit.Result{Outcome: "ok", Status: 200}
@@ -392,10 +404,12 @@ func TestCompressedFilesCountTheSame(t *testing.T) {
 	if p := verify([]string{files[0], files[1]}).Problem; p == nil || !strings.Contains(p.What, "records 11 to 30 are missing: a rotated file") || !strings.HasSuffix(p.File, "c.gz") {
 		t.Errorf("a missing file in the middle: %v", p)
 	}
-	if p := verify(files[1:]).Problem; p == nil || !strings.Contains(p.What, "the tail was cut, or a file was not named") {
+	if p := verify(files[1:]).Problem; p == nil ||
+		!strings.Contains(p.What, "the tail was cut, or a file was not named") {
 		t.Errorf("a missing last file: %v", p)
 	}
-	if p := verify([]string{files[0], files[2]}).Problem; p == nil || !strings.Contains(p.What, "records 1 to 10 are missing") {
+	if p := verify([]string{files[0], files[2]}).Problem; p == nil ||
+		!strings.Contains(p.What, "records 1 to 10 are missing") {
 		t.Errorf("a missing first file: %v", p)
 	}
 	data, err := os.ReadFile(files[2])

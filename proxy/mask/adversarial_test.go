@@ -136,13 +136,15 @@ func BenchmarkContents(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, file := range map[string][]byte{"code": corpora[1].JSON, "logs": corpora[2].JSON, "images": junk(1, 4<<20)} {
+	for name, file := range map[string][]byte{"code": corpora[1].JSON, "logs": corpora[2].JSON,
+		"images": junk(1, 4<<20)} {
 		d := []byte(`{"encoding":"base64","content":"` + encode(string(file)) + `"}`)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(d)))
 			for b.Loop() {
-				if _, hits, err := e.JSON(context.Background(), nil, d, nil, mask.Options{}); err != nil || hits != nil {
+				if _, hits, err := e.JSON(context.Background(), nil, d, nil, mask.Options{}); err != nil ||
+					hits != nil {
 					b.Fatal(err, hits)
 				}
 			}

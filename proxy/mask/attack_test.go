@@ -37,7 +37,8 @@ func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s
 // manyContents is a list of files followed by as many secrets outside of files.
 func manyContents(n int) []byte {
 	aws := "AK" + "IA" + "IOSFODNN7EXAMPLQ"
-	return []byte("[" + strings.Repeat(`{"encoding":"base64","content":"YQ=="},`, n) + strings.Repeat(`"`+aws+`",`, n) + "1]")
+	return []byte("[" + strings.Repeat(`{"encoding":"base64","content":"YQ=="},`, n) + strings.Repeat(`"`+aws+`",`,
+		n) + "1]")
 }
 
 // TestManyContents masks five megabytes of files and secrets; how the time grows
@@ -52,7 +53,8 @@ func TestManyContents(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if out, _, err := e.JSON(ctx, nil, manyContents(n), nil, mask.Options{}); !errors.Is(err, context.Canceled) || out != nil {
+	if out, _, err := e.JSON(ctx, nil, manyContents(n), nil, mask.Options{}); !errors.Is(err, context.Canceled) ||
+		out != nil {
 		t.Errorf("cancelled: %d bytes, %v", len(out), err)
 	}
 }
@@ -105,7 +107,8 @@ func TestWikiPages(t *testing.T) {
 		}
 		e = newEngine(t, func(c *config.Masking) { c.Mode = "report" })
 		c := call(&proxy.Tool{ReadOnly: true}, nil)
-		if _, _, err := serve(e, c, jsonResult(body(encode("export TOKEN="+gh))), nil); err != nil || c.Stats.MaskHits["github-token"] != 1 {
+		if _, _, err := serve(e, c, jsonResult(body(encode("export TOKEN="+gh))), nil); err != nil ||
+			c.Stats.MaskHits["github-token"] != 1 {
 			t.Errorf("%s: report mode counts %v, %v", name, c.Stats.MaskHits, err)
 		}
 		// A known secret that only the decoded form shows, with patterns off.
@@ -128,10 +131,13 @@ func TestBase64Anywhere(t *testing.T) {
 	e := newEngine(t, nil, "known-secret-value")
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 	head, body, foot := keyParts("")
-	for in, want := range map[string]string{github(1): "ghp_***", aws: "AKIA***", head + body + foot: head + "***\n" + foot} {
+	for in, want := range map[string]string{github(1): "ghp_***", aws: "AKIA***",
+		head + body + foot: head + "***\n" + foot} {
 		for before := range 4 {
-			plain, masked := strings.Repeat("x", before)+" "+in+" known-secret-value\n", strings.Repeat("x", before)+" "+want+" [REDACTED]\n"
-			for _, frame := range []string{`{"any":"%s"}`, `["known-secret-value","%s"]`, `"%s"`, `[["%s"],{"footer":"%s"}]`, `{"encoding":"base64","x":"%s","content":"%s"}`} {
+			plain, masked := strings.Repeat("x", before)+" "+in+" known-secret-value\n",
+				strings.Repeat("x", before)+" "+want+" [REDACTED]\n"
+			for _, frame := range []string{`{"any":"%s"}`, `["known-secret-value","%s"]`, `"%s"`,
+				`[["%s"],{"footer":"%s"}]`, `{"encoding":"base64","x":"%s","content":"%s"}`} {
 				all := strings.ReplaceAll(frame, "known-secret-value", "[REDACTED]")
 				got, _ := doc(t, e, strings.ReplaceAll(frame, "%s", encode(plain)))
 				if got != strings.ReplaceAll(all, "%s", encode(masked)) {
@@ -139,7 +145,8 @@ func TestBase64Anywhere(t *testing.T) {
 				}
 			}
 			for _, frame := range []string{`{"%s":1}`, `"see %s"`} { // a key, and a part of a string
-				if got, hits := doc(t, e, strings.ReplaceAll(frame, "%s", encode(plain))); hits[mask.ExactRule] != 1 || len(hits) != 1 {
+				if got, hits := doc(t, e, strings.ReplaceAll(frame, "%s", encode(plain))); hits[mask.ExactRule] != 1 ||
+					len(hits) != 1 {
 					t.Errorf("%s became %s", frame, got)
 				}
 			}
@@ -161,10 +168,12 @@ func TestNULDoesNotSwitchPatternsOff(t *testing.T) {
 	e := newEngine(t, nil)
 	gh := github(1)
 	text := strings.Repeat("some words\n", 20) + "TOKEN=" + gh + "\n"
-	for _, odd := range []string{"\x00", "\x00\x00\x00\x00\x00\x00", "\xff\xfe", "\xfe\xff\x00", "\xef\xbb\xbf", "\x01", "\xe9"} {
+	for _, odd := range []string{"\x00", "\x00\x00\x00\x00\x00\x00", "\xff\xfe", "\xfe\xff\x00", "\xef\xbb\xbf", "\x01",
+		"\xe9"} {
 		for _, in := range []string{odd + text, text[:40] + odd + text[40:], text + odd} {
 			for _, kind := range []proxy.BodyKind{proxy.BodyText, proxy.BodyBinary} {
-				out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil), &proxy.Result{Kind: kind, Body: []byte(in)}, nil)
+				out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil),
+					&proxy.Result{Kind: kind, Body: []byte(in)}, nil)
 				if err != nil || string(out.Body) != strings.Replace(in, gh, "ghp_***", 1) {
 					t.Errorf("kind %d with %q: %q, %v", kind, odd, out.Body, err)
 				}
@@ -177,7 +186,8 @@ func TestNULDoesNotSwitchPatternsOff(t *testing.T) {
 	}
 	// Random bytes in a text body do not matter either.
 	in := string(junk(2, 300)) + " " + gh + "\n"
-	out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil), &proxy.Result{Kind: proxy.BodyText, Body: []byte(in)}, nil)
+	out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil),
+		&proxy.Result{Kind: proxy.BodyText, Body: []byte(in)}, nil)
 	if err != nil || strings.Contains(string(out.Body), gh) {
 		t.Errorf("text body with noise: %v", err)
 	}
@@ -202,12 +212,14 @@ func TestUTF16(t *testing.T) {
 	for _, big := range []bool{false, true} {
 		in := utf16Text("日本 TOKEN="+gh+"\r\nknown-secret-value \U0001F511\r\n", big)
 		want := utf16Text("日本 TOKEN=ghp_***\r\n[REDACTED] \U0001F511\r\n", big)
-		out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil), &proxy.Result{Kind: proxy.BodyBinary, Body: []byte(in)}, nil)
+		out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil),
+			&proxy.Result{Kind: proxy.BodyBinary, Body: []byte(in)}, nil)
 		if err != nil || string(out.Body) != want {
 			t.Errorf("big %v: %q, %v", big, out.Body, err)
 		}
 		file := func(s string) string { return `{"content":"` + encode(s) + `","encoding":"base64"}` }
-		if out, hits := doc(t, e, file(in)); out != file(want) || hits["github-token"] != 1 || hits[mask.ExactRule] != 1 {
+		if out, hits := doc(t, e, file(in)); out != file(want) || hits["github-token"] != 1 ||
+			hits[mask.ExactRule] != 1 {
 			t.Errorf("big %v: content became %s, %v", big, out, hits)
 		}
 		clean := utf16Text("nothing 日本", big) + "x" // an odd byte at the end
@@ -215,7 +227,8 @@ func TestUTF16(t *testing.T) {
 			t.Errorf("big %v: clean text became %q, %v", big, out, hits)
 		}
 		// A byte order mark does not hide a text that is none.
-		if out, _ := text(t, e, utf16Text("", big)+" "+gh+" known-secret-value"); strings.Contains(out, gh) || strings.Contains(out, "known") {
+		if out, _ := text(t, e, utf16Text("", big)+" "+gh+" known-secret-value"); strings.Contains(out, gh) ||
+			strings.Contains(out, "known") {
 			t.Errorf("big %v: behind a mark: %q", big, out)
 		}
 	}
@@ -224,7 +237,8 @@ func TestUTF16(t *testing.T) {
 // rawSecret is the raw tool's call that writes an Actions secret, as the catalog
 // stage hands it on.
 func rawSecret(op string, body any) *proxy.Call {
-	return call(&proxy.Tool{OperationID: op}, proxy.Arguments{"method": "PUT", "path": "/repos/o/r/actions/secrets/NAME", "body": body})
+	return call(&proxy.Tool{OperationID: op},
+		proxy.Arguments{"method": "PUT", "path": "/repos/o/r/actions/secrets/NAME", "body": body})
 }
 
 // TestRawSecretsElsewhere: the exemption for the value of a secret is for the body alone,
@@ -246,8 +260,10 @@ func TestRawSecretsElsewhere(t *testing.T) {
 
 	spread := newEngine(t, masking, "known/secret-abcdef123456")
 	c = call(&proxy.Tool{OperationID: "issueCreateIssue", Path: "/repos/{owner}/{repo}/issues"},
-		proxy.Arguments{"method": "POST", "path": "/repos/known/secret-abcdef123456/issues", "body": map[string]any{"title": "x"}})
-	c.Wire.Values = []proxy.Field{{Name: "owner", In: proxy.InPath, Value: "known"}, {Name: "repo", In: proxy.InPath, Value: "secret-abcdef123456"}}
+		proxy.Arguments{"method": "POST", "path": "/repos/known/secret-abcdef123456/issues",
+			"body": map[string]any{"title": "x"}})
+	c.Wire.Values = []proxy.Field{{Name: "owner", In: proxy.InPath, Value: "known"},
+		{Name: "repo", In: proxy.InPath, Value: "secret-abcdef123456"}}
 	_, err = spread.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		t.Error("the call went on")
 		return jsonResult(`{}`), nil
@@ -262,14 +278,16 @@ func TestRawSecretWrites(t *testing.T) {
 	e := newEngine(t, nil)
 	for _, key := range []string{"data", "Data", "DATA", "dAtA"} {
 		for _, op := range []string{"updateRepoSecret", "updateOrgSecret", "updateUserSecret", ""} {
-			for _, body := range []any{map[string]any{key: "zq9"}, map[string]any{"data": "", key: "zq9"}, `{"` + key + `":"zq9"} rest`} {
+			for _, body := range []any{map[string]any{key: "zq9"}, map[string]any{"data": "", key: "zq9"},
+				`{"` + key + `":"zq9"} rest`} {
 				out, _, err := serve(e, rawSecret(op, body), jsonResult(`{"message":"zq9 is bad"}`), nil)
 				if err != nil || string(out.Body) != `{"message":"[REDACTED] is bad"}` {
 					t.Errorf("%s %v: %s, %v", op, body, out.Body, err)
 				}
 			}
 		}
-		c := call(&proxy.Tool{OperationID: "updateUserSecret", Path: "/user/actions/secrets/{secretname}"}, proxy.Arguments{key: "zq9"})
+		c := call(&proxy.Tool{OperationID: "updateUserSecret", Path: "/user/actions/secrets/{secretname}"},
+			proxy.Arguments{key: "zq9"})
 		if out, _, err := serve(e, c, jsonResult(`["zq9"]`), nil); err != nil || string(out.Body) != `["[REDACTED]"]` {
 			t.Errorf("%s: %s, %v", key, out.Body, err)
 		}
@@ -277,7 +295,8 @@ func TestRawSecretWrites(t *testing.T) {
 	// Names of secrets in any case, Go's odd ones too.
 	for _, key := range []string{"Password", "PASSWORD", "pa\u017f\u017fword", "to\u212aen", "Client_Secret"} {
 		c := call(&proxy.Tool{}, proxy.Arguments{"body": map[string]any{"config": map[string]any{key: "hunter22"}}})
-		if out, _, err := serve(e, c, jsonResult(`["hunter22"]`), nil); err != nil || string(out.Body) != `["[REDACTED]"]` {
+		if out, _, err := serve(e, c, jsonResult(`["hunter22"]`), nil); err != nil ||
+			string(out.Body) != `["[REDACTED]"]` {
 			t.Errorf("%s: %s, %v", key, out.Body, err)
 		}
 	}
@@ -292,11 +311,13 @@ func TestRawSecretIsExempt(t *testing.T) {
 		e := newEngine(t, func(c *config.Masking) { c.Input = mode })
 		for _, key := range []string{"data", "Data"} {
 			c := rawSecret("updateRepoSecret", map[string]any{key: gh, "description": "x"})
-			if _, got, err := serve(e, c, jsonResult(`{}`), nil); err != nil || !cmp.Equal(got["body"], map[string]any{key: gh, "description": "x"}) {
+			if _, got, err := serve(e, c, jsonResult(`{}`), nil); err != nil ||
+				!cmp.Equal(got["body"], map[string]any{key: gh, "description": "x"}) {
 				t.Errorf("%s: the handler got %v, %v", mode, got, err)
 			}
 		}
-		for _, body := range []map[string]any{{"description": gh}, {"x": map[string]any{"data": gh}}, {"content": []any{map[string]any{"data": gh}}}} {
+		for _, body := range []map[string]any{{"description": gh}, {"x": map[string]any{"data": gh}},
+			{"content": []any{map[string]any{"data": gh}}}} {
 			_, got, err := serve(e, rawSecret("updateRepoSecret", body), jsonResult(`{}`), nil)
 			if sent, _ := json.Marshal(got); strings.Contains(string(sent), gh) || mode == "block" && err == nil {
 				t.Errorf("%s %v: the handler got %s, %v", mode, body, sent, err)
@@ -316,7 +337,8 @@ func TestInputFilesNeedNotBeUTF8(t *testing.T) {
 		for _, name := range []string{"content", "Content", "CONTENT_BASE64", "attachment", "anything"} {
 			plain := strings.Repeat("words and words ", 30) + "TOKEN=" + gh + "\n" + odd
 			args := proxy.Arguments{"body": map[string]any{name: encode(plain)}}
-			if _, got, err := serve(block, call(&proxy.Tool{}, args), jsonResult(`{}`), nil); got != nil || proxy.AsError(err).Kind != proxy.KindSecretBlocked {
+			if _, got, err := serve(block, call(&proxy.Tool{}, args), jsonResult(`{}`), nil); got != nil ||
+				proxy.AsError(err).Kind != proxy.KindSecretBlocked {
 				t.Errorf("%s with %q: block: %v, %v", name, odd, got, err)
 			}
 			_, got, err := serve(masking, call(&proxy.Tool{}, args), jsonResult(`{}`), nil)
@@ -326,8 +348,10 @@ func TestInputFilesNeedNotBeUTF8(t *testing.T) {
 			}
 		}
 	}
-	image := proxy.Arguments{"content": base64.StdEncoding.EncodeToString(junk(6, 50_000)), "image": base64.StdEncoding.EncodeToString(junk(7, 50_000))}
-	if _, got, err := serve(block, call(&proxy.Tool{}, image), jsonResult(`{}`), nil); err != nil || !cmp.Equal(got, image) {
+	image := proxy.Arguments{"content": base64.StdEncoding.EncodeToString(junk(6, 50_000)),
+		"image": base64.StdEncoding.EncodeToString(junk(7, 50_000))}
+	if _, got, err := serve(block, call(&proxy.Tool{}, image), jsonResult(`{}`), nil); err != nil ||
+		!cmp.Equal(got, image) {
 		t.Errorf("images: %v", err)
 	}
 	// What is called a file and may be decoded is still looked at as it is.
@@ -344,7 +368,8 @@ func TestExactBetweenPercents(t *testing.T) {
 	e := newEngine(t, offPatterns, token)
 	for i := range len(token) {
 		one := token[:i] + fmt.Sprintf("%%%02x", token[i]) + token[i+1:]
-		for _, in := range []string{one, "x=" + one + "&y", token[:i] + percentAll(token[i:]), percentAll(token[:i]) + token[i:]} {
+		for _, in := range []string{one, "x=" + one + "&y", token[:i] + percentAll(token[i:]),
+			percentAll(token[:i]) + token[i:]} {
 			if out, hits := text(t, e, in); hits[mask.ExactRule] != 1 || strings.Contains(out, token[i+1:]) && i < 30 {
 				t.Errorf("%s became %s", in, out)
 			}
@@ -369,7 +394,8 @@ func TestNestedEncodings(t *testing.T) {
 		}
 		for _, in := range []string{string(html), plain.String(), url.QueryEscape(url.QueryEscape(secret)), url.QueryEscape(url.PathEscape(secret)), url.PathEscape(url.QueryEscape(secret)), "x" + url.PathEscape(url.PathEscape(secret)) + "y"} {
 			for _, d := range []string{`{"body":` + quoted(in) + `}`, `["` + quoted(in)[1:]} {
-				if out, hits := doc(t, e, strings.TrimSuffix(d, "\n")); hits[mask.ExactRule] != 1 || strings.Contains(decodeAll(t, out), in) {
+				if out, hits := doc(t, e, strings.TrimSuffix(d, "\n")); hits[mask.ExactRule] != 1 ||
+					strings.Contains(decodeAll(t, out), in) {
 					t.Errorf("%q as %s became %s, %v", secret, d, out, hits)
 				}
 			}
@@ -384,9 +410,12 @@ func TestStageMasksEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "configured-secret"
 	e := newEngine(t, nil, known)
-	in := &proxy.Result{Kind: proxy.BodyJSON, Body: []byte(`"` + known + `"`), Method: known, Path: "/" + known, ContentType: "text/" + known, Source: known,
-		Warnings: []string{known}, Text: []byte(`"` + known + `"`), TextBlock: []byte(known), Structured: []byte(`"` + known + `"`),
-		Truncation: &proxy.Truncation{At: known, Omitted: []string{"a", known}, UnknownFields: []string{known}, Cursor: "c"}, Page: &proxy.Pagination{Page: 1}}
+	in := &proxy.Result{Kind: proxy.BodyJSON, Body: []byte(`"` + known + `"`), Method: known, Path: "/" + known,
+		ContentType: "text/" + known, Source: known,
+		Warnings: []string{known}, Text: []byte(`"` + known + `"`), TextBlock: []byte(known),
+		Structured: []byte(`"` + known + `"`),
+		Truncation: &proxy.Truncation{At: known, Omitted: []string{"a", known}, UnknownFields: []string{known},
+			Cursor: "c"}, Page: &proxy.Pagination{Page: 1}}
 	before := fmt.Sprintf("%+v %+v", *in, *in.Truncation)
 	for _, tool := range []*proxy.Tool{{ReadOnly: true}, {CredentialIssuing: true}} {
 		out, _, err := serve(e, call(tool, nil), in, nil)

@@ -22,7 +22,8 @@ func expressions() []*regexp.Regexp {
 		}
 		for _, k := range s.Keywords {
 			for _, v := range s.Values {
-				all = append(all, regexp.MustCompile(`(?i:`+regexp.QuoteMeta(k)+`)[\w.-]{0,24}["' ]{0,3}[:=>]{1,3}["' ]{0,3}(`+v+`)`))
+				all = append(all,
+					regexp.MustCompile(`(?i:`+regexp.QuoteMeta(k)+`)[\w.-]{0,24}["' ]{0,3}[:=>]{1,3}["' ]{0,3}(`+v+`)`))
 			}
 		}
 	}
@@ -73,7 +74,8 @@ func BenchmarkRatios(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := mask.New(config.Masking{Builtin: true, Mode: "mask"}, []string{"6f1ed002ab5595859014ebf0951522d9aabbccdd", "another-configured-secret-value"})
+	e, err := mask.New(config.Masking{Builtin: true, Mode: "mask"},
+		[]string{"6f1ed002ab5595859014ebf0951522d9aabbccdd", "another-configured-secret-value"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,7 +22,8 @@ func keyParts(kind string) (header, body, footer string) {
 	for range 6 {
 		b.WriteString(random(r, 64, alnum+"+/") + "\n")
 	}
-	return "-----BEGIN " + kind + "PRIVATE KEY-----\n", b.String() + random(r, 22, alnum) + "==\n", "-----END " + kind + "PRIVATE KEY-----\n"
+	return "-----BEGIN " + kind + "PRIVATE KEY-----\n", b.String() + random(r, 22, alnum) + "==\n",
+		"-----END " + kind + "PRIVATE KEY-----\n"
 }
 
 // TestPrivateKeys covers the ways in which keys are quoted, indented and cut.
@@ -84,15 +85,16 @@ func TestFormsKeepTheKindVisible(t *testing.T) {
 		"token%3D" + gh:         "token%3Dghp_***",
 		`{\"t\":\"` + gh + `\"`: `{\"t\":\"ghp_***\"`,
 		`{"t":"x\n` + gh + `"`:  `{"t":"x\nghp_***"`,
-		"aws_access_key_id=" + aws + "\naws_secret_access_key=" + secret:                                       "aws_access_key_id=AKIA***\naws_secret_access_key=***",
-		"curl -H 'Authorization: Bearer " + random(newRand(5), 30, alnum) + "9z1' https://x":                   "curl -H 'Authorization: Bearer ***' https://x",
-		"https://bob:" + "Tr0ub4dor" + "@git.example.org/a.git":                                                "https://bob:***@git.example.org/a.git",
-		"https://bob:" + "p@ss@w0rd" + "@git.example.org/a.git":                                                "https://bob:***@git.example.org/a.git",
-		"https://" + "0123456789abcdef0a1b2c3d4e5f60718293a4b5" + "@git.example.org/":                          "https://0123456789abcdef0a1b2c3d4e5f60718293a4b5@git.example.org/",
-		"+  api_key: \"" + "a8Fk29xLq0Zt71MwPv3Yc" + "\",":                                                     "+  api_key: \"***\",",
-		"time=1 msg=\"jwt ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + random(newRand(6), 43, alnum): "time=1 msg=\"jwt eyJ***",
-		"GITEA_TOKEN=" + "9b7c1f0e4a6d23857c90be12fa345d67893bc1ef":                                            "GITEA_TOKEN=***",
-		"token: 9b7c1f0e4a6d23857c90be12fa345d67893bc1ef":                                                      "token: ***",
+		"aws_access_key_id=" + aws + "\naws_secret_access_key=" + secret:                     "aws_access_key_id=AKIA***\naws_secret_access_key=***",
+		"curl -H 'Authorization: Bearer " + random(newRand(5), 30, alnum) + "9z1' https://x": "curl -H 'Authorization: Bearer ***' https://x",
+		"https://bob:" + "Tr0ub4dor" + "@git.example.org/a.git":                              "https://bob:***@git.example.org/a.git",
+		"https://bob:" + "p@ss@w0rd" + "@git.example.org/a.git":                              "https://bob:***@git.example.org/a.git",
+		"https://" + "0123456789abcdef0a1b2c3d4e5f60718293a4b5" + "@git.example.org/":        "https://0123456789abcdef0a1b2c3d4e5f60718293a4b5@git.example.org/",
+		"+  api_key: \"" + "a8Fk29xLq0Zt71MwPv3Yc" + "\",":                                   "+  api_key: \"***\",",
+		"time=1 msg=\"jwt ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + random(newRand(6), 43,
+			alnum): "time=1 msg=\"jwt eyJ***",
+		"GITEA_TOKEN=" + "9b7c1f0e4a6d23857c90be12fa345d67893bc1ef": "GITEA_TOKEN=***",
+		"token: 9b7c1f0e4a6d23857c90be12fa345d67893bc1ef":           "token: ***",
 	} {
 		if strings.Contains(in, "0123456789abcdef0a1b") {
 			in = strings.Replace(in, "0123456789abcdef0a1b", "9b7c1f0e4a6d2385f7c9", 1)
@@ -111,12 +113,13 @@ func TestJSONEscapes(t *testing.T) {
 	e := newEngine(t, nil)
 	aws := "AK" + "IA" + random(newRand(2), 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 	for in, want := range map[string]string{
-		`"\u0041` + aws[1:] + `"`:                    `"\u0041KIA***"`,
-		`"x\/` + aws + `\/y"`:                        `"x\/AKIA***\/y"`,
-		`"\u002f` + aws + `"`:                        `"\u002fAKIA***"`,
-		`{"` + aws + `":"` + aws + `"}`:              `{"` + aws + `":"AKIA***"}`,
-		`{"` + aws + `" : 1}`:                        `{"` + aws + `" : 1}`,
-		`"` + aws[:10] + `\n` + aws[10:] + `"`:       `"` + aws[:10] + `\n` + aws[10:] + `"`, // split: documented as not found
+		`"\u0041` + aws[1:] + `"`:              `"\u0041KIA***"`,
+		`"x\/` + aws + `\/y"`:                  `"x\/AKIA***\/y"`,
+		`"\u002f` + aws + `"`:                  `"\u002fAKIA***"`,
+		`{"` + aws + `":"` + aws + `"}`:        `{"` + aws + `":"AKIA***"}`,
+		`{"` + aws + `" : 1}`:                  `{"` + aws + `" : 1}`,
+		`"` + aws[:10] + `\n` + aws[10:] + `"`: `"` + aws[:10] + `\n` + aws[10:] + `"`,
+		// split: documented as not found
 		`"a\\` + aws + `"`:                           `"a\\AKIA***"`,
 		`"a\t` + aws + `"`:                           `"a\tAKIA***"`,
 		`"\u003c` + aws + `\u003e"`:                  `"\u003cAKIA***\u003e"`,
@@ -146,15 +149,16 @@ func TestEncodedContent(t *testing.T) {
 	noise := string(junk(3, 400))
 	binary := noise + "known-secret-value\x00" + gh
 	for in, out := range map[string]string{
-		`{"encoding":"base64","content":"` + enc([]byte(file)) + `","size":9}`:                                   `{"encoding":"base64","content":"` + enc([]byte(want)) + `","size":9}`,
-		`{"content":"` + enc([]byte(file)) + `","x":{"y":[1]},"encoding":"base64"}`:                              `{"content":"` + enc([]byte(want)) + `","x":{"y":[1]},"encoding":"base64"}`,
-		`[{"encoding":"base64","content":"` + enc([]byte(file)) + `"},{"encoding":null,"content":null}]`:         `[{"encoding":"base64","content":"` + enc([]byte(want)) + `"},{"encoding":null,"content":null}]`,
-		`{"encoding":"base64","content":"` + enc([]byte(file))[:20] + `\n` + enc([]byte(file))[20:] + `\n"}`:     `{"encoding":"base64","content":"` + enc([]byte(want)) + `"}`,
-		`{"encoding":"base64","content":"` + enc([]byte(binary)) + `"}`:                                          `{"encoding":"base64","content":"` + enc([]byte(noise+"[REDACTED]\x00"+gh)) + `"}`,
-		`{"encoding":"base64","content":"` + enc([]byte("clean")) + `","note":"` + gh + `"}`:                     `{"encoding":"base64","content":"` + enc([]byte("clean")) + `","note":"ghp_***"}`,
-		`{"encoding":"base64","content":"not base64! ` + gh + `"}`:                                               `{"encoding":"base64","content":"not base64! ghp_***"}`,
-		`{"encoding":"base64","other":"` + enc([]byte(file)) + `"}`:                                              `{"encoding":"base64","other":"` + enc([]byte(want)) + `"}`,
-		`{"encoding" : "base64", "content" :"` + strings.ReplaceAll(enc([]byte(file)), "/", `\/`) + `"}`:         `{"encoding" : "base64", "content" :"` + enc([]byte(want)) + `"}`,
+		`{"encoding":"base64","content":"` + enc([]byte(file)) + `","size":9}`:                               `{"encoding":"base64","content":"` + enc([]byte(want)) + `","size":9}`,
+		`{"content":"` + enc([]byte(file)) + `","x":{"y":[1]},"encoding":"base64"}`:                          `{"content":"` + enc([]byte(want)) + `","x":{"y":[1]},"encoding":"base64"}`,
+		`[{"encoding":"base64","content":"` + enc([]byte(file)) + `"},{"encoding":null,"content":null}]`:     `[{"encoding":"base64","content":"` + enc([]byte(want)) + `"},{"encoding":null,"content":null}]`,
+		`{"encoding":"base64","content":"` + enc([]byte(file))[:20] + `\n` + enc([]byte(file))[20:] + `\n"}`: `{"encoding":"base64","content":"` + enc([]byte(want)) + `"}`,
+		`{"encoding":"base64","content":"` + enc([]byte(binary)) + `"}`:                                      `{"encoding":"base64","content":"` + enc([]byte(noise+"[REDACTED]\x00"+gh)) + `"}`,
+		`{"encoding":"base64","content":"` + enc([]byte("clean")) + `","note":"` + gh + `"}`:                 `{"encoding":"base64","content":"` + enc([]byte("clean")) + `","note":"ghp_***"}`,
+		`{"encoding":"base64","content":"not base64! ` + gh + `"}`:                                           `{"encoding":"base64","content":"not base64! ghp_***"}`,
+		`{"encoding":"base64","other":"` + enc([]byte(file)) + `"}`:                                          `{"encoding":"base64","other":"` + enc([]byte(want)) + `"}`,
+		`{"encoding" : "base64", "content" :"` + strings.ReplaceAll(enc([]byte(file)), "/",
+			`\/`) + `"}`: `{"encoding" : "base64", "content" :"` + enc([]byte(want)) + `"}`,
 		`{"a":{"encoding":"base64","content":"` + enc([]byte(file)) + `"},"content":"` + enc([]byte("x")) + `"}`: `{"a":{"encoding":"base64","content":"` + enc([]byte(want)) + `"},"content":"` + enc([]byte("x")) + `"}`,
 	} {
 		got, _ := doc(t, e, in)
@@ -175,7 +179,8 @@ func TestDeepNesting(t *testing.T) {
 	if out, _ := doc(t, e, deep+`"`+gh+`"`); strings.Contains(out, gh) {
 		t.Error("a token below 100 000 brackets is left")
 	}
-	_, _, err := e.JSON(context.Background(), nil, []byte(deep+`{"encoding":"base64","content":"eA=="}`), nil, mask.Options{})
+	_, _, err := e.JSON(context.Background(), nil, []byte(deep+`{"encoding":"base64","content":"eA=="}`), nil,
+		mask.Options{})
 	if !errors.Is(err, mask.ErrDepth) {
 		t.Errorf("content too deep to be found: %v, want ErrDepth", err)
 	}
@@ -238,7 +243,8 @@ func TestContextEnds(t *testing.T) {
 	e := newEngine(t, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if out, _, err := e.Text(ctx, nil, []byte("x"), nil, mask.Options{}); !errors.Is(err, context.Canceled) || out != nil {
+	if out, _, err := e.Text(ctx, nil, []byte("x"), nil, mask.Options{}); !errors.Is(err, context.Canceled) ||
+		out != nil {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
@@ -266,7 +272,8 @@ func TestWriter(t *testing.T) {
 	var b bytes.Buffer
 	w := e.Writer(&b)
 	gh := github(1)
-	for _, line := range []string{`{"level":"info","token":"` + gh + `","x":"known\u002dsecret-value"}` + "\n", "plain " + gh + "\n"} {
+	for _, line := range []string{`{"level":"info","token":"` + gh + `","x":"known\u002dsecret-value"}` + "\n",
+		"plain " + gh + "\n"} {
 		if n, err := fmt.Fprint(w, line); err != nil || n != len(line) {
 			t.Errorf("Write: %d, %v", n, err)
 		}

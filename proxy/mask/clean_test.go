@@ -65,37 +65,38 @@ func TestNoFalsePositivesInGoSource(t *testing.T) {
 	if testing.Short() {
 		limit = 4 << 20
 	}
-	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(out)), "src"), func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || total > limit || !strings.HasSuffix(p, ".go") || strings.Contains(p, "testdata") {
-			return err
-		}
-		b, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		total += len(b)
-		in, err := json.Marshal(map[string]string{"path": p, "content": string(b)})
-		if err != nil {
-			return err
-		}
-		got, h, err := e.JSON(context.Background(), nil, in, nil, mask.Options{})
-		if err != nil {
-			return err
-		}
-		if strings.HasSuffix(p, "cmd/go/internal/auth/userauth_test.go") {
-			// It is full of Authorization headers with made-up credentials:
-			// here a miss would be the mistake.
-			if h["authorization-header"] == 0 {
-				t.Errorf("%s: no hits", p)
+	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(out)), "src"),
+		func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || total > limit || !strings.HasSuffix(p, ".go") || strings.Contains(p, "testdata") {
+				return err
+			}
+			b, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			total += len(b)
+			in, err := json.Marshal(map[string]string{"path": p, "content": string(b)})
+			if err != nil {
+				return err
+			}
+			got, h, err := e.JSON(context.Background(), nil, in, nil, mask.Options{})
+			if err != nil {
+				return err
+			}
+			if strings.HasSuffix(p, "cmd/go/internal/auth/userauth_test.go") {
+				// It is full of Authorization headers with made-up credentials:
+				// here a miss would be the mistake.
+				if h["authorization-header"] == 0 {
+					t.Errorf("%s: no hits", p)
+				}
+				return nil
+			}
+			if h != nil {
+				t.Errorf("%s: hits %v\n%s", p, h, difference(string(in), string(got)))
+				hits = hits.Add(h)
 			}
 			return nil
-		}
-		if h != nil {
-			t.Errorf("%s: hits %v\n%s", p, h, difference(string(in), string(got)))
-			hits = hits.Add(h)
-		}
-		return nil
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,8 @@ func goSum(r *rand.Rand) string {
 	var b strings.Builder
 	for range 50 {
 		h := base64.StdEncoding.EncodeToString([]byte(random(r, 32, alnum)))
-		fmt.Fprintf(&b, "cloud.google.com/go/auth v1.%d.0 h1:%s\ngithub.com/acme/secret-token v0.%d.%d/go.mod h1:%s\n", r.IntN(30), h, r.IntN(9), r.IntN(9), h)
+		fmt.Fprintf(&b, "cloud.google.com/go/auth v1.%d.0 h1:%s\ngithub.com/acme/secret-token v0.%d.%d/go.mod h1:%s\n",
+			r.IntN(30), h, r.IntN(9), r.IntN(9), h)
 	}
 	return b.String()
 }
@@ -155,7 +157,8 @@ func digests(r *rand.Rand) string {
 func uuids(r *rand.Rand) string {
 	var b strings.Builder
 	for range 60 {
-		fmt.Fprintf(&b, `{"uuid":"%s-%s-4%s-a%s-%s"}`+"\n", random(r, 8, hexChars), random(r, 4, hexChars), random(r, 3, hexChars), random(r, 3, hexChars), random(r, 12, hexChars))
+		fmt.Fprintf(&b, `{"uuid":"%s-%s-4%s-a%s-%s"}`+"\n", random(r, 8, hexChars), random(r, 4, hexChars),
+			random(r, 3, hexChars), random(r, 3, hexChars), random(r, 12, hexChars))
 	}
 	return b.String()
 }
@@ -196,7 +199,8 @@ func publicKeys(r *rand.Rand) string {
 	wire := binary.BigEndian.AppendUint32(nil, 11)
 	wire = append(wire, "ssh-ed25519"...)
 	wire = append(binary.BigEndian.AppendUint32(wire, 32), pub...)
-	fmt.Fprintf(&b, "ssh-ed25519 %s bob@laptop\nage1%s\npk_live_%s\n", base64.StdEncoding.EncodeToString(wire), random(r, 58, "qpzry9x8gf2tvdw0s3jn54khce6mua7l"), random(r, 24, alnum))
+	fmt.Fprintf(&b, "ssh-ed25519 %s bob@laptop\nage1%s\npk_live_%s\n", base64.StdEncoding.EncodeToString(wire),
+		random(r, 58, "qpzry9x8gf2tvdw0s3jn54khce6mua7l"), random(r, 24, alnum))
 	return b.String()
 }
 
@@ -219,9 +223,11 @@ func minified(r *rand.Rand) string {
 func ciLog(r *rand.Rand) string {
 	var b strings.Builder
 	for i := range 60 {
-		fmt.Fprintf(&b, "2026-11-30T08:%02d:41.%07dZ \x1b[36;1mPulling fs layer %s\x1b[0m\n", i, r.IntN(1e7), random(r, 12, hexChars))
+		fmt.Fprintf(&b, "2026-11-30T08:%02d:41.%07dZ \x1b[36;1mPulling fs layer %s\x1b[0m\n", i, r.IntN(1e7),
+			random(r, 12, hexChars))
 		fmt.Fprintf(&b, "##[debug]token: ***\nAdded secret mask, GITHUB_TOKEN: ***\nHEAD is now at %s add token rotation\n", random(r, 40, hexChars))
-		fmt.Fprintf(&b, "Cache restored from key: Linux-go-%s\nsha256:%s done\n", random(r, 64, hexChars), random(r, 64, hexChars))
+		fmt.Fprintf(&b, "Cache restored from key: Linux-go-%s\nsha256:%s done\n", random(r, 64, hexChars),
+			random(r, 64, hexChars))
 		fmt.Fprintf(&b, "error: password authentication failed for user \"bob\" (attempt %d)\nAuthorization: Bearer ***\n", r.IntN(99))
 		fmt.Fprintf(&b, "Cloning https://git.example.org/acme/site.git with token from $GITEA_TOKEN\nremote: https://x-access-token:***@git.example.org\n")
 	}

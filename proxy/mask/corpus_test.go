@@ -89,19 +89,22 @@ func ownExample(r *rand.Rand, name string) (in, secret string) {
 	case "private-key":
 		kind := []string{"", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "}[r.IntN(5)]
 		secret = key()
-		return "-----BEGIN " + kind + "PRIVATE KEY-----\n" + secret + "-----END " + kind + "PRIVATE KEY-----\n", strings.TrimSpace(secret)
+		return "-----BEGIN " + kind + "PRIVATE KEY-----\n" + secret + "-----END " + kind + "PRIVATE KEY-----\n",
+			strings.TrimSpace(secret)
 	case "putty-key":
 		secret = key()
 		return "Private-Lines: 6\n" + secret + "Private-MAC: " + random(r, 40, hexChars), strings.TrimSpace(secret)
 	case "url-password":
 		secret = random(r, 1, alnum) + random(r, 12, alnum+"-._~!$")
-		return []string{"https", "postgres", "redis", "git+ssh"}[r.IntN(4)] + "://bob:" + secret + "@db.example.org/x", secret
+		return []string{"https", "postgres", "redis", "git+ssh"}[r.IntN(4)] + "://bob:" + secret + "@db.example.org/x",
+			secret
 	case "authorization-header":
 		secret = random(r, 32, alnum) + "7x9"
 		return "Authorization: " + []string{"Bearer ", "token ", "ApiKey ", ""}[r.IntN(4)] + secret, secret
 	case "gitea-token":
 		secret = random(r, 40, hexChars)
-		return []string{"Authorization: token ", "token ", "GITEA_TOKEN=", "access_token: ", "forgejo: ", "gitea-pat=", "the token is "}[r.IntN(7)] + secret, secret
+		return []string{"Authorization: token ", "token ", "GITEA_TOKEN=", "access_token: ", "forgejo: ", "gitea-pat=",
+			"the token is "}[r.IntN(7)] + secret, secret
 	case "bearer-token":
 		secret = random(r, 32, alnum) + "7x9"
 		return "with a bearer " + secret, secret
@@ -132,7 +135,8 @@ func TestRulesFindTheirSecrets(t *testing.T) {
 		r := newRand(uint64(i))
 		for range trueExamples {
 			in, secret := example(t, r, s)
-			for _, frame := range []string{"%s", "x = \"%s\"\n", "see %s, please", "(%s)", "+\t%s\r\n", "line\n%s\nline", "<b>%s</b>", "a=1&b=%s&c=2", "\x1b[32m%s\x1b[0m"} {
+			for _, frame := range []string{"%s", "x = \"%s\"\n", "see %s, please", "(%s)", "+\t%s\r\n",
+				"line\n%s\nline", "<b>%s</b>", "a=1&b=%s&c=2", "\x1b[32m%s\x1b[0m"} {
 				whole := strings.Replace(frame, "%s", in, 1)
 				out, hits := text(t, e, whole)
 				if hits[s.Name] == 0 && !betterName(s.Name, hits) || strings.Contains(out, secret) {
@@ -152,7 +156,8 @@ func TestRulesFindTheirSecrets(t *testing.T) {
 // betterName reports whether another rule than the general one took the match.
 func betterName(name string, hits mask.Hits) bool {
 	switch name {
-	case "generic-assignment", "authorization-header", "bearer-token", "gitea-token", "gitea-runner-token", "azure-openai-key", "gitea-app-secret", "aws-session-token":
+	case "generic-assignment", "authorization-header", "bearer-token", "gitea-token", "gitea-runner-token",
+		"azure-openai-key", "gitea-app-secret", "aws-session-token":
 		return len(hits) > 0
 	}
 	return false

@@ -32,9 +32,11 @@ func TestCustomRules(t *testing.T) {
 		rule     config.MaskRule
 		in, want string
 	}{
-		{"whole match", rule("acme-key", `ACME-[0-9]{4}`), "x ACME-1234 y ACME-99999", "x [MASKED:acme-key] y [MASKED:acme-key]9"},
+		{"whole match", rule("acme-key", `ACME-[0-9]{4}`), "x ACME-1234 y ACME-99999",
+			"x [MASKED:acme-key] y [MASKED:acme-key]9"},
 		{"group one only", change(rule("ver", `("version":\s*")([^"]+)(")`), func(r *config.MaskRule) { r.Replacement = ptr("V") }), `{"version": "1.2"}`, `{V1.2"}`},
-		{"a group in the middle", rule("ver", `"version":\s*"([^"]+)"`), `{"version": "1.2"}`, `{"version": "[MASKED:ver]"}`},
+		{"a group in the middle", rule("ver", `"version":\s*"([^"]+)"`), `{"version": "1.2"}`,
+			`{"version": "[MASKED:ver]"}`},
 		{"group without part", rule("opt", `id=[0-9]+(x)?`), "id=12 id=34x", "[MASKED:opt] id=34[MASKED:opt]"},
 		{"empty replacement", change(rule("del", `-secret-[a-z]+`), func(r *config.MaskRule) { r.Replacement = ptr("") }), "a-secret-word b", "a b"},
 		{"literal dollar", change(rule("dol", `(k[0-9]+)`), func(r *config.MaskRule) { r.Replacement = ptr(`$1"\`) }), "k12", `$1"\`},
@@ -45,11 +47,13 @@ func TestCustomRules(t *testing.T) {
 		{"entropy", change(rule("ent", `[a-z0-9]{16}`), func(r *config.MaskRule) { r.Entropy = 3 }), "aaaaaaaaaaaaaaaa a8f0k2m4q6s8u1w3", "aaaaaaaaaaaaaaaa [MASKED:ent]"},
 		{"allow", change(rule("al", `ACME-[0-9]{4}`), func(r *config.MaskRule) { r.Allow = []string{"ACME-0000"} }), "ACME-0000 ACME-0001", "ACME-0000 [MASKED:al]"},
 		{"no literal", rule("nolit", `\b\d{3}-\d{2}-\d{4}\b`), "ssn 123-45-6789", "ssn [MASKED:nolit]"},
-		{"any case", rule("ci", `(?i)internal[-_ ]key\s*[:=]\s*"?([A-Z0-9]{12,})`), "INTERNAL-KEY = ABCDEFGHIJKL12", "INTERNAL-KEY = [MASKED:ci]"},
+		{"any case", rule("ci", `(?i)internal[-_ ]key\s*[:=]\s*"?([A-Z0-9]{12,})`), "INTERNAL-KEY = ABCDEFGHIJKL12",
+			"INTERNAL-KEY = [MASKED:ci]"},
 		{"folded kelvin", rule("kel", `(?i)task-key-[0-9]+`), "tas\u212a-key-77", "[MASKED:kel]"},
 		{"anchors", rule("anc", `^secret:.*$`), "secret: x y", "[MASKED:anc]"},
 		{"lines", rule("ml", `(?m)^pw=(.*)$`), "a\npw=x\npw=y", "a\npw=[MASKED:ml]\npw=[MASKED:ml]"},
-		{"alternatives", rule("alt", `(?:alpha|bravo|charlie)-[0-9]+`), "bravo-1 charlie-2 delta-3", "[MASKED:alt] [MASKED:alt] delta-3"},
+		{"alternatives", rule("alt", `(?:alpha|bravo|charlie)-[0-9]+`), "bravo-1 charlie-2 delta-3",
+			"[MASKED:alt] [MASKED:alt] delta-3"},
 		{"across lines", rule("ac", `(?s)<<begin.*?end>>`), "x <<begin\nfoo\nend>> y", "x [MASKED:ac] y"},
 		{"unicode", rule("uni", `пароль=\S+`), "мой пароль=тайна!", "мой [MASKED:uni]"},
 	} {
@@ -139,7 +143,8 @@ func TestRuleErrors(t *testing.T) {
 			r := rule("a", `abcd`)
 			r.Validator, r.Entropy, r.Action, r.Keywords = "sha1", 9, "drop", []string{" "}
 			return r
-		}()), []string{"masking.rules[0].action", "masking.rules[0].entropy", "masking.rules[0].validator", "masking.rules[0].keywords"}},
+		}()), []string{"masking.rules[0].action", "masking.rules[0].entropy", "masking.rules[0].validator",
+			"masking.rules[0].keywords"}},
 		{"disabled rule", func(c *config.Masking) { c.DisableRules = []string{"jwt", "github"} }, []string{"masking.disable_rules[1]"}},
 		{"mode", func(c *config.Masking) { c.Mode = "on" }, []string{"masking.mode"}},
 		{"input", func(c *config.Masking) { c.Input = "report" }, []string{"masking.input"}},
@@ -182,7 +187,8 @@ func TestDisabledRules(t *testing.T) {
 func TestHostileExpressions(t *testing.T) {
 	t.Parallel()
 	a := strings.Repeat("a", 1<<20)
-	for expr, in := range map[string]string{`(a+)+$`: a + "b", `(a|aa)+b`: a, `(x+x+)+y`: strings.Repeat("x", 1<<20), `[a-z]+@corp`: a} {
+	for expr, in := range map[string]string{`(a+)+$`: a + "b", `(a|aa)+b`: a, `(x+x+)+y`: strings.Repeat("x", 1<<20),
+		`[a-z]+@corp`: a} {
 		e := newEngine(t, withRules(rule("h", expr)))
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		if _, _, err := e.Text(ctx, nil, []byte(in), nil, mask.Options{}); err != nil {

@@ -68,7 +68,8 @@ func rulesTable() string {
 		default:
 			guards = append(guards, "no word characters around, entropy 2.5")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", s.Name, cell(s.About), format, cell(names), cell(strings.Join(guards, "; ")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", s.Name, cell(s.About), format, cell(names),
+			cell(strings.Join(guards, "; ")))
 	}
 	b.WriteString("\n")
 	return b.String()

@@ -17,7 +17,8 @@ import (
 func offPatterns(c *config.Masking) { c.Mode = "off" }
 
 var awkward = []string{
-	"plain-secret-value", "hunter2", "pass word", `quo"te\back/slash`, "<html>&amp;", "tab\tnew\nline", "übergeheim-日本", "100%25sure", "a+b=c/d==",
+	"plain-secret-value", "hunter2", "pass word", `quo"te\back/slash`, "<html>&amp;", "tab\tnew\nline", "übergeheim-日本",
+	"100%25sure", "a+b=c/d==",
 	"0123456789abcdef0123456789abcdef01234567", "k8s/Secret.Value~1", "\U0001F511key",
 }
 
@@ -135,7 +136,8 @@ func TestCallSecrets(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, offPatterns, "configured-secret")
 	r := e.Call("the-callers-token", "configured-secret", "abc")
-	out, hits, err := e.Text(context.Background(), nil, []byte("the-callers-token configured-secret abc"), r, mask.Options{})
+	out, hits, err := e.Text(context.Background(), nil, []byte("the-callers-token configured-secret abc"), r,
+		mask.Options{})
 	if want := "[REDACTED] [REDACTED] abc"; err != nil || string(out) != want || hits[mask.ExactRule] != 2 {
 		t.Errorf("got %q, %v, %v; want %q", out, hits, err, want)
 	}

@@ -24,9 +24,11 @@ func TestSecretAtTheErrorCut(t *testing.T) {
 	for _, secret := range []string{extra, long, callerToken, gh} {
 		for before := 500 - len(secret) - 5; before <= 505; before++ {
 			words := strings.Repeat("é", before) + " " + secret + strings.Repeat(" tail", 100)
-			_, _, err := serve(e, call(&proxy.Tool{}, nil), nil, &proxy.Error{Kind: proxy.KindConflict, Public: words + hint, Quoted: len(words)})
+			_, _, err := serve(e, call(&proxy.Tool{}, nil), nil,
+				&proxy.Error{Kind: proxy.KindConflict, Public: words + hint, Quoted: len(words)})
 			pe := proxy.AsError(err)
-			if strings.Contains(pe.Public, secret[:6]) || pe.Quoted != 0 || !strings.HasSuffix(pe.Public, "…"+hint) || utf8.RuneCountInString(pe.Public) != 500+len(hint) {
+			if strings.Contains(pe.Public, secret[:6]) || pe.Quoted != 0 || !strings.HasSuffix(pe.Public, "…"+hint) ||
+				utf8.RuneCountInString(pe.Public) != 500+len(hint) {
 				t.Fatalf("%d before: %d characters, %q", before, utf8.RuneCountInString(pe.Public), pe.Public)
 			}
 		}
@@ -35,14 +37,17 @@ func TestSecretAtTheErrorCut(t *testing.T) {
 			words := strings.Repeat(secret+" ", 3900/(len(secret)+1))
 			words = words[:len(words)-1-lost]
 			words = strings.Repeat("x", max(3999-len(words)-1, 0)) + " " + words + "…"
-			_, _, err := serve(e, call(&proxy.Tool{}, nil), nil, &proxy.Error{Kind: proxy.KindConflict, Public: words + hint, Quoted: len(words)})
-			if pe := proxy.AsError(err); strings.Contains(pe.Public, secret[:6]) || !strings.HasSuffix(pe.Public, hint) {
+			_, _, err := serve(e, call(&proxy.Tool{}, nil), nil,
+				&proxy.Error{Kind: proxy.KindConflict, Public: words + hint, Quoted: len(words)})
+			if pe := proxy.AsError(err); strings.Contains(pe.Public, secret[:6]) ||
+				!strings.HasSuffix(pe.Public, hint) {
 				t.Fatalf("%d lost: %q", lost, pe.Public)
 			}
 		}
 	}
 	// Over the border between their words and ours.
-	_, _, err := serve(e, call(&proxy.Tool{}, nil), nil, &proxy.Error{Kind: proxy.KindConflict, Public: "no " + extra + hint, Quoted: 10})
+	_, _, err := serve(e, call(&proxy.Tool{}, nil), nil,
+		&proxy.Error{Kind: proxy.KindConflict, Public: "no " + extra + hint, Quoted: 10})
 	if pe := proxy.AsError(err); pe.Public != "no [REDACTED]"+hint {
 		t.Errorf("across the border: %q", pe.Public)
 	}
@@ -61,9 +66,11 @@ func TestErrorsStage(t *testing.T) {
 	c := call(nil, nil)
 	cause := fmt.Errorf("read %s %s: %w", gh, callerToken, io.EOF)
 	words := strings.Repeat("w ", 600)
-	err := run(c, &proxy.Error{Kind: proxy.KindInvalidArguments, Status: 400, Public: words + known + " unknown argument " + callerToken + " " + gh, Quoted: len(words), Err: cause})
+	err := run(c, &proxy.Error{Kind: proxy.KindInvalidArguments, Status: 400,
+		Public: words + known + " unknown argument " + callerToken + " " + gh, Quoted: len(words), Err: cause})
 	pe := proxy.AsError(err)
-	if !strings.HasSuffix(pe.Public, "…[REDACTED] unknown argument [REDACTED] ghp_***") || pe.Kind != proxy.KindInvalidArguments || pe.Status != 400 || pe.Quoted != 0 {
+	if !strings.HasSuffix(pe.Public, "…[REDACTED] unknown argument [REDACTED] ghp_***") ||
+		pe.Kind != proxy.KindInvalidArguments || pe.Status != 400 || pe.Quoted != 0 {
 		t.Errorf("got %+v", pe)
 	}
 	if s := err.Error(); strings.Contains(s, gh) || strings.Contains(s, callerToken) || !errors.Is(err, io.EOF) {
@@ -74,7 +81,8 @@ func TestErrorsStage(t *testing.T) {
 	if again.Error() != err.Error() || !errors.Is(again, io.EOF) || fmt.Sprint(c.Stats.MaskHits) != hits {
 		t.Errorf("masking twice: %v, hits %v", again, c.Stats.MaskHits)
 	}
-	if err := run(&proxy.Call{}, errors.New("plain "+known)); proxy.AsError(err).Kind != proxy.KindInternal || strings.Contains(err.Error(), known) {
+	if err := run(&proxy.Call{}, errors.New("plain "+known)); proxy.AsError(err).Kind != proxy.KindInternal ||
+		strings.Contains(err.Error(), known) {
 		t.Errorf("an error of no kind, a call of nobody: %v", err)
 	}
 	h := proxy.Chain(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return jsonResult(known), nil }), e.Errors())

@@ -14,9 +14,12 @@ func TestForgeTokens(t *testing.T) {
 	for range 300 {
 		token := random(r, 40, hexChars)
 		for _, in := range []string{
-			"Authorization: token %s", "authorization: Token %s", "Authorization: Bearer %s", "Authorization: %s", `curl -H "Authorization: token %s" https://git.example.org`,
-			"curl -H 'authorization:token %s'", "token %s", "Token  %s", "the token `%s` is", "my token is %s.", "token: %s", "token=%s", "GITEA_TOKEN=%s", "export FORGEJO_TOKEN='%s'",
-			"access_token=%s", "https://git.example.org/api/v1/user?token=%s", "https://git.example.org/x?a=1&access_token=%s&b=2", "https://user:%s@git.example.org/a.git",
+			"Authorization: token %s", "authorization: Token %s", "Authorization: Bearer %s", "Authorization: %s",
+			`curl -H "Authorization: token %s" https://git.example.org`,
+			"curl -H 'authorization:token %s'", "token %s", "Token  %s", "the token `%s` is", "my token is %s.",
+			"token: %s", "token=%s", "GITEA_TOKEN=%s", "export FORGEJO_TOKEN='%s'",
+			"access_token=%s", "https://git.example.org/api/v1/user?token=%s",
+			"https://git.example.org/x?a=1&access_token=%s&b=2", "https://user:%s@git.example.org/a.git",
 			"https://%s@git.example.org/a.git", "https://oauth2:%s@git.example.org", "gitea: %s", "forgejo = \"%s\"", "bearer %s", `{"token":"%s"}`, `{"gitea_token": "%s"}`,
 		} {
 			whole := strings.Replace(in, "%s", token, 1)
@@ -28,8 +31,10 @@ func TestForgeTokens(t *testing.T) {
 			}
 		}
 		for _, in := range []string{
-			"commit %s", "the commit %s broke the token", "tokens were removed in %s", "index %s..", "GITEA_SHA=%s", "gitea at %s", "Updating gitea %s", "HEAD is now at %s",
-			"https://git.example.org/o/r/commit/%s", "go-gitea/gitea@%s", "see gitea#12 and %s", "rev: %s", "sha1: %s", "tree %s\nparent %s", `{"sha":"%s","tokenized":"no"}`, "token bucket %s",
+			"commit %s", "the commit %s broke the token", "tokens were removed in %s", "index %s..", "GITEA_SHA=%s",
+			"gitea at %s", "Updating gitea %s", "HEAD is now at %s",
+			"https://git.example.org/o/r/commit/%s", "go-gitea/gitea@%s", "see gitea#12 and %s", "rev: %s", "sha1: %s",
+			"tree %s\nparent %s", `{"sha":"%s","tokenized":"no"}`, "token bucket %s",
 		} {
 			whole := strings.ReplaceAll(in, "%s", token)
 			if out, hits := text(t, e, whole); out != whole || hits != nil {

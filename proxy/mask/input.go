@@ -186,7 +186,7 @@ var fileFields = set("content", "content_base64", "attachment", "image", "sideba
 // name is.
 const leastEncoded = 16
 
-// text masks one string. It may be base64 of the text that counts; whether that
+// text masks one string. It may be base64 of the text that is meant; whether that
 // is UTF-8 does not matter.
 func (p *inputPass) text(name, v, path string) (string, error) {
 	if file := fileFields[foldKey(name)]; file || len(v) >= leastEncoded {

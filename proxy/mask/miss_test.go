@@ -84,7 +84,8 @@ func breakOwn(r *rand.Rand, name, in, secret string, k int) string {
 			strings.Replace(in, "-----BEGIN", "-----END", 1),
 		)
 	case "putty-key":
-		return pick(strings.Replace(in, "Private", "Public", 1), "Private-Lines: 6", "Private-Lines: "+word(8), "Private-Lines: 3\nnone\n", "Private-Lines 6\n"+secret) + word(k+1)
+		return pick(strings.Replace(in, "Private", "Public", 1), "Private-Lines: 6", "Private-Lines: "+word(8),
+			"Private-Lines: 3\nnone\n", "Private-Lines 6\n"+secret) + word(k+1)
 	case "url-password":
 		return pick(
 			"https://bob@git.example.org/"+word(8),
@@ -99,24 +100,38 @@ func breakOwn(r *rand.Rand, name, in, secret string, k int) string {
 			"http://bob:bob@"+word(8)+".example.org",
 		)
 	case "authorization-header":
-		return pick("Authorization: Bearer", "Authorization: Bearer <token>", "Authorization: "+word(30), "authorization of "+word(9),
-			"Authorization header is missing for "+word(8), "Authorization: Bearer $TOKEN", "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(word(9))),
-			"authorizations: 12", "Authorization: token "+word(20), "Authorization: Bearer ${{ secrets.X"+word(5)+" }}") + strings.Repeat(".", k/10)
+		return pick("Authorization: Bearer", "Authorization: Bearer <token>", "Authorization: "+word(30),
+			"authorization of "+word(9),
+			"Authorization header is missing for "+word(8), "Authorization: Bearer $TOKEN",
+			"Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(word(9))),
+			"authorizations: 12", "Authorization: token "+word(20),
+			"Authorization: Bearer ${{ secrets.X"+word(5)+" }}") + strings.Repeat(".", k/10)
 	case "gitea-token":
-		return pick("commit "+secret, "index "+secret, "gitea "+secret, "GITEA_SHA="+secret, "token "+secret+"0", "token "+secret[:39], "Authorization: token "+strings.Repeat("0", 40),
-			"tokens "+secret, "token sha1:"+secret, "gitea@"+secret, "forgejo/"+secret, `{"sha":"`+secret+`"}`) + strings.Repeat(" ", 1+k/12)
+		return pick("commit "+secret, "index "+secret, "gitea "+secret, "GITEA_SHA="+secret, "token "+secret+"0",
+			"token "+secret[:39], "Authorization: token "+strings.Repeat("0", 40),
+			"tokens "+secret, "token sha1:"+secret, "gitea@"+secret, "forgejo/"+secret,
+			`{"sha":"`+secret+`"}`) + strings.Repeat(" ", 1+k/12)
 	case "bearer-token":
-		return pick("the bearer of "+word(20), "bearer authentication-scheme-"+word(9), "Bearer "+word(30), "Bearer <"+word(20)+">", "bearertoken-"+word(9),
-			"Bearer realm=\"example\"", "Bearer {token}", "Bearer error=invalid_token", "forbearer "+word(9), "Bearer "+word(9)) + strings.Repeat(" ", 1+k/10)
+		return pick("the bearer of "+word(20), "bearer authentication-scheme-"+word(9), "Bearer "+word(30),
+			"Bearer <"+word(20)+">", "bearertoken-"+word(9),
+			"Bearer realm=\"example\"", "Bearer {token}", "Bearer error=invalid_token", "forbearer "+word(9),
+			"Bearer "+word(9)) + strings.Repeat(" ", 1+k/10)
 	case "docker-auth":
-		return pick(`{"auth": "`+base64.StdEncoding.EncodeToString([]byte(word(15)))+`"}`, `{"auth": true}`, `{"auth": "none"}`, `"auth": "`+word(17)+`"`, `"oauth": "`+secret+`"`,
-			`"auth": ["`+word(9)+`"]`, `auth: `+word(12), `"auth": ""`, `"auths": "`+secret+`"`, `"auth":"`+word(5)+`:x"`) + strings.Repeat("\n", 1+k/10)
+		return pick(`{"auth": "`+base64.StdEncoding.EncodeToString([]byte(word(15)))+`"}`, `{"auth": true}`,
+			`{"auth": "none"}`, `"auth": "`+word(17)+`"`, `"oauth": "`+secret+`"`,
+			`"auth": ["`+word(9)+`"]`, `auth: `+word(12), `"auth": ""`, `"auths": "`+secret+`"`,
+			`"auth":"`+word(5)+`:x"`) + strings.Repeat("\n", 1+k/10)
 	case "netrc-password":
-		return pick("machine x login y", "login bob password "+secret, "machine x password "+secret, "the password "+secret, "machine a login b passwords "+word(7),
-			"machine\nlogin bob\npassword: x", "machine x login bob password", "machine learning password "+word(9), "login password "+word(9), "password "+word(9)) + strings.Repeat("\n", 1+k/10)
+		return pick("machine x login y", "login bob password "+secret, "machine x password "+secret,
+			"the password "+secret, "machine a login b passwords "+word(7),
+			"machine\nlogin bob\npassword: x", "machine x login bob password", "machine learning password "+word(9),
+			"login password "+word(9), "password "+word(9)) + strings.Repeat("\n", 1+k/10)
 	}
-	return pick("token = "+word(24), "secret: \"${SECRET_"+word(9)+"}\"", "api_key = os.Getenv(\"API_KEY_"+word(4)+"\")", "token: \"your-token-here-"+word(9)+"12\"",
-		"password = config.database.password"+word(4), "secret_token := newTokenV2("+word(5)+")", "token_path: /var/run/secrets/token"+word(4)+"12", "tokenizer = \""+secret+"\"",
+	return pick("token = "+word(24), "secret: \"${SECRET_"+word(9)+"}\"",
+		"api_key = os.Getenv(\"API_KEY_"+word(4)+"\")", "token: \"your-token-here-"+word(9)+"12\"",
+		"password = config.database.password"+word(4), "secret_token := newTokenV2("+word(5)+")",
+		"token_path: /var/run/secrets/token"+word(4)+"12", "tokenizer = \""+secret+"\"",
 		"next_token=\""+strings.Repeat("a1", 12)+"\"", "token "+secret, "access_token: <"+secret+">", "api_key=xxxxxxxxxxxxxxxx"+word(4), "secret = \"0123456789abcdef0123456789abcdef\"",
-		"token: sha256:"+random(r, 64, hexChars), "passwords.secret = "+word(22), "token = "+strings.ToUpper(word(20))+"_"+word(3)) + strings.Repeat(" ", k/16)
+		"token: sha256:"+random(r, 64, hexChars), "passwords.secret = "+word(22),
+		"token = "+strings.ToUpper(word(20))+"_"+word(3)) + strings.Repeat(" ", k/16)
 }

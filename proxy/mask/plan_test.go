@@ -15,7 +15,8 @@ import (
 	maskbench "aegis/cmd/bench/mask"
 )
 
-var update = flag.Bool("update-plan", false, "choose the anchors and buckets of the built-in rules anew and write plan_table.go")
+var update = flag.Bool("update-plan", false,
+	"choose the anchors and buckets of the built-in rules anew and write plan_table.go")
 
 // planner chooses the anchors of rules and their buckets so that the sample
 // makes few candidates. It counts them, and adds a little of what the
@@ -321,7 +322,8 @@ func TestPlan(t *testing.T) {
 	}
 	for _, p := range e.places() {
 		if _, ok := planned[planKey{p.name, p.ref.variant}]; !ok {
-			t.Errorf("%s, variant %d has no entry in plan_table.go: run go test -run TestPlan -update-plan", p.name, p.ref.variant)
+			t.Errorf("%s, variant %d has no entry in plan_table.go: run go test -run TestPlan -update-plan", p.name,
+				p.ref.variant)
 		}
 	}
 	corpora, err := maskbench.Corpora(1 << 20)

@@ -54,11 +54,14 @@ func randomText(t testing.TB, r *rand.Rand, specs []mask.RuleSpec, known string)
 		case 3:
 			b.WriteString(random(r, r.IntN(50), alnum+"+/=-_"))
 		case 4:
-			b.WriteString([]string{"日本語", "é", "\u2028", "😀", "\x00", "\t", "\r\n", "\\n", `\\\"`, "[REDACTED]", "***", "[MASKED:x]"}[r.IntN(12)])
+			b.WriteString([]string{"日本語", "é", "\u2028", "😀", "\x00", "\t", "\r\n", "\\n", `\\\"`, "[REDACTED]", "***",
+				"[MASKED:x]"}[r.IntN(12)])
 		case 5:
-			b.WriteString([]string{"token", "secret=", "password: ", "https://a:b@c", "Bearer ", "-----BEGIN ", "ghp_", "eyJ", "AKIA", "@", "%41", "%3D"}[r.IntN(12)])
+			b.WriteString([]string{"token", "secret=", "password: ", "https://a:b@c", "Bearer ", "-----BEGIN ", "ghp_",
+				"eyJ", "AKIA", "@", "%41", "%3D"}[r.IntN(12)])
 		default:
-			b.WriteString([]string{" ", "\n", "the quick brown fox", "<b>", "&amp;", "func main() {}", ",", "'", "\"", "/", ":"}[r.IntN(11)])
+			b.WriteString([]string{" ", "\n", "the quick brown fox", "<b>", "&amp;", "func main() {}", ",", "'", "\"",
+				"/", ":"}[r.IntN(11)])
 		}
 	}
 	return b.String()
@@ -98,7 +101,8 @@ func TestMaskingKeepsTheRest(t *testing.T) {
 			texts = append(texts, s)
 			written = append(written, escaping(r, s, odd))
 		}
-		in := fmt.Sprintf(`{"a" : 1e3,"b":[-0, 1.0,%s],"c":{"d":%s} , "a":null}`, strings.Join(written[1:], ", ")+strings.Repeat(",true", 0), written[0])
+		in := fmt.Sprintf(`{"a" : 1e3,"b":[-0, 1.0,%s],"c":{"d":%s} , "a":null}`,
+			strings.Join(written[1:], ", ")+strings.Repeat(",true", 0), written[0])
 		in = strings.Replace(in, ",]", "]", 1)
 		out, hits := doc(t, e, in)
 		checkDocument(t, e, in, out, hits)

@@ -24,7 +24,8 @@ const callerToken = "the-callers-gitea-token"
 // with every argument a member of the body, or, with the argument method, of the tool
 // for any route.
 func call(tool *proxy.Tool, args proxy.Arguments) *proxy.Call {
-	c := &proxy.Call{Tool: tool, Args: args, Identity: &proxy.Identity{Login: "bob", Credential: proxy.NewCredential(proxy.ModeStatic, callerToken)}}
+	c := &proxy.Call{Tool: tool, Args: args,
+		Identity: &proxy.Identity{Login: "bob", Credential: proxy.NewCredential(proxy.ModeStatic, callerToken)}}
 	if tool == nil { // not found
 		return c
 	}
@@ -83,16 +84,20 @@ func TestStageMasksResults(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, nil, "configured-secret")
 	gh := github(1)
-	in := &proxy.Result{Status: 200, Kind: proxy.BodyJSON, Path: "/x/" + callerToken, Body: []byte(`{"a":"` + gh + `","b":"` + callerToken + ` configured-secret"}`),
-		Warnings: []string{"w " + gh}, Text: []byte(`{"t":"` + gh + `"}`), TextBlock: []byte(gh), Structured: []byte(`{"s":"` + gh + `"}`)}
+	in := &proxy.Result{Status: 200, Kind: proxy.BodyJSON, Path: "/x/" + callerToken,
+		Body:     []byte(`{"a":"` + gh + `","b":"` + callerToken + ` configured-secret"}`),
+		Warnings: []string{"w " + gh}, Text: []byte(`{"t":"` + gh + `"}`), TextBlock: []byte(gh),
+		Structured: []byte(`{"s":"` + gh + `"}`)}
 	before := *in
 	c := call(&proxy.Tool{ReadOnly: true}, nil)
 	out, _, err := serve(e, c, in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &proxy.Result{Status: 200, Kind: proxy.BodyJSON, Path: "/x/[REDACTED]", Body: []byte(`{"a":"ghp_***","b":"[REDACTED] [REDACTED]"}`),
-		Warnings: []string{"w ghp_***"}, Text: []byte(`{"t":"ghp_***"}`), TextBlock: []byte("ghp_***"), Structured: []byte(`{"s":"ghp_***"}`)}
+	want := &proxy.Result{Status: 200, Kind: proxy.BodyJSON, Path: "/x/[REDACTED]",
+		Body:     []byte(`{"a":"ghp_***","b":"[REDACTED] [REDACTED]"}`),
+		Warnings: []string{"w ghp_***"}, Text: []byte(`{"t":"ghp_***"}`), TextBlock: []byte("ghp_***"),
+		Structured: []byte(`{"s":"ghp_***"}`)}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
@@ -118,7 +123,8 @@ func TestStageBodies(t *testing.T) {
 		{proxy.BodyBinary, noise + gh + callerToken, noise + gh + "[REDACTED]"},
 		{proxy.BodyEmpty, "", ""},
 	} {
-		out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil), &proxy.Result{Kind: c.kind, Body: []byte(c.in)}, nil)
+		out, _, err := serve(e, call(&proxy.Tool{ReadOnly: true}, nil), &proxy.Result{Kind: c.kind, Body: []byte(c.in)},
+			nil)
 		if err != nil || string(out.Body) != c.want {
 			t.Errorf("%q became %q, %v; want %q", c.in, out.Body, err, c.want)
 		}
@@ -132,7 +138,8 @@ func TestStageCredentialTools(t *testing.T) {
 	e := newEngine(t, nil, "configured-secret")
 	token := random(newRand(1), 40, hexChars)
 	issuing := &proxy.Tool{OperationID: "userCreateToken", CredentialIssuing: true}
-	out, _, err := serve(e, call(issuing, nil), jsonResult(`{"sha1":"`+token+`","note":"access_token=`+token+` configured-secret"}`), nil)
+	out, _, err := serve(e, call(issuing, nil),
+		jsonResult(`{"sha1":"`+token+`","note":"access_token=`+token+` configured-secret"}`), nil)
 	if err != nil || string(out.Body) != `{"sha1":"`+token+`","note":"access_token=`+token+` [REDACTED]"}` {
 		t.Errorf("got %s, %v", out.Body, err)
 	}
@@ -141,7 +148,8 @@ func TestStageCredentialTools(t *testing.T) {
 		t.Errorf("the error of a tool that issues credentials: %v", pe)
 	}
 	hook := &proxy.Tool{OperationID: "repoCreateHook"}
-	args := proxy.Arguments{"type": "gitea", "authorization_header": "Custom abc", "config": map[string]any{"url": "https://x.example.org", "secret": "s3cr"}}
+	args := proxy.Arguments{"type": "gitea", "authorization_header": "Custom abc",
+		"config": map[string]any{"url": "https://x.example.org", "secret": "s3cr"}}
 	out, got, err := serve(e, call(hook, args), jsonResult(`{"authorization_header":"Custom abc","config":{"secret":"s3cr","url":"https://x.example.org"}}`), nil)
 	if err != nil || string(out.Body) != `{"authorization_header":"[REDACTED]","config":{"secret":"[REDACTED]","url":"https://x.example.org"}}` {
 		t.Errorf("got %s, %v", out.Body, err)
@@ -161,12 +169,14 @@ func TestStageErrors(t *testing.T) {
 	gh := github(1)
 	c := call(&proxy.Tool{}, nil)
 	cause := fmt.Errorf("read %s: %w", gh, io.ErrUnexpectedEOF)
-	_, _, err := serve(e, c, nil, &proxy.Error{Kind: proxy.KindConflict, Status: 409, Public: "exists: " + gh + " " + callerToken, Err: cause})
+	_, _, err := serve(e, c, nil,
+		&proxy.Error{Kind: proxy.KindConflict, Status: 409, Public: "exists: " + gh + " " + callerToken, Err: cause})
 	pe := proxy.AsError(err)
 	if pe.Public != "exists: ghp_*** [REDACTED]" || pe.Kind != proxy.KindConflict || pe.Status != 409 {
 		t.Errorf("got %+v", pe)
 	}
-	if strings.Contains(err.Error(), gh) || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(fmt.Sprintf("%v %+v", err, pe), gh) {
+	if strings.Contains(err.Error(), gh) || !errors.Is(err, io.ErrUnexpectedEOF) ||
+		strings.Contains(fmt.Sprintf("%v %+v", err, pe), gh) {
 		t.Errorf("the cause: %v", err)
 	}
 	if !cmp.Equal(c.Stats.MaskHits, map[string]int{"github-token": 2, mask.ExactRule: 1}) {
@@ -182,7 +192,8 @@ func TestStageErrors(t *testing.T) {
 			in = proxy.NewError(proxy.KindNotFound, "no INTERNAL-12", nil)
 		}
 		out, _, err := serve(e, c, res, in)
-		if pe := proxy.AsError(err); out != nil || pe.Kind != proxy.KindSecretBlocked || strings.Contains(err.Error(), "INTERNAL-12") || !strings.Contains(pe.Public, "internal") {
+		if pe := proxy.AsError(err); out != nil || pe.Kind != proxy.KindSecretBlocked ||
+			strings.Contains(err.Error(), "INTERNAL-12") || !strings.Contains(pe.Public, "internal") {
 			t.Errorf("blocked: %v, %v", out, err)
 		}
 	}
@@ -193,7 +204,8 @@ func TestStageFailsClosed(t *testing.T) {
 	e := newEngine(t, nil)
 	deep := strings.Repeat("[", 600) + `{"encoding":"base64","content":"eA=="}` + strings.Repeat("]", 600)
 	out, _, err := serve(e, call(&proxy.Tool{}, nil), jsonResult(deep), nil)
-	if pe := proxy.AsError(err); out != nil || pe.Kind != proxy.KindInternal || !strings.Contains(pe.Public, "withheld") {
+	if pe := proxy.AsError(err); out != nil || pe.Kind != proxy.KindInternal ||
+		!strings.Contains(pe.Public, "withheld") {
 		t.Errorf("got %v, %v", out, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -201,7 +213,8 @@ func TestStageFailsClosed(t *testing.T) {
 		cancel()
 		return jsonResult(`{"a":"` + github(1) + `"}`), nil
 	}), e.Stage())
-	if out, err := h.Handle(ctx, call(&proxy.Tool{}, nil)); out != nil || proxy.AsError(err).Kind != proxy.KindCancelled {
+	if out, err := h.Handle(ctx, call(&proxy.Tool{}, nil)); out != nil ||
+		proxy.AsError(err).Kind != proxy.KindCancelled {
 		t.Errorf("cancelled: %v, %v", out, err)
 	}
 }
@@ -275,17 +288,25 @@ func TestInputMasking(t *testing.T) {
 		in, want proxy.Arguments
 		blocked  string // the argument that block mode names
 	}{
-		{"issue body", proxy.Tool{}, proxy.Arguments{"title": "t", "body": "see " + gh}, proxy.Arguments{"title": "t", "body": "see ghp_***"}, "body"},
-		{"nested", proxy.Tool{}, proxy.Arguments{"a": []any{"x", map[string]any{"b": gh, "n": json.Number("1")}}}, proxy.Arguments{"a": []any{"x", map[string]any{"b": "ghp_***", "n": json.Number("1")}}}, "a[1].b"},
-		{"action secret", proxy.Tool{OperationID: "updateRepoSecret"}, proxy.Arguments{"data": gh}, proxy.Arguments{"data": gh}, ""},
-		{"secret field", proxy.Tool{}, proxy.Arguments{"auth_token": gh, "config": map[string]any{"secret": gh}}, proxy.Arguments{"auth_token": gh, "config": map[string]any{"secret": gh}}, ""},
+		{"issue body", proxy.Tool{}, proxy.Arguments{"title": "t", "body": "see " + gh},
+			proxy.Arguments{"title": "t", "body": "see ghp_***"}, "body"},
+		{"nested", proxy.Tool{}, proxy.Arguments{"a": []any{"x", map[string]any{"b": gh, "n": json.Number("1")}}},
+			proxy.Arguments{"a": []any{"x", map[string]any{"b": "ghp_***", "n": json.Number("1")}}}, "a[1].b"},
+		{"action secret", proxy.Tool{OperationID: "updateRepoSecret"}, proxy.Arguments{"data": gh},
+			proxy.Arguments{"data": gh}, ""},
+		{"secret field", proxy.Tool{}, proxy.Arguments{"auth_token": gh, "config": map[string]any{"secret": gh}},
+			proxy.Arguments{"auth_token": gh, "config": map[string]any{"secret": gh}}, ""},
 		{"file", proxy.Tool{}, proxy.Arguments{"content": file}, proxy.Arguments{"content": masked}, "content"},
-		{"files", proxy.Tool{}, proxy.Arguments{"files": []any{map[string]any{"content": file}}}, proxy.Arguments{"files": []any{map[string]any{"content": masked}}}, "files[0].content"},
-		{"file as text", proxy.Tool{}, proxy.Arguments{"content": "KEY=" + gh}, proxy.Arguments{"content": "KEY=ghp_***"}, "content"},
+		{"files", proxy.Tool{}, proxy.Arguments{"files": []any{map[string]any{"content": file}}},
+			proxy.Arguments{"files": []any{map[string]any{"content": masked}}}, "files[0].content"},
+		{"file as text", proxy.Tool{}, proxy.Arguments{"content": "KEY=" + gh},
+			proxy.Arguments{"content": "KEY=ghp_***"}, "content"},
 		{"data elsewhere", proxy.Tool{}, proxy.Arguments{"data": gh}, proxy.Arguments{"data": "ghp_***"}, "data"},
 		{"reading tool", proxy.Tool{ReadOnly: true}, proxy.Arguments{"q": gh}, proxy.Arguments{"q": gh}, ""},
-		{"the caller's token", proxy.Tool{}, proxy.Arguments{"body": "x " + callerToken}, proxy.Arguments{"body": "x [REDACTED]"}, "body"},
-		{"clean", proxy.Tool{}, proxy.Arguments{"body": "clean", "content": "Y2xlYW4="}, proxy.Arguments{"body": "clean", "content": "Y2xlYW4="}, ""},
+		{"the caller's token", proxy.Tool{}, proxy.Arguments{"body": "x " + callerToken},
+			proxy.Arguments{"body": "x [REDACTED]"}, "body"},
+		{"clean", proxy.Tool{}, proxy.Arguments{"body": "clean", "content": "Y2xlYW4="},
+			proxy.Arguments{"body": "clean", "content": "Y2xlYW4="}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := json.Marshal(c.in)
@@ -307,14 +328,16 @@ func TestInputMasking(t *testing.T) {
 				return
 			}
 			pe := proxy.AsError(err)
-			if pe.Kind != proxy.KindSecretBlocked || !strings.Contains(pe.Public, "argument "+c.blocked+" ") || got != nil || strings.Contains(err.Error(), gh) {
+			if pe.Kind != proxy.KindSecretBlocked || !strings.Contains(pe.Public, "argument "+c.blocked+" ") ||
+				got != nil || strings.Contains(err.Error(), gh) {
 				t.Errorf("block: %v, handler got %v", err, got)
 			}
 			if len(cl.Stats.MaskHits) != 1 {
 				t.Errorf("block: hits %v", cl.Stats.MaskHits)
 			}
 			e = newEngine(t, nil)
-			if _, got, err := serve(e, call(&c.tool, c.in), jsonResult(`{}`), nil); err != nil || !cmp.Equal(got, c.in) {
+			if _, got, err := serve(e, call(&c.tool, c.in), jsonResult(`{}`), nil); err != nil ||
+				!cmp.Equal(got, c.in) {
 				t.Errorf("off: %v, handler got %v", err, got)
 			}
 		})
@@ -330,7 +353,8 @@ func TestStageIsConcurrent(t *testing.T) {
 	for i := range 8 {
 		go func() {
 			for range 50 {
-				out, _, err := serve(e, call(&proxy.Tool{}, nil), jsonResult(fmt.Sprintf(`{"i":%d,"a":"%s","b":"\u0067hp_"}`, i, gh)), nil)
+				out, _, err := serve(e, call(&proxy.Tool{}, nil),
+					jsonResult(fmt.Sprintf(`{"i":%d,"a":"%s","b":"\u0067hp_"}`, i, gh)), nil)
 				if err == nil && string(out.Body) != fmt.Sprintf(`{"i":%d,"a":"ghp_***","b":"\u0067hp_"}`, i) {
 					err = fmt.Errorf("got %s", out.Body)
 				}

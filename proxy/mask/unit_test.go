@@ -49,7 +49,8 @@ func TestSequencesAreTheirExpressions(t *testing.T) {
 
 func TestSequencesRefuseWhatTheyCannotDo(t *testing.T) {
 	t.Parallel()
-	for _, expr := range []string{`[a-z]*abc`, `(?:ab){2,3}`, `a.b`, `[^a]b`, `a"b|[ -~]{3}`, `\bab`, `^a`, `é`, `[a-z]{2,5}[a-f]{3}`, `(`} {
+	for _, expr := range []string{`[a-z]*abc`, `(?:ab){2,3}`, `a.b`, `[^a]b`, `a"b|[ -~]{3}`, `\bab`, `^a`, `é`,
+		`[a-z]{2,5}[a-f]{3}`, `(`} {
 		if n, err := mask.Longest(expr, "abcabc"); err == nil {
 			t.Errorf("%s was accepted and matches %d bytes", expr, n)
 		}
@@ -58,7 +59,8 @@ func TestSequencesRefuseWhatTheyCannotDo(t *testing.T) {
 
 func TestValidators(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]bool{"4111111111111111": true, "4111 1111-1111 1111": true, "4111111111111112": false, "": false, "0": false, "41a1": false} {
+	for in, want := range map[string]bool{"4111111111111111": true, "4111 1111-1111 1111": true,
+		"4111111111111112": false, "": false, "0": false, "41a1": false} {
 		if got := mask.Luhn([]byte(in)); got != want {
 			t.Errorf("luhn(%q) = %v", in, got)
 		}
@@ -70,7 +72,8 @@ func TestValidators(t *testing.T) {
 	}
 	body := random(newRand(1), 30, alnum)
 	good := "gh" + "p_" + body + base62(crc32.ChecksumIEEE([]byte(body)))
-	if !mask.CRC32([]byte(good)) || mask.CRC32([]byte(good[:39]+"!")) || mask.CRC32([]byte("short")) || mask.CRC32([]byte("ghp_x"+good[5:])) {
+	if !mask.CRC32([]byte(good)) || mask.CRC32([]byte(good[:39]+"!")) || mask.CRC32([]byte("short")) ||
+		mask.CRC32([]byte("ghp_x"+good[5:])) {
 		t.Error("crc32 is wrong")
 	}
 	if h := mask.Entropy([]byte("abababab")); h != 1 {
@@ -105,7 +108,8 @@ func TestUnescape(t *testing.T) {
 			t.Fatalf("%s: %q, want %q", q, got, want)
 		}
 	}
-	for in, want := range map[string]string{`\ud800x`: "\ufffdx", `\ud800\u0041`: "\ufffdA", `\udc00`: "\ufffd", `\`: `\`, `\q`: "q", `\u12`: "u12", `\ud83d\ude0`: "\ufffdude0"} {
+	for in, want := range map[string]string{`\ud800x`: "\ufffdx", `\ud800\u0041`: "\ufffdA", `\udc00`: "\ufffd",
+		`\`: `\`, `\q`: "q", `\u12`: "u12", `\ud83d\ude0`: "\ufffdude0"} {
 		if got := mask.Unescape(in); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
