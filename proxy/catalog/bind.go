@@ -39,19 +39,18 @@ func (s *Set) Bind(b config.Bind) (*Set, error) {
 	case !plainName(b.Owner) || b.Repo != "" && !plainName(b.Repo):
 		return nil, fmt.Errorf("bind: owner and repo must be names of letters, digits, '-', '_' and '.'")
 	}
-	out := *s
-	out.tools, out.byName = nil, map[string]*proxy.Tool{}
-	out.index = new(lazyIndex)
-	out.bind, out.outside = b, map[string]bool{}
+	var tools []*proxy.Tool
+	outside := map[string]bool{}
 	for _, t := range s.tools {
 		if bound := bindTool(t, b); bound != nil {
-			out.tools = append(out.tools, bound)
-			out.byName[bound.Name] = bound
-			continue
+			tools = append(tools, bound)
+		} else {
+			outside[t.Name] = true
 		}
-		out.outside[t.Name] = true
 	}
-	return &out, nil
+	out := s.with(tools)
+	out.bind, out.outside = b, outside
+	return out, nil
 }
 
 // plainName reports whether a name is one that Gitea gives to accounts and
@@ -175,13 +174,9 @@ func withoutMembers(object json.RawMessage, gone func(string) bool) json.RawMess
 	}
 	out := []byte{'{'}
 	for name, v := range jsonscan.Members(object) {
-		if gone(unquote(name)) {
-			continue
+		if !gone(unquote(name)) {
+			out = append(startMember(out, bytes.TrimSpace(name)), v...)
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, bytes.TrimSpace(name)...), ':'), v...)
 	}
 	return append(out, '}')
 }

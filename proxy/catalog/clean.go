@@ -15,7 +15,7 @@ func clean(text string) string {
 		if strings.HasSuffix(w, ":") {
 			mark = markText
 		}
-		if strings.HasPrefix(w, ".git") || allCapitalFile(w) {
+		if strings.HasPrefix(w, ".git") || capitalFiles[w] {
 			w = "a.file"
 		}
 		w = strings.Trim(w, ".,;:!?()[]{}<>`\"'*")
@@ -95,8 +95,8 @@ func kindOf(w string, before []string) []string {
 		return []string{"folder"}
 	case slash && (owner == "" || strings.Contains(repo, "/") || fileLike(repo)):
 		return []string{markFile}
-	case slash && (isAbbreviation(owner) || branchPrefix(owner) || last == "branch"):
-		if isAbbreviation(owner) {
+	case slash && (abbreviations[owner] || branchPrefixes[owner] || last == "branch"):
+		if abbreviations[owner] {
 			return []string{owner, repo}
 		}
 		return nil
@@ -137,28 +137,12 @@ func fileLike(w string) bool {
 }
 
 // allCapitalFile reports whether a word is a file that has a capital name by custom.
-func allCapitalFile(w string) bool {
-	switch w {
-	case "LICENSE", "CHANGELOG", "CONTRIBUTING", "CODEOWNERS", "AUTHORS", "NOTICE", "SECURITY":
-		return true
-	}
-	return false
-}
+var capitalFiles = wordSet("LICENSE CHANGELOG CONTRIBUTING CODEOWNERS AUTHORS NOTICE SECURITY")
 
 // branchPrefix reports whether a word is how names of branches begin.
-func branchPrefix(w string) bool {
-	switch w {
-	case "feature", "feat", "fix", "bugfix", "hotfix", "release", "releases", "chore", "topic", "origin", "dev", "user", "refs":
-		return true
-	}
-	return false
-}
+var branchPrefixes = wordSet(`
+feature feat fix bugfix hotfix release releases chore topic origin dev user refs`)
 
 // isAbbreviation reports whether a word before a slash is no name: CI/CD, PR/issue.
-func isAbbreviation(w string) bool {
-	switch w {
-	case "ci", "pr", "mr", "and", "issue", "issues", "pull", "prs", "read", "add", "create", "edit", "list", "secrets", "branch", "branches", "tag":
-		return true
-	}
-	return false
-}
+var abbreviations = wordSet(`
+ci pr mr and issue issues pull prs read add create edit list secrets branch branches tag`)

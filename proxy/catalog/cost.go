@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -97,13 +96,8 @@ func ListEntry(t *proxy.Tool) []byte {
 	if !t.ReadOnly {
 		e.Annotations.Destructive, e.Annotations.Idempotent = &t.Destructive, &t.Idempotent
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(e) != nil {
-		return nil // the schemas are valid JSON, so this cannot be
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	entry, _ := encode(e) // fails for schemas that are no JSON only, which Load refuses
+	return entry
 }
 
 // EstimateTokens estimates the tokens of JSON with English text in the

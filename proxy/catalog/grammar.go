@@ -12,7 +12,7 @@ import (
 func (ix *index) correct(list []string) {
 	known := 0
 	for i, w := range list {
-		if len(w) < 3 || known >= maxUnknown || ix.knows(w) || len(w) == 3 && i > 0 && (preposition(list[i-1]) || list[i-1] == "user") {
+		if len(w) < 3 || known >= maxUnknown || ix.knows(w) || len(w) == 3 && i > 0 && (prepositions[list[i-1]] || list[i-1] == "user") {
 			continue // three letters behind "of" are a name
 		}
 		known++
@@ -29,27 +29,16 @@ func (ix *index) correct(list []string) {
 // knows reports whether a word needs no correction.
 func (ix *index) knows(w string) bool {
 	return ix.terms[w] != nil || verbs[w] != nil || synonyms[w] != nil || states[w] != nil || both[w] != nil ||
-		stopWord(w) || subordinate(w) || preposition(w) || determiner(w) || phraseWords[w]
+		stopWords[w] || subordinates[w] || prepositions[w] || determiner(w) || phraseWords[w]
 }
 
 // subordinate reports whether a word begins what only says when, why or with
 // what words.
-func subordinate(w string) bool {
-	switch w {
-	case "when", "becaus", "sinc", "whil", "until", "unless", "after", "befor", "onc", "whenever", "if":
-		return true
-	}
-	return false
-}
+var subordinates = wordSet("when becaus sinc whil until unless after befor onc whenever if")
 
 // attribute reports whether a word is something that nearly all things have.
-func attribute(w string) bool {
-	switch w {
-	case "title", "description", "name", "status", "state", "author", "messag", "text", "body", "url", "size", "id", "date", "number", "detail", "default", "link":
-		return true
-	}
-	return false
-}
+var attributes = wordSet(`
+title description name status state author messag text body url size id date number detail default link`)
 
 // participles returns the stems of the words that end like "opened", and like
 // "running" where something stands before.
@@ -64,26 +53,17 @@ func participles(text string) map[string]bool {
 	return out
 }
 
-func preposition(w string) bool {
-	switch w {
-	case "in", "of", "on", "from", "to", "for", "by", "about", "acros", "with", "at", "into", "within", "via", "against", "than":
-		return true
-	}
-	return false
-}
+var prepositions = wordSet("in of on from to for by about acros with at into within via against than")
 
-func determiner(w string) bool {
-	switch w {
-	case "a", "an", "on", "the", "this", "thi", "that", "it", "my", "some", "all", "two", "three", "thes", "those":
-		return true
-	}
-	return isNumber(w) || w == markNumber || w == markRepo || w == markFile || w == "new" || w == "another"
-}
+func determiner(w string) bool { return isNumber(w) || determiners[w] }
+
+var determiners = wordSet("a an on the this thi that it my some all two three thes those new another " +
+	markNumber + " " + markRepo + " " + markFile)
 
 // plural reports whether a question speaks of several things.
 func plural(text string) bool {
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), notWordRune) {
-		if s := stem(w); len(w) > 2 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !stopWord(s) && (verbs[s] == nil || both[s] != nil) {
+		if s := stem(w); len(w) > 2 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !stopWords[s] && (verbs[s] == nil || both[s] != nil) {
 			return true
 		}
 	}

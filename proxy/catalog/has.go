@@ -1,22 +1,28 @@
 package catalog
 
 import (
-	"path"
+	"slices"
 
 	"aegis/config"
 )
 
+// names returns the name of the raw tool and, sorted, those of all others.
+func (s *Set) names() []string {
+	names := make([]string, 1, len(s.tools)+1)
+	names[0] = rawName
+	for _, t := range s.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 // Has reports whether the set has a tool called exactly name, and otherwise the
 // name that was probably meant, "" when none is close.
 func (s *Set) Has(name string) (near string, ok bool) {
-	names := make([]string, 0, len(s.tools))
-	for _, t := range s.tools {
-		if t.Name == name {
-			return "", true
-		}
-		names = append(names, t.Name)
+	if s.byName[name] != nil {
+		return "", true
 	}
-	return config.Nearest(name, names), false
+	return config.Nearest(name, s.names()[1:]), false
 }
 
 // Matches reports whether a name or glob, in either spelling of names, is about at
@@ -24,14 +30,8 @@ func (s *Set) Has(name string) (near string, ok bool) {
 // probably meant, "" when none is close.
 func (s *Set) Matches(glob string) (near string, ok bool) {
 	glob = wireName(glob)
-	names := []string{rawName}
-	for _, t := range s.tools {
-		names = append(names, t.Name)
+	if slices.ContainsFunc(s.names(), func(name string) bool { return matchAny([]string{glob}, name) }) {
+		return "", true
 	}
-	for _, name := range names {
-		if ok, err := path.Match(glob, name); ok && err == nil {
-			return "", true
-		}
-	}
-	return config.Nearest(glob, names), false
+	return config.Nearest(glob, s.names()), false
 }

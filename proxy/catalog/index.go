@@ -52,19 +52,13 @@ type posting struct {
 	count float64
 }
 
-// get returns the index of a set's tools, building it at the first call.
-func (l *lazyIndex) get(s *Set) *index {
-	l.once.Do(func() { l.ix = newIndex(s.tools, s.asked) })
-	return l.ix
-}
-
 func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 	ix := &index{terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{}, owned: map[string]bool{"profil": true, "account": true}}
 	total := 0.0
 	for n, t := range tools {
 		d := newDoc(t)
 		d.n = n
-		if !genericVerb(d.verb) {
+		if !genericVerbs[d.verb] {
 			ix.verbs[d.verb] = true
 		}
 		for _, w := range words(strings.TrimPrefix(t.Name, "gitea_") + " " + t.Title) {
@@ -117,9 +111,9 @@ func newDoc(t *proxy.Tool) doc {
 		switch {
 		case i == 0:
 			d.verb = w
-		case isVariant(w) && (i < len(list)-1 || list[i-1] == "in"):
+		case variants[w] && (i < len(list)-1 || list[i-1] == "in"):
 			d.variant = append(d.variant, w)
-		case !stopWord(w):
+		case !stopWords[w]:
 			d.object = append(d.object, w)
 		}
 	}
@@ -133,13 +127,7 @@ func newDoc(t *proxy.Tool) doc {
 }
 
 // isVariant reports whether a word of a name says whose thing is meant.
-func isVariant(w string) bool {
-	switch w {
-	case "admin", "organization", "my", "user", "repository":
-		return true
-	}
-	return false
-}
+var variants = wordSet("admin organization my user repository")
 
 // ownWords is a description without the names of other tools: what they do
 // this one does not.

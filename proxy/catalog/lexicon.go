@@ -24,11 +24,20 @@ func compile(text string) lexicon {
 	return out
 }
 
+// wordSet returns the set of the words of a text. Where questions are compared with
+// a set, its words are stems.
+func wordSet(text string) map[string]bool {
+	out := map[string]bool{}
+	for w := range strings.FieldsSeq(text) {
+		out[w] = true
+	}
+	return out
+}
+
 // genericVerbs are verbs that many tools of many domains have; the others
 // (merge, pin, star) are words like any other.
-var genericVerbs = compile("list, get, delete, create, edit, add, remove, check, set, search, move, rename, update, replace, clear, count, download: x")
-
-func genericVerb(w string) bool { return genericVerbs[w] != nil }
+var genericVerbs = wordSet(`
+list get delet creat edit add remov check set search move renam updat replac clear count download`)
 
 // aliases are words that mean the same in questions and in the catalog.
 var aliases = map[string]string{

@@ -25,15 +25,9 @@ type Set struct {
 	asked    map[string][]string // what people ask for, by tool name
 	version  string
 	source   string
-	index    *lazyIndex
+	index    func() *index   // built by the first search
 	bind     config.Bind     // what the tools are bound to
 	outside  map[string]bool // names of the tools that the binding hides
-}
-
-// lazyIndex is the search index, built when the first search needs it.
-type lazyIndex struct {
-	once sync.Once
-	ix   *index
 }
 
 // Load builds the tools of a catalog. It fails when a schema uses what the
@@ -41,8 +35,8 @@ type lazyIndex struct {
 func Load(cat *spec.Catalog) (*Set, error) {
 	l := loader{cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat)}
 	s := &Set{
-		byName: make(map[string]*proxy.Tool, len(cat.Operations)), patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{},
-		version: cat.Version, source: cat.Source, index: new(lazyIndex),
+		patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{},
+		version: cat.Version, source: cat.Source,
 	}
 	for i := range cat.Operations {
 		t, err := l.tool(&cat.Operations[i])
@@ -50,7 +44,6 @@ func Load(cat *spec.Catalog) (*Set, error) {
 			return nil, fmt.Errorf("tool %s: %w", cat.Operations[i].Name, err)
 		}
 		s.tools = append(s.tools, t)
-		s.byName[t.Name] = t
 		s.asked[t.Name] = cat.Operations[i].Aliases
 	}
 	slices.SortFunc(s.tools, func(a, b *proxy.Tool) int { return strings.Compare(a.Name, b.Name) })
@@ -63,7 +56,7 @@ func Load(cat *spec.Catalog) (*Set, error) {
 	}
 	s.routes = newRouter(s.tools)
 	s.rivals = s.routes.rivals()
-	return s, nil
+	return s.with(s.tools), nil
 }
 
 // Tools returns every tool, sorted by name. Do not modify the slice.
@@ -80,15 +73,19 @@ func (s *Set) Source() string { return s.source }
 // those whose operation the live server lacks. They stay known to the raw tool
 // as routes that are not available.
 func (s *Set) Keep(keep func(*proxy.Tool) bool) *Set {
+	return s.with(slices.DeleteFunc(slices.Clone(s.tools), func(t *proxy.Tool) bool { return !keep(t) }))
+}
+
+// with returns the set with these tools only. Routes and rivals stay those of the
+// whole catalog: a path that reaches a tool which is gone must not be taken for
+// another one's.
+func (s *Set) with(tools []*proxy.Tool) *Set {
 	out := *s
-	out.tools, out.byName = nil, map[string]*proxy.Tool{}
-	out.index = new(lazyIndex)
-	for _, t := range s.tools {
-		if keep(t) {
-			out.tools = append(out.tools, t)
-			out.byName[t.Name] = t
-		}
+	out.tools, out.byName = tools, make(map[string]*proxy.Tool, len(tools))
+	for _, t := range tools {
+		out.byName[t.Name] = t
 	}
+	out.index = sync.OnceValue(func() *index { return newIndex(tools, s.asked) })
 	return &out
 }
 
@@ -118,7 +115,7 @@ func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
 	}
 	for i := range o.Params {
 		p := &o.Params[i]
-		s, err := l.schema(l.cat.Schema(p))
+		s, err := l.parse(l.cat.Schema(p), 0)
 		if err != nil {
 			return nil, fmt.Errorf("argument %s: %w", p.Name, err)
 		}
@@ -137,25 +134,11 @@ func canonical(name, domain string) string {
 	return "gitea." + domain + "." + strings.TrimPrefix(name, "gitea_"+domain+"_")
 }
 
-// Schemas of the arguments that Aegis answers itself, complete and as listed.
-const (
-	fieldsSchema = `{"type":"array","description":"Paths of the result's data to keep, for example number, user.login or labels[].name. Default all.","items":{"type":"string","maxLength":200},"maxItems":100}`
-	cursorSchema = `{"type":"string","description":"The cursor of a truncated result, to go on where it stopped.","maxLength":8192}`
-	sudoSchema   = `{"type":"string","description":"Login of the user to act as.","maxLength":100}`
-	fieldsListed = `{"type":"array","items":{"type":"string"}}`
-	cursorListed = `{"type":"string"}`
-)
-
 // implied are arguments that the list leaves without words, because they mean
 // the same in every tool and [CommonArguments] explains them once.
-func implied(name string) bool {
-	switch name {
-	case "owner", "repo", "org", "username", "index", "page", "limit", "since", "before", "author", "committer", "dates",
-		"column_id", "run", "runner_id", "artifact_id", "attachment_id", "secretname", "variablename":
-		return true
-	}
-	return false
-}
+var implied = wordSet(`
+owner repo org username index page limit since before author committer dates column_id run runner_id artifact_id
+attachment_id secretname variablename`)
 
 // CommonArguments explains the arguments that listed tools do not describe.
 // It belongs into the server's instructions.
@@ -163,23 +146,16 @@ const CommonArguments = `Tools with admin in their name are for site administrat
 
 // inputs assembles the schema of the arguments, complete and as listed.
 func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.RawMessage) {
-	var a, b schemaWriter
+	var in inputs
 	for i := range o.Params {
 		p := &o.Params[i]
 		raw := l.cat.Schema(p)
-		a.add(p.Name, raw, p.Required)
-		silent := len(p.Schema) == 0 && implied(p.Name) || p.Name == "owner" && p.In == "path" || o.Deprecated || o.BasicAuthOnly
-		b.add(p.Name, l.compact(raw, silent), p.Required)
+		in.full.add(p.Name, raw, p.Required)
+		silent := len(p.Schema) == 0 && implied[p.Name] || p.Name == "owner" && p.In == "path" || o.Deprecated || o.BasicAuthOnly
+		in.listed.add(p.Name, l.compact(raw, silent), p.Required)
 	}
-	if own.Fields {
-		a.add("fields", []byte(fieldsSchema), false)
-		b.add("fields", []byte(fieldsListed), false)
-	}
-	if own.Cursor {
-		a.add("cursor", []byte(cursorSchema), false)
-		b.add("cursor", []byte(cursorListed), false)
-	}
-	return a.done(), b.done()
+	in.options(own)
+	return in.full.done(), in.listed.done()
 }
 
 // offers returns the arguments of Aegis's own that a tool takes: fields, every reading tool that
@@ -196,39 +172,33 @@ func offers(o *spec.Operation) proxy.Offers {
 // schemaWriter writes an object schema property by property.
 type schemaWriter struct {
 	props    []byte
-	required []byte
+	required []string
 }
 
 func (w *schemaWriter) add(name string, schema []byte, required bool) {
-	if len(w.props) != 0 {
-		w.props = append(w.props, ',')
-	}
-	w.props = append(w.props, '"')
-	w.props = append(w.props, name...)
-	w.props = append(w.props, `":`...)
+	w.props = startMember(w.props, []byte(`"`+name+`"`))
 	w.props = append(w.props, schema...)
 	if required {
-		if len(w.required) != 0 {
-			w.required = append(w.required, ',')
-		}
-		w.required = append(w.required, '"')
-		w.required = append(w.required, name...)
-		w.required = append(w.required, '"')
+		w.required = append(w.required, name)
 	}
 }
 
 func (w *schemaWriter) done() json.RawMessage {
-	const head, req, tail = `{"type":"object","properties":{`, `,"required":[`, `,"additionalProperties":false}`
-	out := make([]byte, 0, len(head)+len(w.props)+len(req)+len(w.required)+len(tail)+2)
-	out = append(out, head...)
-	out = append(out, w.props...)
+	out := append([]byte(`{"type":"object","properties":{`), w.props...)
 	out = append(out, '}')
 	if len(w.required) != 0 {
-		out = append(out, req...)
-		out = append(out, w.required...)
-		out = append(out, ']')
+		out = append(out, `,"required":["`+strings.Join(w.required, `","`)+`"]`...)
 	}
-	return append(out, tail...)
+	return append(out, `,"additionalProperties":false}`...)
+}
+
+// startMember begins a member of the object that dst is or ends with. No value ends
+// with "{", so that sign says that the member is the first.
+func startMember(dst, name []byte) []byte {
+	if n := len(dst); n > 0 && dst[n-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(dst, name...), ':')
 }
 
 // edited returns an object schema with the property first before the others, unless it is "",
@@ -273,17 +243,10 @@ type compactor struct{ silent bool }
 
 func (c compactor) schema(dst, raw []byte) []byte {
 	dst = append(dst, '{')
-	some := false
 	for name, value := range jsonscan.Members(raw) {
-		if c.drops(string(name)) {
-			continue
+		if !c.drops(string(name)) {
+			dst = c.member(startMember(dst, name), string(name), value)
 		}
-		if some {
-			dst = append(dst, ',')
-		}
-		some = true
-		dst = append(append(dst, name...), ':')
-		dst = c.member(dst, string(name), value)
 	}
 	return append(dst, '}')
 }
@@ -306,14 +269,8 @@ func (c compactor) member(dst []byte, keyword string, value []byte) []byte {
 		return append(dst, value...)
 	}
 	dst = append(dst, '{')
-	some := false
 	for name, sub := range jsonscan.Members(value) {
-		if some {
-			dst = append(dst, ',')
-		}
-		some = true
-		dst = append(append(dst, name...), ':')
-		dst = c.schema(dst, sub)
+		dst = c.schema(startMember(dst, name), sub)
 	}
 	return append(dst, '}')
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
-	"strings"
+	"strconv"
+	"sync"
 
 	"aegis/proxy"
 	"aegis/proxy/internal/jsonscan"
@@ -20,62 +20,60 @@ const (
 	callName     = "gitea_call_tool"
 )
 
-func isMeta(name string) bool { return name == searchName || name == describeName || name == callName }
-
 // defaultHits is the number of tools that a search returns, maxHits the most.
 const (
 	defaultHits = 8
 	maxHits     = 25
 )
 
-// metaTools returns the three tools of search mode.
-func metaTools() []*proxy.Tool {
-	one, most := int64(1), int64(maxHits)
-	str := func(n int) *proxy.Schema { return &proxy.Schema{Type: "string", MinLength: 1, MaxLength: n} }
-	return []*proxy.Tool{
-		{
-			Version: "1.0.0", Domain: "miscellaneous", Name: callName, CanonicalName: "gitea.call.tool", Title: "Call a tool", Destructive: true, Risk: proxy.R4,
-			Description: "Runs one of Gitea's tools by name, under the same rules as a direct call. Find the name with " + searchName +
-				" and its arguments with " + describeName + ".",
-			Params: []proxy.Param{
-				{Name: "name", Required: true, Schema: str(100)},
-				{Name: "arguments", Schema: &proxy.Schema{}},
-			},
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"Exact name of the tool.","maxLength":100},` +
-				`"arguments":{"type":"object","description":"The tool's arguments.","additionalProperties":true}},"required":["name"],"additionalProperties":false}`),
+// metaTools returns the three tools of search mode by name.
+var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
+	name := own(proxy.Param{Name: "name", Required: true, Schema: text(100)}, wording{text: "Exact name of the tool."})
+	boolean, one, most := &proxy.Schema{Type: "boolean"}, int64(1), int64(maxHits)
+	out := map[string]*proxy.Tool{}
+	for _, t := range []*proxy.Tool{
+		ownTool(proxy.Tool{
+			Name: callName, Title: "Call a tool", Risk: proxy.R4,
+			Description: "Runs one of Gitea's tools by name, under the same rules as a direct call. Find the name with " +
+				searchName + " and its arguments with " + describeName + ".",
+		}, name,
+			// Without a type for the check: see innerArguments.
+			own(proxy.Param{Name: "arguments", Schema: &proxy.Schema{Open: true}}, wording{text: "The tool's arguments."})),
+		ownTool(proxy.Tool{
+			Name: describeName, Title: "Describe a tool", ReadOnly: true,
+			Description: "Returns a tool's arguments as JSON Schema, its risk, the token scopes it needs and, " +
+				"where there is one, an example. Do this before the first call.",
+		}, name,
+			own(proxy.Param{Name: "output", Schema: boolean},
+				wording{text: "Also the schema of the result's data (long).", preset: "false"})),
+		ownTool(proxy.Tool{
+			Name: searchName, Title: "Search tools", ReadOnly: true,
+			Description: "Finds the Gitea tools for a task, best first. Say the task in a few words: \"close issue\", " +
+				"\"who approved the pull request\", \"download job log\". There are hundreds: repositories, files, issues, " +
+				"pull requests, releases, actions, packages, projects, wikis, organizations, users, administration.",
 		},
-		{
-			Version: "1.0.0", Domain: "miscellaneous", Name: describeName, CanonicalName: "gitea.describe.tool", Title: "Describe a tool", ReadOnly: true, Idempotent: true,
-			Description: "Returns a tool's arguments as JSON Schema, its risk, the token scopes it needs and, where there is one, an example. Do this before the first call.",
-			Params: []proxy.Param{
-				{Name: "name", Required: true, Schema: str(100)},
-				{Name: "output", Schema: &proxy.Schema{Type: "boolean"}},
-			},
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"Exact name of the tool.","maxLength":100},` +
-				`"output":{"type":"boolean","description":"Also the schema of the result's data (long).","default":false}},"required":["name"],"additionalProperties":false}`),
-		},
-		{
-			Version: "1.0.0", Domain: "miscellaneous", Name: searchName, CanonicalName: "gitea.search.tools", Title: "Search tools", ReadOnly: true, Idempotent: true,
-			Description: "Finds the Gitea tools for a task, best first. Say the task in a few words: \"close issue\", \"who approved the pull request\", \"download job log\". " +
-				"There are hundreds: repositories, files, issues, pull requests, releases, actions, packages, projects, wikis, organizations, users, administration.",
-			Params: []proxy.Param{
-				{Name: "query", Required: true, Schema: str(500)},
-				{Name: "domain", Schema: &proxy.Schema{Type: "string", Enum: spec.Domains()}},
-				{Name: "read_only", Schema: &proxy.Schema{Type: "boolean"}},
-				{Name: "limit", Schema: &proxy.Schema{Type: "integer", Minimum: &one, Maximum: &most}},
-			},
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"The task in a few English words.","maxLength":500},` +
-				`"domain":{"type":"string","description":"Only this part of Gitea.","enum":["` + strings.Join(spec.Domains(), `","`) + `"]},` +
-				`"read_only":{"type":"boolean","description":"Only tools that change nothing.","default":false},` +
-				`"limit":{"type":"integer","description":"Number of tools.","default":8,"minimum":1,"maximum":25}},"required":["query"],"additionalProperties":false}`),
-		},
+			own(proxy.Param{Name: "query", Required: true, Schema: text(500)},
+				wording{text: "The task in a few English words."}),
+			own(proxy.Param{Name: "domain", Schema: &proxy.Schema{Type: "string", Enum: spec.Domains()}},
+				wording{text: "Only this part of Gitea."}),
+			own(proxy.Param{Name: "read_only", Schema: boolean},
+				wording{text: "Only tools that change nothing.", preset: "false"}),
+			own(proxy.Param{Name: "limit", Schema: &proxy.Schema{Type: "integer", Minimum: &one, Maximum: &most}},
+				wording{text: "Number of tools.", preset: strconv.Itoa(defaultHits)})),
+	} {
+		t.ListSchema = nil // the bounds of these few are worth their tokens in the list
+		out[t.Name] = t
 	}
-}
+	return out
+})
+
+// isMeta reports whether a name is that of a tool of search mode.
+func isMeta(name string) bool { return metaTools()[name] != nil }
 
 // meta answers search and describe, and turns gitea_call_tool into the call
 // that it asks for.
 func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
-	c.Tool = metaTool(c.Name)
+	c.Tool = metaTools()[c.Name]
 	args, _, err := sel.set.validate(c.Tool, c.RawArgs, grants{})
 	if err != nil {
 		return nil, err
@@ -168,7 +166,7 @@ func (sel *Selection) search(args proxy.Arguments) searchAnswer {
 // Search ranks the enabled tools for a task, best first. domain is a string or
 // nil for all.
 func (sel *Selection) Search(query string, domain any, readOnly bool) []*proxy.Tool {
-	hits := sel.set.index.get(sel.set).search(query, func(t *proxy.Tool) bool {
+	hits := sel.set.index().search(query, func(t *proxy.Tool) bool {
 		return sel.enabled[t.Name] != nil && (domain == nil || domain == t.Domain) && (!readOnly || t.ReadOnly)
 	})
 	out := make([]*proxy.Tool, len(hits))
@@ -209,14 +207,11 @@ type description struct {
 func describe(t *proxy.Tool, output bool) description {
 	d := description{
 		Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
-		OperationID: t.OperationID, Method: t.Method, Path: boundPath(t), Risk: t.Risk.String(), Scopes: slices.Clone(t.Scopes),
+		OperationID: t.OperationID, Method: t.Method, Path: boundPath(t), Risk: t.Risk.String(), Scopes: append([]string{}, t.Scopes...),
 		ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 		Paginated:         t.Paging == proxy.PagingPage || t.Paging == proxy.PagingPerPage,
 		CredentialIssuing: t.CredentialIssuing, BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy,
 		SlimFields: t.Slim, InputSchema: t.InputSchema, Example: t.Example,
-	}
-	if d.Scopes == nil {
-		d.Scopes = []string{}
 	}
 	if t.Name == rawName {
 		d.Method = "" // it has no route of its own
@@ -229,14 +224,21 @@ func describe(t *proxy.Tool, output bool) description {
 
 // answer wraps what Aegis says itself as a result.
 func answer(v any) (*proxy.Result, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	body, err := encode(v)
+	if err != nil {
 		return nil, err
 	}
 	return &proxy.Result{
-		Status: http.StatusOK, Kind: proxy.BodyJSON, Body: bytes.TrimSuffix(b.Bytes(), []byte("\n")),
-		ContentType: "application/json", Source: "aegis",
+		Status: http.StatusOK, Kind: proxy.BodyJSON, Body: body, ContentType: "application/json", Source: "aegis",
 	}, nil
+}
+
+// encode returns v as JSON in which "<", ">" and "&" stay readable: models and
+// people read it, no browser does.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -51,7 +51,7 @@ func (ix *phraseIndex) add(doc int, text string) {
 			continue
 		}
 		p.words = append(p.words, w)
-		p.owned = p.owned || owner(w)
+		p.owned = p.owned || owners[w]
 		if l := ix.with[w]; len(l) == 0 || l[len(l)-1] != n {
 			ix.with[w] = append(l, n)
 		}
@@ -113,7 +113,7 @@ func (ix *phraseIndex) common(list []said, docs int) (common []float64, all floa
 	took := make([]float64, len(ix.phrases)) // by the word at hand
 	var touched []int32
 	for _, s := range list {
-		owned = owned || owner(s.word)
+		owned = owned || owners[s.word]
 		weight, known := ix.weight[s.word]
 		if !known {
 			weight = math.Log(1+float64(docs)) * unknownShare
@@ -151,22 +151,15 @@ func kin(w string) map[string]float64 {
 }
 
 // owner reports whether a word says whose things are meant.
-func owner(w string) bool {
-	switch w {
-	case "my", "own", "organization", "company", "group", "admin", "instance", "global", "server", "personal", "site", "shared":
-		return true
-	}
-	return false
-}
+var owners = wordSet(`
+my own organization company group admin instance global server personal site shared`)
 
-// filler reports whether a word says nothing in a phrase. Some words that say
-// nothing of a thing do say something of what is wanted.
-func filler(w string) bool {
-	switch w {
-	case "let", "not", "no", "without", "off", "up", "other", "another", "wait", "again", "already", "still", "yet", "now",
-		"befor", "after", "own", "current", "recent", "configur", "availabl", "old", "hang", "each", "every", "titl", "named", "call",
-		"exist", "someon", "anybody", "everybody", "nobody", "they", "them", "her", "him", "only", "anyth", "until", "sinc":
-		return false
-	}
-	return stopWord(w)
-}
+// filler reports whether a word says nothing in a phrase.
+func filler(w string) bool { return stopWords[w] && !wanting[w] }
+
+// wanting are the stop words that say something of what is wanted, though nothing of
+// a thing.
+var wanting = wordSet(`
+let not no without off up other another wait again already still yet now befor after own current recent configur
+availabl old hang each every titl named call exist someon anybody everybody nobody they them her only anyth
+until sinc`)

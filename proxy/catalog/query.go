@@ -43,11 +43,11 @@ func (ix *index) parse(text string) query {
 		}
 	}
 	for i, w := range list {
-		if (subordinate(w) || w == "say" && p.passive[w]) && i > 0 && p.things > 0 {
+		if (subordinates[w] || w == "say" && p.passive[w]) && i > 0 && p.things > 0 {
 			p.share, p.aside = asideShare, true
 		}
 		p.phrases(list, i)
-		if p.prep = p.prep || preposition(w); preposition(w) && p.things > 0 {
+		if p.prep = p.prep || prepositions[w]; prepositions[w] && p.things > 0 {
 			p.share = min(p.share, laterShare)
 		}
 		p.word(list, i)
@@ -95,13 +95,13 @@ func (p *parser) word(list []string, i int) {
 	case i > 0 && (list[i-1] == "named" || list[i-1] == "call" || list[i-1] == "titl") && p.ix.terms[w] == nil:
 	case isNumber(w):
 		p.q.one = true
-	case stopWord(w), verbs[w] != nil && both[w] == nil && synonyms[w] == nil && !p.ix.verbs[w]:
+	case stopWords[w], verbs[w] != nil && both[w] == nil && synonyms[w] == nil && !p.ix.verbs[w]:
 	case nouns[w] != nil && synonyms[w] == nil && p.ix.terms[w] == nil:
 	default:
 		before := p.things
 		p.thing(w)
 		p.behind[w] = p.prep
-		if deed && i+1 < len(list) && preposition(list[i+1]) {
+		if deed && i+1 < len(list) && prepositions[list[i+1]] {
 			p.things = before // "subscribe to a repository"
 		}
 	}
@@ -117,7 +117,7 @@ func (p *parser) phrases(list []string, i int) {
 		for _, s := range phrases[list[i]+" "+list[j]] {
 			p.q.addAny(s, p.share)
 		}
-		if !determiner(list[j]) && !preposition(list[j]) && !p.passive[list[j]] {
+		if !determiner(list[j]) && !prepositions[list[j]] && !p.passive[list[j]] {
 			return
 		}
 	}
@@ -232,7 +232,7 @@ func (p *parser) thing(w string) {
 	switch {
 	case w == "repository" && share < 1:
 		share = 0.3 // nearly everything is in one
-	case attribute(w):
+	case attributes[w]:
 		share *= attributeShare
 	case p.passive[w]:
 		share *= passiveShare
@@ -294,7 +294,7 @@ func (p *parser) verb(list []string, i int) bool {
 
 // begins reports whether the i-th word can be the verb that a question begins with.
 func (p *parser) begins(list []string, i int) bool {
-	return i == 0 || nouns[list[i]] == nil && p.things == 0 && !p.acted && !determiner(list[i-1]) && !preposition(list[i-1])
+	return i == 0 || nouns[list[i]] == nil && p.things == 0 && !p.acted && !determiner(list[i-1]) && !prepositions[list[i-1]]
 }
 
 // state notes a state that something is to have: to make it private is to edit it,
@@ -357,7 +357,7 @@ func (q *query) add(word string, weight float64) {
 
 // addAny adds a word that may be a generic verb.
 func (q *query) addAny(word string, weight float64) {
-	if genericVerb(word) {
+	if genericVerbs[word] {
 		q.verbs[word] = max(q.verbs[word], weight)
 		return
 	}

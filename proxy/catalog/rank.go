@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -72,13 +73,7 @@ func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.score <= 0 })
 	slices.SortFunc(hits, func(a, b hit) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return compareNames(a.tool.Name, b.tool.Name)
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.tool.Name, b.tool.Name))
 	})
 	return hits
 }
@@ -95,7 +90,7 @@ func (d *doc) fitness(q *query) float64 {
 	if q.terms[d.domain] > 0 {
 		f *= 1.1
 	}
-	if mustBeNamed(d.domain) && q.terms[d.domain] == 0 {
+	if mustBeNamed[d.domain] && q.terms[d.domain] == 0 {
 		f *= unnamedDomain
 	}
 	return f
@@ -105,7 +100,7 @@ func (d *doc) fitness(q *query) float64 {
 // writes, as a factor.
 func (d *doc) scope(q *query) float64 {
 	f := 1.0
-	if isVariant(d.domain) && d.domain != "repository" && q.terms[d.domain] == 0 && !q.mine {
+	if variants[d.domain] && d.domain != "repository" && q.terms[d.domain] == 0 && !q.mine {
 		f *= 0.9
 	}
 	for _, v := range d.variant {
@@ -148,7 +143,7 @@ func (d *doc) verbFit(q *query) float64 {
 	if w, ok := q.verbs[d.verb]; ok {
 		return w
 	}
-	if !genericVerb(d.verb) {
+	if !genericVerbs[d.verb] {
 		return min(q.terms[d.verb], 1) * 0.9
 	}
 	return 0
@@ -159,10 +154,4 @@ const unnamedDomain = 0.8
 
 // mustBeNamed reports whether who asks for something of a domain says its name:
 // files of a package are not just "files", but nobody says "contents".
-func mustBeNamed(domain string) bool {
-	switch domain {
-	case "pull", "packag", "releas", "notification", "project":
-		return true
-	}
-	return false
-}
+var mustBeNamed = wordSet("pull packag releas notification project")

@@ -13,45 +13,33 @@ import (
 // rawName is the tool that reaches any route.
 const rawName = "gitea_api_request"
 
-const rawHead = `{"type":"object","properties":{"method":{"type":"string","enum":`
-
-const rawTail = `},"path":{"type":"string","description":"Path below /api/v1 as plain text, not percent-encoded, without a query: /repos/acme/infra/topics","pattern":"^/[^%?#\\\\]*$","maxLength":4096},` +
-	`"query":{"type":"object","description":"Query parameters; lists repeat the key.","additionalProperties":true},` +
-	`"body":{"type":"object","description":"JSON body.","additionalProperties":true},` +
-	`"fields":` + fieldsSchema + `,"cursor":` + cursorSchema + `},"required":["method","path"],"additionalProperties":false}`
-
-const rawTailListed = `},"path":{"type":"string","description":"Path below /api/v1 as plain text, not percent-encoded, without a query: /repos/acme/infra/topics"},` +
-	`"query":{"type":"object","description":"Query parameters; lists repeat the key.","additionalProperties":true},` +
-	`"body":{"type":"object","description":"JSON body.","additionalProperties":true},` +
-	`"fields":` + fieldsListed + `,"cursor":` + cursorListed + `},"required":["method","path"],"additionalProperties":false}`
-
 // rawTool returns gitea_api_request as a team may use it. It has no route of its
 // own: resolve says which operation a call of it reaches.
 func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
+	t := proxy.Tool{
+		Name: rawName, Title: "Call any API route", Method: "GET", Risk: maxRisk, ReadOnly: readOnly, OpenWorld: !readOnly,
+		Description: "Sends one request to the Gitea API, for routes that no other tool offers. " +
+			"Prefer the tool of an operation: it checks arguments and is easier to get right. The same rules apply to both.",
+		Consumes: "application/json", Produces: "application/json", OutputSchema: json.RawMessage(`{}`),
+		Offers: proxy.Offers{Fields: true, Cursor: true},
+	}
 	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
-	description := "Sends one request to the Gitea API, for routes that no other tool offers. " +
-		"Prefer the tool of an operation: it checks arguments and is easier to get right. The same rules apply to both."
 	if readOnly {
 		methods = methods[:1]
-		description = "Reads from one route of the Gitea API that no other tool offers. Prefer the tool of an operation."
+		t.Description = "Reads from one route of the Gitea API that no other tool offers. Prefer the tool of an operation."
 	}
-	enum := `["` + strings.Join(methods, `","`) + `"]`
-	return &proxy.Tool{
-		Name: rawName, CanonicalName: "gitea.api.request", Version: "1.0.0", Domain: "miscellaneous",
-		Title: "Call any API route", Description: description, Method: "GET",
-		Params: []proxy.Param{
-			{Name: "method", Wire: "method", In: proxy.InQuery, Required: true, Schema: &proxy.Schema{Type: "string", Enum: methods}},
-			{Name: "path", Wire: "path", In: proxy.InPath, Required: true, Schema: &proxy.Schema{Type: "string", MinLength: 1, MaxLength: 4096}},
-			{Name: "query", Wire: "query", In: proxy.InQuery, Schema: &proxy.Schema{Type: "object", Open: true}},
-			{Name: "body", Wire: "body", In: proxy.InWhole, Schema: &proxy.Schema{Type: "object", Open: true}},
-		},
-		Consumes: "application/json", Produces: "application/json",
-		Risk: maxRisk, ReadOnly: readOnly, Destructive: !readOnly, Idempotent: readOnly, OpenWorld: !readOnly,
-		InputSchema:  json.RawMessage(rawHead + enum + rawTail),
-		ListSchema:   json.RawMessage(rawHead + enum + rawTailListed),
-		OutputSchema: json.RawMessage(`{}`),
-		Offers:       proxy.Offers{Fields: true, Cursor: true},
-	}
+	object := &proxy.Schema{Type: "object", Open: true}
+	return ownTool(t,
+		own(proxy.Param{Name: "method", In: proxy.InQuery, Required: true, Schema: &proxy.Schema{Type: "string", Enum: methods}},
+			wording{}),
+		own(proxy.Param{Name: "path", In: proxy.InPath, Required: true, Schema: text(4096)}, wording{
+			text: "Path below /api/v1 as plain text, not percent-encoded, without a query: /repos/acme/infra/topics",
+			// checkRawPath has a text of its own for each way to break it.
+			pattern: `^/[^%?#\\]*$`,
+		}),
+		own(proxy.Param{Name: "query", In: proxy.InQuery, Schema: object},
+			wording{text: "Query parameters; lists repeat the key."}),
+		own(proxy.Param{Name: "body", In: proxy.InWhole, Schema: object}, wording{text: "JSON body."}))
 }
 
 // rawTarget checks the raw tool's arguments. It returns a tool that stands for the
@@ -174,7 +162,7 @@ func inOrder(op *proxy.Tool, list []proxy.Field) {
 func (sel *Selection) derived(op *proxy.Tool) *proxy.Tool {
 	t := *op
 	t.Name, t.CanonicalName, t.Version = sel.raw.Name, sel.raw.CanonicalName, sel.raw.Version
-	t.Domain = orText(op.Domain, sel.raw.Domain)
+	t.Domain = cmp.Or(op.Domain, sel.raw.Domain)
 	t.Title, t.Description = sel.raw.Title, sel.raw.Description
 	t.Path, t.Params = "", sel.raw.Params
 	t.InputSchema, t.ListSchema, t.OutputSchema = sel.raw.InputSchema, sel.raw.ListSchema, sel.raw.OutputSchema

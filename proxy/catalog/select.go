@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -81,7 +82,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	}
 	r.enable = c.globs("enable", cfg.Enable)
 	r.disable = c.globs("disable", cfg.Disable)
-	sel := &Selection{set: s, mode: orText(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{}}
+	sel := &Selection{set: s, mode: cmp.Or(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{}}
 	for _, t := range s.tools {
 		if r.allow(t) {
 			sel.enabled[t.Name] = t
@@ -114,7 +115,7 @@ func (sel *Selection) pin(c *checker, at, name string) {
 	case c.set.byName[wire] != nil || c.set.outside[wire] || wire == rawName:
 		c.add(at, "the tool is not enabled, so it cannot be pinned; enable it or remove the pin")
 	default:
-		c.unknown(at, name, c.names())
+		c.unknownTool(at, name)
 	}
 }
 
@@ -128,22 +129,17 @@ func (c *checker) add(at, message string) {
 	c.problems = append(c.problems, Problem{Path: at, Message: message})
 }
 
-func (c *checker) unknown(at, name string, candidates []string) {
-	message := fmt.Sprintf("unknown tool %q", name)
-	if near := config.Nearest(wireName(name), candidates); near != "" {
-		message += fmt.Sprintf("; did you mean %q?", near)
-	} else {
-		message += "; \"aegis tools\" lists them"
+// unknown reports a name that means nothing, with what may have been meant, or
+// else where to find what there is.
+func (c *checker) unknown(at, what, name, near, otherwise string) {
+	if near != "" {
+		otherwise = fmt.Sprintf("did you mean %q?", near)
 	}
-	c.add(at, message)
+	c.add(at, fmt.Sprintf("unknown %s %q; %s", what, name, otherwise))
 }
 
-func (c *checker) names() []string {
-	names := []string{rawName}
-	for _, t := range c.set.tools {
-		names = append(names, t.Name)
-	}
-	return names
+func (c *checker) unknownTool(at, name string) {
+	c.unknown(at, "tool", name, config.Nearest(wireName(name), c.set.names()), `"aegis tools" lists them`)
 }
 
 // raised returns the tools whose max_risk is higher than that of all.
@@ -157,7 +153,7 @@ func (c *checker) raised(entries map[string]string) map[string]proxy.Risk {
 			c.add(at, "unknown risk class; use R0, R1, R2, R3 or R4")
 		case c.set.outside[wire]: // a list from the top of the file, for other teams too
 		case c.set.byName[wire] == nil:
-			c.unknown(at, name, c.names())
+			c.unknownTool(at, name)
 		default:
 			out[wire] = max(risk, out[wire])
 		}
@@ -174,13 +170,7 @@ func (c *checker) toolset(at, name string) func(*proxy.Tool) bool {
 	if slices.Contains(Toolsets(), name) {
 		return func(t *proxy.Tool) bool { return t.Domain == name }
 	}
-	message := fmt.Sprintf("unknown toolset %q", name)
-	if near := config.Nearest(name, Toolsets()); near != "" {
-		message += fmt.Sprintf("; did you mean %q?", near)
-	} else {
-		message += "; use one of " + strings.Join(Toolsets(), ", ")
-	}
-	c.add(at, message)
+	c.unknown(at, "toolset", name, config.Nearest(name, Toolsets()), "use one of "+strings.Join(Toolsets(), ", "))
 	return func(*proxy.Tool) bool { return false }
 }
 
@@ -190,15 +180,16 @@ func (c *checker) globs(key string, entries []string) []string {
 	var out []string
 	for i, e := range entries {
 		at, g := fmt.Sprintf("%s[%d]", key, i), wireName(e)
+		matches := func(name string) bool { return matchAny([]string{g}, name) }
 		_, err := path.Match(g, "")
 		switch {
 		case err != nil:
 			c.add(at, fmt.Sprintf("%q is no glob; * stands for any characters, ? for one", e))
-		case g == rawName || slices.ContainsFunc(c.set.tools, func(t *proxy.Tool) bool { return matchAny([]string{g}, t.Name) }),
-			slices.ContainsFunc(slices.Sorted(maps.Keys(c.set.outside)), func(name string) bool { return matchAny([]string{g}, name) }):
+		case g == rawName, slices.ContainsFunc(c.set.names()[1:], matches),
+			slices.ContainsFunc(slices.Collect(maps.Keys(c.set.outside)), matches): // meant for teams without the binding
 			out = append(out, g)
 		default:
-			c.unknown(at, e, c.names())
+			c.unknownTool(at, e)
 		}
 	}
 	return out
@@ -234,11 +225,4 @@ func wireName(name string) string {
 		return strings.ReplaceAll(name, ".", "_")
 	}
 	return name
-}
-
-func orText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

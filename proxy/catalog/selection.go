@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -35,12 +37,12 @@ func (sel *Selection) Tools() []*proxy.Tool {
 		}
 	}
 	if sel.mode == "search" {
-		out = append(out, metaTools()...)
+		out = slices.AppendSeq(out, maps.Values(metaTools()))
 	}
 	if sel.raw != nil {
 		out = append(out, sel.raw)
 	}
-	slices.SortFunc(out, func(a, b *proxy.Tool) int { return compareNames(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *proxy.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -54,9 +56,9 @@ func (sel *Selection) SudoTools() []*proxy.Tool {
 				continue
 			}
 			with, none := *t, func(string) bool { return false }
-			with.InputSchema = edited(t.InputSchema, "sudo", []byte(sudoSchema), none)
+			with.InputSchema = edited(t.InputSchema, "sudo", sudoOption.full, none)
 			if t.ListSchema != nil {
-				with.ListSchema = edited(t.ListSchema, "sudo", []byte(sudoSchema), none)
+				with.ListSchema = edited(t.ListSchema, "sudo", sudoOption.full, none)
 			}
 			sel.sudo.list = append(sel.sudo.list, &with)
 		}
@@ -64,26 +66,12 @@ func (sel *Selection) SudoTools() []*proxy.Tool {
 	return sel.sudo.list
 }
 
-func compareNames(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // Lookup returns the enabled tool that is called exactly name. Any other name,
 // be it hidden, misspelled or made up, gets the same error; what it suggests
 // comes from the enabled tools alone.
 func (sel *Selection) Lookup(name string) (*proxy.Tool, error) {
 	if sel.mode == "search" && isMeta(name) {
-		for _, t := range metaTools() {
-			if t.Name == name {
-				return t, nil
-			}
-		}
+		return metaTools()[name], nil
 	}
 	return sel.operation(name)
 }
@@ -153,30 +141,29 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 	if err != nil {
 		return err
 	}
+	stands, op, wire := t, t, proxy.Wire{}
 	if t == sel.raw {
-		stands, op, wire, err := sel.rawTarget(args)
-		if err != nil {
+		if stands, op, wire, err = sel.rawTarget(args); err != nil {
 			return err
 		}
-		if err := tokenless(stands); err != nil {
-			return err
-		}
-		c.Tool, c.Args, c.Options = stands, args, opts
-		c.Op, c.Wire = op, wire
-		if op != nil {
-			c.Target = proxy.TargetOf(op, wire.Values)
-		}
-		return nil
 	}
-	if err := tokenless(t); err != nil {
+	if err := tokenless(stands); err != nil {
 		return err
 	}
 	if sel.set.strays(t, args) {
-		return proxy.NewError(proxy.KindInvalidArguments, "a path argument is a word that Gitea takes for another operation on this route, "+
-			"so "+t.Name+" cannot reach an object of that name. Nothing was sent to Gitea.", nil)
+		return proxy.NewError(proxy.KindInvalidArguments,
+			"a path argument is a word that Gitea takes for another operation on this route, "+
+				"so "+t.Name+" cannot reach an object of that name. Nothing was sent to Gitea.", nil)
 	}
-	c.Tool, c.Args, c.Options = t, args, opts
-	c.Resolve(t)
+	c.Tool, c.Args, c.Options = stands, args, opts
+	if t != sel.raw {
+		c.Resolve(t)
+		return nil
+	}
+	c.Op, c.Wire = op, wire
+	if op != nil {
+		c.Target = proxy.TargetOf(op, wire.Values)
+	}
 	return nil
 }
 

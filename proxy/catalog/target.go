@@ -16,7 +16,7 @@ func (sel *Selection) Target(name string, args json.RawMessage) *proxy.Tool {
 		if name != callName {
 			return nil
 		}
-		outer, _, err := sel.set.validate(metaTool(callName), args, grants{})
+		outer, _, err := sel.set.validate(metaTools()[callName], args, grants{})
 		if err != nil {
 			return nil
 		}
@@ -40,14 +40,4 @@ func (sel *Selection) Target(name string, args json.RawMessage) *proxy.Tool {
 		return nil
 	}
 	return t
-}
-
-// metaTool returns the tool of search mode with this name.
-func metaTool(name string) *proxy.Tool {
-	for _, t := range metaTools() {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
 }

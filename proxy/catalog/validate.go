@@ -146,52 +146,38 @@ type grants struct{ sudo, code bool }
 
 // option takes the arguments that steer Aegis itself.
 func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, opts *proxy.CallOptions) bool {
-	switch name {
-	case "fields":
-		if !t.Offers.Fields {
-			return false
-		}
-	case "cursor":
-		if !t.Offers.Cursor {
-			return false
-		}
-	case "sudo":
-		if !may.sudo {
-			return false
-		}
-	case codeName:
-		if !may.code {
-			return false
-		}
+	var option *argument
+	into := new(string)
+	switch {
+	case name == "fields" && t.Offers.Fields:
+		option = &fieldsOption
+	case name == "cursor" && t.Offers.Cursor:
+		option, into = &cursorOption, &opts.Cursor
+	case name == "sudo" && may.sudo:
+		option, into = &sudoOption, &opts.Sudo
+	case name == codeOption.Name && may.code:
+		option, into = &codeOption, &opts.Code
 	default:
 		return false
 	}
 	d := decoder{report: v.report}
 	x := d.value(name, raw)
+	if text, ok := x.(string); ok && option == &fieldsOption { // as people write them; no path has a comma
+		x = splitFields(text)
+	}
 	if x == nil {
 		return true
 	}
-	switch name {
-	case "fields":
-		if text, ok := x.(string); ok { // as people write them; no path has a comma
-			x = splitFields(text)
-		}
-		if list, ok := v.value(name, &optionSchemas.fields, x); ok {
-			for _, f := range list.([]any) {
-				opts.Fields = append(opts.Fields, f.(string))
-			}
-		}
-	case "cursor":
-		if s, ok := v.value(name, &optionSchemas.cursor, x); ok {
-			opts.Cursor = s.(string)
-		}
-	case "sudo":
-		if s, ok := v.value(name, &optionSchemas.sudo, x); ok {
-			opts.Sudo = s.(string)
-		}
-	case codeName:
-		if s, ok := v.value(name, &optionSchemas.code, x); ok {
-			opts.Code = s.(string)
+	x, ok := v.value(name, option.Schema, x)
+	if !ok {
+		return true
+	}
+	switch x := x.(type) {
+	case string:
+		*into = x
+	case []any:
+		for _, f := range x {
+			opts.Fields = append(opts.Fields, f.(string))
 		}
 	}
 	return true
@@ -208,16 +194,4 @@ func splitFields(text string) any {
 		list = append(list, strings.TrimSpace(f))
 	}
 	return list
-}
-
-// codeName is the argument that confirms a call. No schema lists it: the error
-// that asks for it says how to use it.
-const codeName = "confirmation_code"
-
-// optionSchemas are the constraints of the arguments that steer Aegis.
-var optionSchemas = struct{ fields, cursor, sudo, code proxy.Schema }{
-	code:   proxy.Schema{Type: "string", MinLength: 1, MaxLength: 64},
-	fields: proxy.Schema{Type: "array", MinItems: 1, MaxItems: 100, Items: &proxy.Schema{Type: "string", MinLength: 1, MaxLength: 200}},
-	cursor: proxy.Schema{Type: "string", MinLength: 1, MaxLength: 8192},
-	sudo:   proxy.Schema{Type: "string", MinLength: 1, MaxLength: 100, Pattern: loginPattern},
 }

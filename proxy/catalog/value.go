@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"net/url"
 	"regexp"
 	"slices"
@@ -129,48 +130,27 @@ func (v *validator) integer(path string, s *proxy.Schema, x any) (any, bool) {
 	return json.Number(strconv.FormatInt(n, 10)), true
 }
 
-// integral reads a JSON number that has no fraction and fits into 64 bits.
+// integral reads a JSON number that is whole and fits into 64 bits, however it is
+// written: 12, 12.0 and 1.2e1 are the same to JSON Schema.
 func integral(text string) (int64, bool) {
-	mantissa, exponent, hasExponent := cutExponent(text)
-	exp := 0
-	if hasExponent {
-		var err error
-		if exp, err = strconv.Atoi(exponent); err != nil || exp > 40 || exp < -40 {
-			return 0, false
-		}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
 	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	if len(whole)+len(fraction) > 80 {
+	mantissa, exponent := text, "0"
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		mantissa, exponent = text[:i], text[i+1:]
+	}
+	// A short text can mean a number of millions of digits, so both parts are bounded
+	// before anything is computed.
+	exp, err := strconv.Atoi(exponent)
+	if err != nil || exp > 40 || exp < -40 || len(strings.Replace(mantissa, ".", "", 1)) > 80 {
 		return 0, false
 	}
-	digits := whole + fraction
-	switch shift := exp - len(fraction); {
-	case shift >= 0:
-		digits += strings.Repeat("0", shift)
-	default:
-		cut := len(digits) + shift
-		sign := len(digits) - len(strings.TrimPrefix(digits, "-"))
-		if cut < sign {
-			digits = digits[:sign] + strings.Repeat("0", sign-cut+1) + digits[sign:]
-			cut = len(digits) + shift
-		}
-		if strings.Trim(digits[cut:], "0") != "" {
-			return 0, false
-		}
-		digits = digits[:cut]
+	r, ok := new(big.Rat).SetString(text)
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
 	}
-	if digits == "" || digits == "-" {
-		return 0, true // 0.0 and the like
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	return n, err == nil
-}
-
-func cutExponent(text string) (mantissa, exponent string, found bool) {
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		return text[:i], text[i+1:], true
-	}
-	return text, "", false
+	return r.Num().Int64(), true
 }
 
 func (v *validator) number(path string, x any) (any, bool) {

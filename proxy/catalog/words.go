@@ -59,17 +59,11 @@ func stem(w string) string {
 }
 
 // stopWord reports whether a word says nothing about which tool is meant.
-func stopWord(w string) bool {
-	switch w {
-	case "a", "an", "the", "of", "for", "to", "in", "on", "at", "is", "are", "be", "do", "doe", "did", "it", "its", "this", "that",
-		"with", "from", "and", "or", "by", "we", "you", "our", "us", "please", "can", "could", "want", "need", "how", "which",
-		"some", "any", "thi", "into", "has", "have", "was", "were", "been", "there", "gitea", "tool", "as", "so", "if", "s", "t",
-		"named", "call", "titl", "than", "then", "thes", "those", "they", "them", "their", "he", "she", "his", "her",
-		"not", "no", "dont", "just", "only", "also", "still", "yet", "now", "already", "again", "other", "another", "each", "every",
-		"per", "via", "about", "when", "whil", "while", "becaus", "sinc", "until", "after", "befor", "onc", "should", "may", "must", "will",
-		"today", "yesterday", "tomorrow", "week", "month", "currently", "hi", "hello", "hey", "thank", "ok", "let", "wait", "part", "kind",
-		"thing", "stuff", "anyth", "someth", "anybody", "everybody", "nobody", "but", "very", "too", "am", "hang", "given", "talk", "ther", "pleas", "thos", "up", "off", "one", "someon", "would", "know", "old", "oldest", "current", "recent", "exist", "availabl", "configur", "without", "own":
-		return true
-	}
-	return false
-}
+var stopWords = wordSet(`
+a an the of for to in on at is are be do doe did it its this that with from and or by we you our us please can
+could want need how which some any thi into has have was were been there gitea tool as so if s t named call titl
+than then thes those they them their he she his her not no dont just only also still yet now already again other
+another each every per via about when whil while becaus sinc until after befor onc should may must will today
+yesterday tomorrow week month currently hi hello hey thank ok let wait part kind thing stuff anyth someth
+anybody everybody nobody but very too am hang given talk ther pleas thos up off one someon would know old oldest
+current recent exist availabl configur without own`)
