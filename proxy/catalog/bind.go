@@ -56,9 +56,10 @@ func (s *Set) Bind(b config.Bind) (*Set, error) {
 // plainName reports whether a name is one that Gitea gives to accounts and
 // repositories.
 func plainName(s string) bool {
-	return len(s) <= 100 && strings.Trim(s, ".") != "" &&
-		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+	return len(s) <= 100 && strings.Trim(s, ".") != "" && strings.Trim(s, alphanumeric+"-_.") == ""
 }
+
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // bindTool returns a tool inside a binding, nil when it has no place there.
 func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
@@ -92,20 +93,23 @@ func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
 // leaves reports whether an operation moves or copies things out of a binding, or
 // brings them in, or is about more than the binding holds.
 func leaves(t *proxy.Tool, b config.Bind) bool {
-	switch t.OperationID {
-	case "createFork", "repoTransfer", "acceptRepoTransfer", "repoMergeUpstream", "repoAddPushMirror", "renameOrg", "orgAddIssueToProjectColumn":
-		return true
-	case "generateRepo", "repoSearch": // about other repositories
-		return b.Repo != ""
-	}
-	for i := range t.Params {
-		switch t.Params[i].Wire {
-		case "new_owner", "organization", "repo_owner", "clone_addr", "remote_address", "repository_id":
-			return true
-		}
-	}
-	return false
+	return leaving[t.OperationID] || b.Repo != "" && (t.OperationID == "generateRepo" || t.OperationID == "repoSearch") ||
+		slices.ContainsFunc(t.Params, func(p proxy.Param) bool { return naming[p.Wire] })
 }
+
+// leaving are the operations that cross the border of a binding, naming the wire names
+// of arguments that name something on its other side. A policy would refuse such calls;
+// without the tools a model does not try them.
+var (
+	leaving = wordSet(`createFork repoTransfer acceptRepoTransfer repoMergeUpstream repoAddPushMirror renameOrg
+		orgAddIssueToProjectColumn`)
+	naming = wordSet("new_owner organization repo_owner clone_addr remote_address repository_id")
+	// choosing are arguments that choose among the things of several owners or
+	// repositories. Where they are optional, the tool is as good without them.
+	choosing = wordSet("uid team_id priority_owner_id starredBy scoped_workflow_source_repo_id team_ids")
+	// serverPaths are the first segments of routes about the server alone.
+	serverPaths = wordSet("version settings gitignore licenses label markdown markup signing-key.gpg signing-key.pub")
+)
 
 // bindArguments returns what the binding makes of a tool's arguments: values by
 // name, and those that go because they could only mean others. Ok is false when
@@ -119,20 +123,23 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 			}
 		}
 	}
-	path := t.Path + "/"
+	path := t.Path + "/" // so that the route of the repository itself has the prefix too
 	switch {
 	case strings.HasPrefix(path, "/repos/{owner}/{repo}/"), strings.HasPrefix(path, "/user/starred/{owner}/{repo}/"):
 		set(proxy.InPath, "owner", b.Owner)
 		set(proxy.InPath, "repo", b.Repo)
+		// Some operations name the repository in the body once more. It would not be
+		// the bound one if the client could set it.
 		set(proxy.InBody, "owner", b.Owner)
 		set(proxy.InBody, "repo", b.Repo)
 	case strings.HasPrefix(path, "/repos/{template_owner}/{template_repo}/"):
+		// The template's name stays open, and so does the new repository's: leaves has
+		// sent the tool away where one repository is bound.
 		set(proxy.InPath, "template_owner", b.Owner)
 		set(proxy.InBody, "owner", b.Owner)
 	case strings.HasPrefix(path, "/orgs/{org}/"), strings.HasPrefix(path, "/org/{org}/"):
 		set(proxy.InPath, "org", b.Owner)
-		ok = b.Repo == ""
-		return fixed, nil, ok
+		return fixed, nil, b.Repo == ""
 	case strings.HasPrefix(path, "/packages/{owner}/"):
 		set(proxy.InPath, "owner", b.Owner)
 		return fixed, nil, b.Repo == ""
@@ -146,13 +153,13 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 		return nil, nil, aboutServer(t)
 	}
 	for i := range t.Params {
-		switch t.Params[i].Wire {
-		case "uid", "team_id", "priority_owner_id", "starredBy", "scoped_workflow_source_repo_id", "team_ids":
-			if t.Params[i].Required {
-				return nil, nil, false
-			}
-			dropped = append(dropped, t.Params[i].Name)
+		if !choosing[t.Params[i].Wire] {
+			continue
 		}
+		if t.Params[i].Required {
+			return nil, nil, false
+		}
+		dropped = append(dropped, t.Params[i].Name)
 	}
 	return fixed, dropped, true
 }
@@ -160,11 +167,7 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 // aboutServer reports whether an operation only tells about the server.
 func aboutServer(t *proxy.Tool) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(t.Path, "/"), "/")
-	switch first {
-	case "version", "settings", "gitignore", "licenses", "label", "markdown", "markup", "signing-key.gpg", "signing-key.pub":
-		return t.ReadOnly
-	}
-	return false
+	return t.ReadOnly && serverPaths[first]
 }
 
 // withoutMembers returns an object without some of its members; nil stays nil.
@@ -219,5 +222,6 @@ func (s *Set) Arguments() string {
 // The parts of [CommonArguments] that a binding changes.
 const (
 	commonAdmin = "Tools with admin in their name are for site administrators. "
-	commonOwner = "owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login;"
+	commonOwner = "owner is the user or organization that a repository (repo) belongs to; " +
+		"org is an organization, username a login;"
 )

@@ -20,7 +20,7 @@ func clean(text string) string {
 		}
 		w = strings.Trim(w, ".,;:!?()[]{}<>`\"'*")
 		if lower := strings.ToLower(w); lower == "let's" || lower == "let’s" || lower == "lets" {
-			continue // nobody is to be let do anything
+			continue // "let's list" asks for the list, nothing is to be allowed
 		}
 		if i := strings.LastIndexAny(w, "'’"); i > 0 && len(w)-i <= 4 {
 			w = w[:i] // what's
@@ -39,13 +39,28 @@ func clean(text string) string {
 
 // polite cuts the beginnings and fillings in which nothing is asked for yet, so
 // that the "I" of "I want to" is not taken for the caller's own things.
-var polite = strings.NewReplacer(
-	" whats ", " what ", " wheres ", " where ", " whos ", " who ",
-	" can you ", " ", " could you ", " ", " would you ", " ", " will you ", " ", " please ", " ", " pls ", " ", " plz ", " ",
-	" i would like to know ", " ", " do you know ", " ", " remind me ", " show ", " send me ", " show ", " i need a ", " create a ", " i want a ", " create a ", " i want to ", " ", " i need to ", " ", " i like to ", " ", " i would like to ", " ", " i d like to ", " ", " i have to ", " ", " help me ", " ",
-	" how do i ", " ", " how can i ", " ", " how to ", " ", " can i ", " ", " i want ", " ", " i need ", " ", " for me ", " ", " let me know ", " show ",
-	" give me ", " show ", " get me ", " show ", " tell me ", " show ", " show me ", " show ", " let me see ", " show ", " bring me ", " show ",
-)
+var polite = func() *strings.Replacer {
+	var pairs []string
+	for line := range strings.Lines(courtesies) {
+		said, meant, _ := strings.Cut(line, ":")
+		for s := range strings.SplitSeq(said, ",") {
+			pairs = append(pairs, " "+strings.TrimSpace(s)+" ", strings.TrimRight(" "+strings.TrimSpace(meant), " ")+" ")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// courtesies are what is said and, behind the colon, what it means; an earlier one goes
+// before a later one that begins alike.
+const courtesies = `whats: what
+wheres: where
+whos: who
+can you, could you, would you, will you, please, pls, plz, i would like to know, do you know:
+remind me, send me: show
+i need a, i want a: create a
+i want to, i need to, i like to, i would like to, i d like to, i have to, help me, how do i, how can i:
+how to, can i, i want, i need, for me:
+let me know, give me, get me, tell me, show me, let me see, bring me: show`
 
 // unquoted cuts what stands in double quotes, unless next to nothing is left.
 func unquoted(text string) string {
@@ -108,8 +123,9 @@ func kindOf(w string, before []string) []string {
 	return []string{w}
 }
 
-// Marks stand for the names of objects in a cleaned question. Nobody writes them,
-// and nothing bad happens when somebody does.
+// Marks stand for the names of objects in a cleaned question. They begin with a digit
+// so that no word of a question is one by chance; a person who writes one anyway only
+// gets other results.
 const (
 	markNumber = "0num"
 	markRepo   = "0rep"
@@ -123,7 +139,8 @@ func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") =
 
 // shaLike reports whether a word looks like the id of a commit.
 func shaLike(w string) bool {
-	return len(w) >= 6 && len(w) <= 64 && strings.Trim(w, "0123456789abcdef") == "" && strings.ContainsAny(w, "0123456789")
+	return len(w) >= 6 && len(w) <= 64 && strings.Trim(w, "0123456789abcdef") == "" &&
+		strings.ContainsAny(w, "0123456789") // "facade" is a word
 }
 
 // fileLike reports whether a word looks like a file's name: main.go, but not v1.2

@@ -47,7 +47,8 @@ func (sel *Selection) Cost() Costs {
 // "search".
 func (sel *Selection) InMode(mode string) *Selection {
 	return &Selection{
-		set: sel.set, mode: mode, raw: sel.raw, open: sel.open, enabled: sel.enabled, names: sel.names, pinned: sel.pinned,
+		set: sel.set, mode: mode, raw: sel.raw, open: sel.open,
+		enabled: sel.enabled, names: sel.names, pinned: sel.pinned,
 	}
 }
 

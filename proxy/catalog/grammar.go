@@ -7,12 +7,15 @@ import (
 	"aegis/config"
 )
 
-// correct replaces words that nobody knows by the one they are most like, if it
-// is clear which that is.
+// correct replaces unknown words by the one they are most like, if it is clear which
+// that is. At most maxUnknown are looked at: each is compared with the whole vocabulary.
 func (ix *index) correct(list []string) {
 	known := 0
 	for i, w := range list {
-		if len(w) < 3 || known >= maxUnknown || ix.knows(w) || len(w) == 3 && i > 0 && (prepositions[list[i-1]] || list[i-1] == "user") {
+		if len(w) < 3 || known >= maxUnknown || ix.knows(w) {
+			continue
+		}
+		if len(w) == 3 && i > 0 && (prepositions[list[i-1]] || list[i-1] == "user") {
 			continue // three letters behind "of" are a name
 		}
 		known++
@@ -46,7 +49,8 @@ func participles(text string) map[string]bool {
 	out := map[string]bool{}
 	for i, w := range strings.Fields(text) {
 		s := stem(w)
-		if strings.HasSuffix(w, "ed") && !strings.HasSuffix(s, "ed") || i > 0 && strings.HasSuffix(w, "ing") && !strings.HasSuffix(s, "ing") {
+		cut := func(end string) bool { return strings.HasSuffix(w, end) && !strings.HasSuffix(s, end) }
+		if cut("ed") || i > 0 && cut("ing") {
 			out[s] = true
 		}
 	}
@@ -63,7 +67,9 @@ var determiners = wordSet("a an on the this thi that it my some all two three th
 // plural reports whether a question speaks of several things.
 func plural(text string) bool {
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), notWordRune) {
-		if s := stem(w); len(w) > 2 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !stopWords[s] && (verbs[s] == nil || both[s] != nil) {
+		many := len(w) > 2 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us")
+		// "he creates" has an s too, so a word that is a verb alone says nothing.
+		if s := stem(w); many && !stopWords[s] && (verbs[s] == nil || both[s] != nil) {
 			return true
 		}
 	}
@@ -88,8 +94,8 @@ func (ix *index) similar(w string) []string {
 		if v[0] != w[0] { // the first letter is rarely the wrong one
 			continue
 		}
-		if len(w) == 3 && (len(v) != 4 || !strings.HasPrefix(v, w) || !ix.named[v]) { // of so short a word, a letter can only be missing
-			continue
+		if len(w) == 3 && (len(v) != 4 || !strings.HasPrefix(v, w) || !ix.named[v]) {
+			continue // of so short a word, a letter can only be missing
 		}
 		if len(w) == 4 && len(v) < 5 && !sameLetters(w, v) { // slow is not show
 			continue

@@ -53,7 +53,10 @@ type posting struct {
 }
 
 func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
-	ix := &index{terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{}, owned: map[string]bool{"profil": true, "account": true}}
+	ix := &index{
+		terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{},
+		owned: wordSet("profil account"), // words for "my" that no tool's name has
+	}
 	total := 0.0
 	for n, t := range tools {
 		d := newDoc(t)

@@ -31,9 +31,11 @@ type Set struct {
 }
 
 // Load builds the tools of a catalog. It fails when a schema uses what the
-// validator does not enforce: a rule that nobody checks is worse than none.
+// validator does not enforce: clients would trust a rule that is not checked.
 func Load(cat *spec.Catalog) (*Set, error) {
-	l := loader{cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat)}
+	l := loader{
+		cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat),
+	}
 	s := &Set{
 		patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{},
 		version: cat.Version, source: cat.Source,
@@ -142,7 +144,21 @@ attachment_id secretname variablename`)
 
 // CommonArguments explains the arguments that listed tools do not describe.
 // It belongs into the server's instructions.
-const CommonArguments = `Tools with admin in their name are for site administrators. In every tool: owner is the user or organization that a repository (repo) belongs to; org is an organization, username a login; index is the number of an issue or pull request that people see after "#", not its id. column_id, runner_id, artifact_id and attachment_id are ids as the lists of these things give them; run is the id of a workflow run, not its run_number; secretname and variablename are letters, digits and underscores. page counts from 1, limit is the page size, which the server bounds, usually at 50; the result's pagination has the size used and the next page. since and before compare with the time of the last change. author, committer and dates of a commit default to the caller and now. fields keeps only the named paths of the result's data, for example ["number","title","user.login","labels[].name"], and makes answers much shorter. cursor continues a truncated result and comes from its truncation.cursor. Times are RFC 3339, for example 2026-01-31T12:00:00Z.`
+const CommonArguments = "Tools with admin in their name are for site administrators. " +
+	"In every tool: owner is the user or organization that a repository (repo) belongs to; " +
+	"org is an organization, username a login; " +
+	`index is the number of an issue or pull request that people see after "#", not its id. ` +
+	"column_id, runner_id, artifact_id and attachment_id are ids as the lists of these things give them; " +
+	"run is the id of a workflow run, not its run_number; " +
+	"secretname and variablename are letters, digits and underscores. " +
+	"page counts from 1, limit is the page size, which the server bounds, usually at 50; " +
+	"the result's pagination has the size used and the next page. " +
+	"since and before compare with the time of the last change. " +
+	"author, committer and dates of a commit default to the caller and now. " +
+	"fields keeps only the named paths of the result's data, for example " +
+	`["number","title","user.login","labels[].name"], and makes answers much shorter. ` +
+	"cursor continues a truncated result and comes from its truncation.cursor. " +
+	"Times are RFC 3339, for example 2026-01-31T12:00:00Z."
 
 // inputs assembles the schema of the arguments, complete and as listed.
 func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.RawMessage) {
@@ -151,7 +167,9 @@ func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.
 		p := &o.Params[i]
 		raw := l.cat.Schema(p)
 		in.full.add(p.Name, raw, p.Required)
-		silent := len(p.Schema) == 0 && implied[p.Name] || p.Name == "owner" && p.In == "path" || o.Deprecated || o.BasicAuthOnly
+		// An argument with a schema of its own means something else than its name says.
+		silent := len(p.Schema) == 0 && implied[p.Name] || p.Name == "owner" && p.In == "path" ||
+			o.Deprecated || o.BasicAuthOnly
 		in.listed.add(p.Name, l.compact(raw, silent), p.Required)
 	}
 	in.options(own)
@@ -164,7 +182,8 @@ func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.
 // same name goes before.
 func offers(o *spec.Operation) proxy.Offers {
 	may := func(name string) bool {
-		return o.ReadOnly && !o.BasicAuthOnly && !slices.ContainsFunc(o.Params, func(p spec.Param) bool { return p.Name == name })
+		return o.ReadOnly && !o.BasicAuthOnly &&
+			!slices.ContainsFunc(o.Params, func(p spec.Param) bool { return p.Name == name })
 	}
 	return proxy.Offers{Fields: may("fields"), Cursor: may("cursor") && len(o.Output) != 0}
 }

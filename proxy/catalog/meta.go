@@ -34,11 +34,12 @@ var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
 	for _, t := range []*proxy.Tool{
 		ownTool(proxy.Tool{
 			Name: callName, Title: "Call a tool", Risk: proxy.R4,
-			Description: "Runs one of Gitea's tools by name, under the same rules as a direct call. Find the name with " +
-				searchName + " and its arguments with " + describeName + ".",
+			Description: "Runs one of Gitea's tools by name, under the same rules as a direct call. " +
+				"Find the name with " + searchName + " and its arguments with " + describeName + ".",
 		}, name,
 			// Without a type for the check: see innerArguments.
-			own(proxy.Param{Name: "arguments", Schema: &proxy.Schema{Open: true}}, wording{text: "The tool's arguments."})),
+			own(proxy.Param{Name: "arguments", Schema: &proxy.Schema{Open: true}},
+				wording{text: "The tool's arguments."})),
 		ownTool(proxy.Tool{
 			Name: describeName, Title: "Describe a tool", ReadOnly: true,
 			Description: "Returns a tool's arguments as JSON Schema, its risk, the token scopes it needs and, " +
@@ -48,9 +49,10 @@ var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
 				wording{text: "Also the schema of the result's data (long).", preset: "false"})),
 		ownTool(proxy.Tool{
 			Name: searchName, Title: "Search tools", ReadOnly: true,
-			Description: "Finds the Gitea tools for a task, best first. Say the task in a few words: \"close issue\", " +
-				"\"who approved the pull request\", \"download job log\". There are hundreds: repositories, files, issues, " +
-				"pull requests, releases, actions, packages, projects, wikis, organizations, users, administration.",
+			Description: "Finds the Gitea tools for a task, best first. Say the task in a few words: " +
+				`"close issue", "who approved the pull request", "download job log". ` +
+				"There are hundreds: repositories, files, issues, pull requests, releases, actions, packages, " +
+				"projects, wikis, organizations, users, administration.",
 		},
 			own(proxy.Param{Name: "query", Required: true, Schema: text(500)},
 				wording{text: "The task in a few English words."}),
@@ -144,15 +146,16 @@ func (sel *Selection) search(args proxy.Arguments) searchAnswer {
 	hits := sel.Search(query, args["domain"], args["read_only"] == true)
 	out := searchAnswer{Tools: []found{}, Total: len(hits)}
 	for _, t := range hits[:min(limit, len(hits))] {
-		f := found{Name: t.Name, Title: t.Title, Description: t.Description, Risk: t.Risk.String(), ReadOnly: t.ReadOnly}
+		f := found{
+			Name: t.Name, Title: t.Title, Description: t.Description, Risk: t.Risk.String(), ReadOnly: t.ReadOnly,
+		}
 		for i := range t.Params {
-			if t.Params[i].Fixed != "" {
-				continue
-			}
-			if t.Params[i].Required {
-				f.Required = append(f.Required, t.Params[i].Name)
-			} else {
-				f.Optional = append(f.Optional, t.Params[i].Name)
+			switch p := &t.Params[i]; {
+			case p.Fixed != "": // to clients of a binding it does not exist
+			case p.Required:
+				f.Required = append(f.Required, p.Name)
+			default:
+				f.Optional = append(f.Optional, p.Name)
 			}
 		}
 		out.Tools = append(out.Tools, f)
@@ -206,11 +209,14 @@ type description struct {
 
 func describe(t *proxy.Tool, output bool) description {
 	d := description{
-		Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
-		OperationID: t.OperationID, Method: t.Method, Path: boundPath(t), Risk: t.Risk.String(), Scopes: append([]string{}, t.Scopes...),
+		Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version,
+		Domain: t.Domain, Title: t.Title, Description: t.Description,
+		OperationID: t.OperationID, Method: t.Method, Path: boundPath(t),
+		Risk: t.Risk.String(), Scopes: append([]string{}, t.Scopes...), // never null
 		ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 		Paginated:         t.Paging == proxy.PagingPage || t.Paging == proxy.PagingPerPage,
-		CredentialIssuing: t.CredentialIssuing, BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy,
+		CredentialIssuing: t.CredentialIssuing, BasicAuthOnly: t.BasicAuthOnly,
+		Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy,
 		SlimFields: t.Slim, InputSchema: t.InputSchema, Example: t.Example,
 	}
 	if t.Name == rawName {

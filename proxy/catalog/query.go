@@ -271,7 +271,7 @@ func (p *parser) verb(list []string, i int) bool {
 	determined := i+1 < len(list) && determiner(list[i+1])
 	switch {
 	case w == "do" && determined: // "do a merge"
-	case p.passive[w] && !wanted, !wanted && (w == "open" || both[w] != nil) && !p.begins(list, i): // an adjective or a thing
+	case !wanted && (p.passive[w] || (w == "open" || both[w] != nil) && !p.begins(list, i)): // an adjective or a thing
 	case nouns[w] != nil && !determined && (w != "new" || p.several): // "release notes"
 	case w == "comment" && p.several: // "comments on an issue"
 	case w == "list" && i > 0: // "show the label list"
@@ -294,7 +294,8 @@ func (p *parser) verb(list []string, i int) bool {
 
 // begins reports whether the i-th word can be the verb that a question begins with.
 func (p *parser) begins(list []string, i int) bool {
-	return i == 0 || nouns[list[i]] == nil && p.things == 0 && !p.acted && !determiner(list[i-1]) && !prepositions[list[i-1]]
+	return i == 0 || nouns[list[i]] == nil && p.things == 0 && !p.acted &&
+		!determiner(list[i-1]) && !prepositions[list[i-1]]
 }
 
 // state notes a state that something is to have: to make it private is to edit it,
@@ -340,16 +341,15 @@ func (p *parser) common(next []string) bool {
 	if len(next) == 0 {
 		return false
 	}
-	switch next[0] {
-	case "branch", "pull", "chang", "comment", "review", "fork", "commit", "code", "file", "work", "build", "issu", "ticket", "bug":
-		return true
-	}
-	if verbs[next[0]] != nil && both[next[0]] == nil && !p.passive[next[0]] {
-		return true
-	}
 	w := next[0]
+	if shared[w] || verbs[w] != nil && both[w] == nil && !p.passive[w] {
+		return true
+	}
 	return !p.ix.owned[w] && !slices.ContainsFunc(synonyms[w], func(s string) bool { return p.ix.owned[s] })
 }
+
+// shared are things that are found by the same tools, whoever has them.
+var shared = wordSet("branch pull chang comment review fork commit code file work build issu ticket bug")
 
 func (q *query) add(word string, weight float64) {
 	q.terms[word] = max(q.terms[word], weight)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"aegis/proxy"
 )
@@ -17,21 +18,25 @@ const rawName = "gitea_api_request"
 // own: resolve says which operation a call of it reaches.
 func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 	t := proxy.Tool{
-		Name: rawName, Title: "Call any API route", Method: "GET", Risk: maxRisk, ReadOnly: readOnly, OpenWorld: !readOnly,
+		Name: rawName, Title: "Call any API route", Method: "GET",
+		Risk: maxRisk, ReadOnly: readOnly, OpenWorld: !readOnly,
 		Description: "Sends one request to the Gitea API, for routes that no other tool offers. " +
-			"Prefer the tool of an operation: it checks arguments and is easier to get right. The same rules apply to both.",
+			"Prefer the tool of an operation: it checks arguments and is easier to get right. " +
+			"The same rules apply to both.",
 		Consumes: "application/json", Produces: "application/json", OutputSchema: json.RawMessage(`{}`),
 		Offers: proxy.Offers{Fields: true, Cursor: true},
 	}
 	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
 	if readOnly {
 		methods = methods[:1]
-		t.Description = "Reads from one route of the Gitea API that no other tool offers. Prefer the tool of an operation."
+		t.Description = "Reads from one route of the Gitea API that no other tool offers. " +
+			"Prefer the tool of an operation."
 	}
 	object := &proxy.Schema{Type: "object", Open: true}
 	return ownTool(t,
-		own(proxy.Param{Name: "method", In: proxy.InQuery, Required: true, Schema: &proxy.Schema{Type: "string", Enum: methods}},
-			wording{}),
+		own(proxy.Param{
+			Name: "method", In: proxy.InQuery, Required: true, Schema: &proxy.Schema{Type: "string", Enum: methods},
+		}, wording{}),
 		own(proxy.Param{Name: "path", In: proxy.InPath, Required: true, Schema: text(4096)}, wording{
 			text: "Path below /api/v1 as plain text, not percent-encoded, without a query: /repos/acme/infra/topics",
 			// checkRawPath has a text of its own for each way to break it.
@@ -57,7 +62,9 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 	switch {
 	case found == nil && sel.open:
 		stands = sel.derived(&proxy.Tool{
-			Method: w.Method, Consumes: "application/json", Risk: proxy.R4, Destructive: w.Method != "GET", OpenWorld: true,
+			// Nothing is known of it, so it counts as the worst that it can be.
+			Method: w.Method, Consumes: "application/json",
+			Risk: proxy.R4, Destructive: w.Method != "GET", OpenWorld: true,
 		})
 	case found == nil || sel.enabled[found.Name] == nil:
 		return nil, nil, w, proxy.NewError(proxy.KindUnknownTool,
@@ -177,8 +184,9 @@ func checkRawPath(report *problems, path string) {
 	case strings.Contains(path, "://") || !strings.HasPrefix(path, "/"):
 		report.add("path", "must be a path below /api/v1 that begins with a slash, not a URL")
 	case strings.ContainsAny(path, `%?#\`):
-		report.add("path", "must not hold a percent sign, question mark, number sign or backslash; it is plain text, and the query has its own argument")
-	case strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '�' || r >= 0x80 && r < 0xa0 }):
+		report.add("path", "must not hold a percent sign, question mark, number sign or backslash; "+
+			"it is plain text, and the query has its own argument")
+	case strings.ContainsFunc(path, func(r rune) bool { return r == unicode.ReplacementChar || unicode.IsControl(r) }):
 		report.add("path", "must not hold control characters")
 	case strings.Contains(path, "//") || strings.HasSuffix(path, "/"):
 		report.add("path", "must not have empty segments or a slash at its end")
@@ -209,7 +217,7 @@ func checkRawQuery(report *problems, query map[string]any) {
 			report.add(at, "is never accepted: Aegis holds the credential")
 			continue
 		}
-		if key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-[]") != "" || len(key) > 100 {
+		if key == "" || strings.Trim(key, alphanumeric+"_.-[]") != "" || len(key) > 100 {
 			report.add(at, "is no name of a query parameter")
 			continue
 		}

@@ -51,8 +51,8 @@ func (l *loader) parse(raw json.RawMessage, depth int) (*proxy.Schema, error) {
 		return nil, fmt.Errorf("the schema uses what is not checked: %w", err)
 	}
 	s := &proxy.Schema{
-		Type: r.Type, Format: r.Format, Enum: r.Enum, Pattern: r.Pattern, MinLength: r.MinLength, MaxLength: r.MaxLength,
-		Minimum: r.Minimum, Maximum: r.Maximum, MinItems: r.MinItems, MaxItems: r.MaxItems,
+		Type: r.Type, Format: r.Format, Enum: r.Enum, Pattern: r.Pattern,
+		MinLength: r.MinLength, MaxLength: r.MaxLength, Minimum: r.Minimum, Maximum: r.Maximum, MinItems: r.MinItems, MaxItems: r.MaxItems,
 	}
 	if !slices.Contains([]string{"", "string", "integer", "number", "boolean", "array", "object"}, s.Type) {
 		return nil, fmt.Errorf("unknown type %q", s.Type)
@@ -80,7 +80,8 @@ func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
 			return err
 		}
 		key := unquote(name)
-		s.Properties = append(s.Properties, proxy.Property{Name: key, Required: slices.Contains(r.Required, key), Schema: sub})
+		required := slices.Contains(r.Required, key)
+		s.Properties = append(s.Properties, proxy.Property{Name: key, Required: required, Schema: sub})
 	}
 	markTwins(s, r)
 	if s.Type != "object" {

@@ -82,7 +82,9 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	}
 	r.enable = c.globs("enable", cfg.Enable)
 	r.disable = c.globs("disable", cfg.Disable)
-	sel := &Selection{set: s, mode: cmp.Or(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{}}
+	sel := &Selection{
+		set: s, mode: cmp.Or(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{},
+	}
 	for _, t := range s.tools {
 		if r.allow(t) {
 			sel.enabled[t.Name] = t
@@ -95,7 +97,8 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 		sel.raw = rawTool(cfg.ReadOnly, r.maxRisk)
 		// Gitea serves some operations on further, undocumented routes. Where
 		// anything is switched off, a route that is not in the catalog is too.
-		sel.open = s.bind.Owner == "" && len(cfg.Toolsets) == 0 && len(cfg.Enable) == 0 && len(cfg.Disable) == 0 && !cfg.ReadOnly && r.maxRisk == proxy.R4
+		sel.open = s.bind.Owner == "" && len(cfg.Toolsets)+len(cfg.Enable)+len(cfg.Disable) == 0 &&
+			!cfg.ReadOnly && r.maxRisk == proxy.R4
 	}
 	for i, name := range cfg.Pinned {
 		sel.pin(&c, fmt.Sprintf("pinned[%d]", i), name)
@@ -186,7 +189,7 @@ func (c *checker) globs(key string, entries []string) []string {
 		case err != nil:
 			c.add(at, fmt.Sprintf("%q is no glob; * stands for any characters, ? for one", e))
 		case g == rawName, slices.ContainsFunc(c.set.names()[1:], matches),
-			slices.ContainsFunc(slices.Collect(maps.Keys(c.set.outside)), matches): // meant for teams without the binding
+			slices.ContainsFunc(slices.Collect(maps.Keys(c.set.outside)), matches): // of teams without the binding
 			out = append(out, g)
 		default:
 			c.unknownTool(at, e)

@@ -137,7 +137,8 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 		return err
 	}
 	c.Tool = t
-	args, opts, err := sel.set.validate(t, c.RawArgs, grants{sudo: c.Identity != nil && c.Identity.AllowSudo, code: c.TakesCode})
+	may := grants{sudo: c.Identity != nil && c.Identity.AllowSudo, code: c.TakesCode}
+	args, opts, err := sel.set.validate(t, c.RawArgs, may)
 	if err != nil {
 		return err
 	}
@@ -173,5 +174,6 @@ func tokenless(t *proxy.Tool) error {
 		return nil
 	}
 	return proxy.NewError(proxy.KindBasicAuthOnly,
-		"Gitea accepts only a user name and password on this route, never a token, so "+t.Name+" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
+		"Gitea accepts only a user name and password on this route, never a token, so "+t.Name+
+			" cannot work through Aegis. Use the web page Settings, Applications instead. Nothing was sent.", nil)
 }

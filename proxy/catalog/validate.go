@@ -72,10 +72,10 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Ar
 // id (milestones, labels), the id of an earlier result is a number.
 func digits(p *proxy.Param, x any) any {
 	n, ok := x.(json.Number)
-	if !ok || p.Schema.Type != "string" || p.In != proxy.InPath && p.In != proxy.InQuery || strings.Trim(string(n), "0123456789") != "" {
-		return x
+	if ok && p.Schema.Type == "string" && (p.In == proxy.InPath || p.In == proxy.InQuery) && isNumber(string(n)) {
+		return string(n)
 	}
-	return string(n)
+	return x
 }
 
 // checkText refuses arguments that are no JSON object before they are decoded.
@@ -186,7 +186,8 @@ func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, o
 // splitFields reads "number, user.login" as the list that was meant. A list in
 // quotes and an empty text are no such thing.
 func splitFields(text string) any {
-	if strings.TrimSpace(text) == "" || strings.ContainsAny(text, `"'{`) || strings.HasPrefix(strings.TrimSpace(text), "[") {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || trimmed[0] == '[' || strings.ContainsAny(text, `"'{`) {
 		return text
 	}
 	var list []any

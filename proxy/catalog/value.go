@@ -96,7 +96,8 @@ func format(name, text string) string {
 			return "must be a date such as 2026-01-31"
 		}
 	case "email":
-		if at := strings.LastIndexByte(text, '@'); at < 1 || at == len(text)-1 || strings.ContainsAny(text, " \r\n\t<>") {
+		at := strings.LastIndexByte(text, '@')
+		if at < 1 || at == len(text)-1 || strings.ContainsAny(text, " \r\n\t<>") {
 			return "must be an e-mail address"
 		}
 	case "uri":
