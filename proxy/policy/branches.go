@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,30 +11,21 @@ import (
 
 // branchRules are the branches and tags that agents may write to.
 type branchRules struct {
-	allow, deny globs
-	protect     bool // the default branch
+	patterns
+	protect bool // the default branch
 }
 
-// newBranchRules compiles the rules. What is closed is closed in every case: on
-// some file systems Main is main.
-func newBranchRules(cfg config.BranchRules) (r branchRules, err error) {
-	r.protect = cfg.ProtectDefault
-	if r.allow, err = newGlobs("branches.allow", cfg.Allow, false); err != nil {
-		return r, err
-	}
-	r.deny, err = newGlobs("branches.deny", cfg.Deny, true)
-	return r, err
+func newBranchRules(cfg config.BranchRules) (branchRules, error) {
+	lists, err := newPatterns("branches", config.Patterns{Allow: cfg.Allow, Deny: cfg.Deny}, false)
+	return branchRules{lists, cfg.ProtectDefault}, err
 }
 
-func (r *branchRules) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 || r.protect }
+func (r *branchRules) any() bool { return r.patterns.any() || r.protect }
 
 // name returns a rule that is set.
 func (r *branchRules) name() string {
-	switch {
-	case len(r.allow.list) > 0:
-		return "branches.allow"
-	case len(r.deny.list) > 0:
-		return "branches.deny"
+	if r.patterns.any() {
+		return r.patterns.name()
 	}
 	return "branches.protect_default"
 }
@@ -42,9 +34,12 @@ const (
 	textBranch     = "this endpoint may not write to that branch or tag"
 	textDefault    = "this endpoint may not write to the default branch; name another branch"
 	textRef        = "an argument is no name of a branch or tag, so the rules cannot be applied"
-	textCredential = "this call administers the server or hands out a credential, with which any branch and file could be written"
-	textWipes      = "this call deletes whole repositories, and this endpoint may only write to some of what is in them"
-	textEvery      = "this call may change any branch or tag, and this endpoint may only write to some"
+	textCredential = "this call administers the server or hands out a credential, " +
+		"with which any branch and file could be written"
+	textWipes = "this call deletes whole repositories, " +
+		"and this endpoint may only write to some of what is in them"
+	textCommit = "a commit does not tell which branch it is on; name a branch"
+	textEvery  = "this call may change any branch or tag, and this endpoint may only write to some"
 )
 
 // branches decides which branches and tags the call may write.
@@ -53,23 +48,15 @@ func (s *session) branches() *denial {
 	if !rules.any() {
 		return nil
 	}
-	site := s.op.site
-	if s.op.unknownFile != "" {
-		return deny(rules.name(), "it is not known which branches the argument "+s.op.unknownFile+" of this operation can write")
+	if d := s.writable(rules.name(), "branches"); d != nil {
+		return d
 	}
-	if s.op.tool.Risk >= proxy.R4 {
-		return deny(rules.name(), textCredential)
-	}
-	if site.Wipes {
-		return deny(rules.name(), textWipes)
-	}
-	if site.EveryBranch {
+	switch {
+	case s.op.site.EveryBranch:
 		return deny(rules.name(), textEvery)
-	}
-	for _, place := range site.Locks {
-		if texts, ok := s.r.texts(place); !ok || len(texts) > 0 {
-			return deny(rules.name(), "this endpoint may not change the default branch, as the rules of its branches would then mean others")
-		}
+	case s.given(s.op.site.Locks):
+		return deny(rules.name(),
+			"this endpoint may not change the default branch, as the rules of its branches would then mean others")
 	}
 	for _, check := range []func() *denial{s.patterns, s.written, s.release, s.pull} {
 		if d := check(); d != nil {
@@ -79,28 +66,42 @@ func (s *session) branches() *denial {
 	return nil
 }
 
-// patterns judges rules about branches. One that is a glob may be about any.
-func (s *session) patterns() *denial {
-	for _, place := range s.op.site.Patterns {
-		texts, ok := s.r.texts(place)
-		if !ok {
-			return deny(s.p.branches.name(), textUnread)
-		}
-		for _, text := range texts {
-			if strings.ContainsAny(text, `*?[]{}!\`) || strings.HasPrefix(text, "/") {
-				return deny(s.p.branches.name(), textEvery)
-			}
-			if d := s.branch(text); d != nil {
-				return d
-			}
-		}
+// writable refuses what could write anything at all, whatever it names.
+func (s *session) writable(rule, what string) *denial {
+	switch {
+	case s.op.unknownFile != "":
+		return deny(rule,
+			"it is not known which "+what+" the argument "+s.op.unknownFile+" of this operation can write")
+	case s.op.tool.Risk >= proxy.R4:
+		return deny(rule, textCredential)
+	case s.op.site.Wipes:
+		return deny(rule, textWipes)
 	}
 	return nil
 }
 
+// given reports whether there is anything at some places, readable or not.
+func (s *session) given(places []string) bool {
+	return slices.ContainsFunc(places, func(place string) bool {
+		texts, ok := s.r.texts(place)
+		return !ok || len(texts) > 0
+	})
+}
+
+// patterns judges rules about branches. One that is a glob may be about any.
+func (s *session) patterns() *denial {
+	rule := s.p.branches.name()
+	return s.each(rule, s.op.site.Patterns, func(text string) *denial {
+		if strings.ContainsAny(text, `*?[]{}!\`) || strings.HasPrefix(text, "/") {
+			return deny(rule, textEvery)
+		}
+		return s.branch(text)
+	})
+}
+
 // written judges the branches and tags that arguments name.
 func (s *session) written() *denial {
-	for i, places := range append(s.op.site.Branches[:len(s.op.site.Branches):len(s.op.site.Branches)], s.op.site.Targets...) {
+	for i, places := range slices.Concat(s.op.site.Branches, s.op.site.Targets) {
 		texts, place, ok := s.r.first(places)
 		if !ok {
 			return deny(s.p.branches.name(), textUnread)
@@ -112,7 +113,7 @@ func (s *session) written() *denial {
 		}
 		for _, text := range texts {
 			if i >= len(s.op.site.Branches) && isCommit(text) {
-				return deny(s.p.branches.name(), "a commit does not tell which branch it is on; name a branch")
+				return deny(s.p.branches.name(), textCommit)
 			}
 			if d := s.branch(text); d != nil {
 				return d
@@ -142,11 +143,8 @@ func (s *session) branch(text string) *denial {
 		return deny(rules.name(), textRef)
 	}
 	for _, name := range names {
-		if rule := rules.deny.match(name); rule != "" {
+		if rule := rules.closes(name); rule != "" {
 			return deny(rule, textBranch)
-		}
-		if len(rules.allow.list) > 0 && rules.allow.match(name) == "" {
-			return deny("branches.allow", textBranch)
 		}
 	}
 	if !rules.protect {
@@ -189,7 +187,7 @@ func (s *session) release() *denial {
 		return s.onDefault()
 	}
 	if isCommit(rel.Target) {
-		return deny(s.p.branches.name(), "a commit does not tell which branch it is on; name a branch")
+		return deny(s.p.branches.name(), textCommit)
 	}
 	return s.branch(rel.Target)
 }
@@ -243,7 +241,8 @@ func (s *session) headBranch(pull Pull) *denial {
 		return deny(rule, "the branch of this pull request is in a repository that this endpoint may not reach")
 	}
 	if s.p.branches.protect && !s.isPath(owner, name) {
-		return deny("branches.protect_default", "the branch of this pull request is in another repository, whose default branch is not known")
+		return deny("branches.protect_default",
+			"the branch of this pull request is in another repository, whose default branch is not known")
 	}
 	return s.branch(pull.Head)
 }
@@ -263,8 +262,8 @@ func (s *session) isPath(owner, name string) bool {
 // path parameter names; "" for the repository alone.
 func (s *session) place(number string) (Place, *denial) {
 	var at Place
-	owners, _, ok1 := s.r.first([]string{"path." + s.op.owner})
-	names, _, ok2 := s.r.first([]string{"path." + s.op.repo})
+	owners, ok1 := s.r.texts("path." + s.op.owner)
+	names, ok2 := s.r.texts("path." + s.op.repo)
 	if !ok1 || !ok2 || len(owners) != 1 || len(names) != 1 {
 		return at, deny(s.p.first(), textUnread)
 	}

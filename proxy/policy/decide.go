@@ -29,7 +29,8 @@ func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 	}
 	r, ok := newReader(c, op, p.self(c))
 	if !ok {
-		return deny(p.first(), "the path, query or body holds something that the operation is not known to take, or spells it in another way, so the rules cannot be applied; use the operation's own tool")
+		return deny(p.first(), "the path, query or body holds something that the operation is not known to take, "+
+			"or spells it in another way, so the rules cannot be applied; use the operation's own tool")
 	}
 	s := &session{p: p, ctx: ctx, c: c, op: op, r: r}
 	d := s.repos()
@@ -50,8 +51,8 @@ func (p *Policy) operation(c *proxy.Call) *operation {
 
 // write decides about what only writes can do.
 func (s *session) write() *denial {
-	for _, check := range []func(*session) *denial{(*session).references, (*session).branches, (*session).paths, (*session).budgets} {
-		if d := check(s); d != nil {
+	for _, check := range []func() *denial{s.references, s.branches, s.paths, s.budgets} {
+		if d := check(); d != nil {
 			return d
 		}
 	}
@@ -87,7 +88,8 @@ func (p *Policy) first() string {
 // that a rule is about can be told from it.
 func (p *Policy) unmatched(c *proxy.Call) *denial {
 	if p.scope.restricts() || !c.Tool.ReadOnly && (p.branches.any() || p.paths.any()) {
-		return deny(p.first(), "no known operation has this method and path, and the rules of this endpoint allow only known ones")
+		return deny(p.first(),
+			"no known operation has this method and path, and the rules of this endpoint allow only known ones")
 	}
 	r := &reader{op: &operation{tool: c.Tool, site: &site{}}, wire: &c.Wire}
 	return (&session{p: p, c: c, op: r.op, r: r}).budgets()
@@ -95,20 +97,18 @@ func (p *Policy) unmatched(c *proxy.Call) *denial {
 
 // name returns the rule that is set, for refusals that concern all of them.
 func (s *scope) name() string {
-	switch {
-	case s.bindOwner != "":
+	if s.bindOwner != "" {
 		return "bind.owner"
-	case len(s.allow.list) > 0:
-		return "repos.allow"
 	}
-	return "repos.deny"
+	return s.patterns.name()
 }
 
 const (
-	textRepo   = "this endpoint may not reach the repository that the call names"
-	textOwner  = "this endpoint may not reach what belongs to the account that the call names"
-	textWhole  = "this call concerns every repository of its account, and this endpoint may not reach all of them"
-	textName   = "an argument is no plain name of an account or repository (letters, digits, '-', '_' and '.'), so the rules cannot be applied"
+	textRepo  = "this endpoint may not reach the repository that the call names"
+	textOwner = "this endpoint may not reach what belongs to the account that the call names"
+	textWhole = "this call concerns every repository of its account, and this endpoint may not reach all of them"
+	textName  = "an argument is no plain name of an account or repository " +
+		"(letters, digits, '-', '_' and '.'), so the rules cannot be applied"
 	textUnread = "an argument cannot be read for certain, so the rules cannot be applied"
 )
 
@@ -120,7 +120,8 @@ func (s *session) repos() *denial {
 	}
 	switch {
 	case s.op.unknownRepo != "":
-		return deny(sc.name(), "it is not known which repositories the argument "+s.op.unknownRepo+" of this operation can reach")
+		return deny(sc.name(),
+			"it is not known which repositories the argument "+s.op.unknownRepo+" of this operation can reach")
 	case s.op.site.Reach == reachRefuse:
 		return deny(sc.name(), "this operation cannot be confined to some repositories: "+s.op.site.Why)
 	}
@@ -132,10 +133,8 @@ func (s *session) repos() *denial {
 			return d
 		}
 	}
-	for _, place := range s.op.site.Owners {
-		if d := s.eachOwner(place, sc.whole, textWhole); d != nil {
-			return d
-		}
+	if d := s.eachOwner(s.op.site.Owners, sc.whole, textWhole); d != nil {
+		return d
 	}
 	return s.otherSites()
 }
@@ -152,14 +151,15 @@ func (s *session) pathScope() *denial {
 		}
 		return s.judge(owner, repo)
 	case s.op.owner != "" && (s.op.tool.ReadOnly || len(site.Repos) > 0):
-		return s.eachOwner("path."+s.op.owner, sc.owner, textOwner)
+		return s.eachOwner([]string{"path." + s.op.owner}, sc.owner, textOwner)
 	case s.op.owner != "":
-		return s.eachOwner("path."+s.op.owner, sc.whole, textWhole)
+		return s.eachOwner([]string{"path." + s.op.owner}, sc.whole, textWhole)
 	case site.Reach != "" || len(site.Repos)+len(site.Owners) > 0:
 		return nil
 	}
 	switch s.op.segments[0] {
-	case "version", "settings", "gitignore", "licenses", "label", "markdown", "markup", "signing-key.gpg", "signing-key.pub", "token", "users", "admin", "orgs":
+	case "version", "settings", "gitignore", "licenses", "label", "markdown", "markup", "signing-key.gpg",
+		"signing-key.pub", "token", "users", "admin", "orgs":
 		if s.op.tool.ReadOnly {
 			return nil
 		}
@@ -168,7 +168,7 @@ func (s *session) pathScope() *denial {
 			return nil
 		}
 		if s.op.tool.Risk < proxy.R4 { // a new credential would reach everything
-			return s.eachOwner(placeSelf, sc.whole, textWhole)
+			return s.eachOwner([]string{placeSelf}, sc.whole, textWhole)
 		}
 	}
 	return deny(sc.name(), "this operation is not about single repositories, and this endpoint may only reach some")
@@ -210,19 +210,31 @@ func (s *session) judge(owner, repo string) *denial {
 	return nil
 }
 
-// eachOwner judges the accounts at a place by a rule of the scope.
-func (s *session) eachOwner(place string, rule func(string) string, text string) *denial {
-	owners, ok := s.r.texts(place)
-	if !ok {
-		return deny(s.p.scope.name(), textUnread)
-	}
-	for _, o := range owners {
-		name, ok := ownerName(o)
+// eachOwner judges the accounts at some places by a rule of the scope.
+func (s *session) eachOwner(places []string, rule func(string) string, text string) *denial {
+	return s.each(s.p.scope.name(), places, func(owner string) *denial {
+		name, ok := ownerName(owner)
 		if !ok {
 			return deny(s.p.scope.name(), textName)
 		}
 		if broken := rule(name); broken != "" {
 			return deny(broken, text)
+		}
+		return nil
+	})
+}
+
+// each judges every text at some places. What cannot be read is refused by the rule.
+func (s *session) each(rule string, places []string, judge func(text string) *denial) *denial {
+	for _, place := range places {
+		texts, ok := s.r.texts(place)
+		if !ok {
+			return deny(rule, textUnread)
+		}
+		for _, text := range texts {
+			if d := judge(text); d != nil {
+				return d
+			}
 		}
 	}
 	return nil

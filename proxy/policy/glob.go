@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
+
+	"aegis/config"
 )
 
 // glob is a compiled pattern. It runs in time linear in the text, whatever the
@@ -69,12 +72,7 @@ func newGlob(text string, fold bool) (glob, error) {
 // ascii reports whether a text is ASCII: then letters of either case have the
 // same length.
 func ascii(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // maxGlob bounds a pattern, in bytes.
@@ -126,6 +124,45 @@ func (l *globs) match(text string) string {
 		if l.list[i].match(text) {
 			return l.rules[i]
 		}
+	}
+	return ""
+}
+
+// patterns are the lists of one key of the configuration: what is open, and what is
+// closed nevertheless.
+type patterns struct {
+	key         string // "repos", "branches" or "paths"
+	allow, deny globs
+}
+
+// newPatterns compiles the lists of a key. What is closed is closed in every case, as
+// on some file systems Main is main; fold says whether what is open is too.
+func newPatterns(key string, cfg config.Patterns, fold bool) (r patterns, err error) {
+	r.key = key
+	if r.allow, err = newGlobs(key+".allow", cfg.Allow, fold); err != nil {
+		return r, err
+	}
+	r.deny, err = newGlobs(key+".deny", cfg.Deny, true)
+	return r, err
+}
+
+func (r *patterns) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 }
+
+// name returns a list that is set, for refusals that concern both.
+func (r *patterns) name() string {
+	if len(r.allow.list) > 0 {
+		return r.key + ".allow"
+	}
+	return r.key + ".deny"
+}
+
+// closes returns the rule that closes a text, "" when it is open.
+func (r *patterns) closes(text string) string {
+	if rule := r.deny.match(text); rule != "" {
+		return rule
+	}
+	if len(r.allow.list) > 0 && r.allow.match(text) == "" {
+		return r.key + ".allow"
 	}
 	return ""
 }

@@ -16,26 +16,30 @@ type Place struct {
 	Number      int64
 }
 
-// Repository is what rules need to know of one.
+// Repository is what rules need to know of one. Its keys, and those of the types below,
+// are the words of a [Suite].
 type Repository struct {
 	// DefaultBranch is its name, never empty.
-	DefaultBranch string
+	DefaultBranch string `yaml:"default_branch"`
 	// Parent is the owner/name of what it was forked from; "" for no fork.
-	Parent string
+	Parent string `yaml:"parent"`
 	// DeletesMerged says that merging deletes branches unless told not to.
-	DeletesMerged bool
+	DeletesMerged bool `yaml:"deletes_merged"`
 }
 
 // Pull is what rules need to know of a pull request.
 type Pull struct {
 	// Base and Head are branches; HeadRepo is the owner/name of Head's repository.
-	Base, Head, HeadRepo string
+	Base     string `yaml:"base"`
+	Head     string `yaml:"head"`
+	HeadRepo string `yaml:"head_repo"`
 }
 
 // Release is what rules need to know of a release.
 type Release struct {
 	// Tag is its tag, Target the revision that a tag which is still to be made gets.
-	Tag, Target string
+	Tag    string `yaml:"tag"`
+	Target string `yaml:"target"`
 }
 
 // Lookup answers what a call does not say, with the credential of the call's
@@ -57,17 +61,16 @@ type Lookup interface {
 func Ask(handler proxy.Handler, tools []*proxy.Tool) Lookup {
 	a := asker{handler: handler, tools: map[string]*proxy.Tool{}}
 	for _, t := range tools {
-		switch t.OperationID {
-		case "repoGet", "repoGetPullRequest", "repoGetPullRequestFiles", "repoGetRelease":
-			a.tools[t.OperationID] = t
-		}
+		a.tools[t.OperationID] = t
 	}
 	return a
 }
 
+// asker is a Lookup by calls of Gitea. The zero one knows no operation, so that each of
+// its answers is an error and the call in question is refused.
 type asker struct {
 	handler proxy.Handler
-	tools   map[string]*proxy.Tool
+	tools   map[string]*proxy.Tool // by operation
 }
 
 // get runs a reading operation on behalf of a call and decodes its answer.
@@ -77,8 +80,8 @@ func (a asker) get(ctx context.Context, c *proxy.Call, op string, args proxy.Arg
 		return errors.New("the catalog lacks " + op)
 	}
 	own := &proxy.Call{
-		RequestID: c.RequestID, Team: c.Team, Name: tool.Name, Identity: c.Identity, Client: c.Client, Received: c.Received,
-		TraceID: c.TraceID, Tool: tool, Args: args, Options: proxy.CallOptions{Sudo: c.Options.Sudo},
+		RequestID: c.RequestID, Team: c.Team, Name: tool.Name, Identity: c.Identity, Client: c.Client,
+		Received: c.Received, TraceID: c.TraceID, Tool: tool, Args: args, Options: proxy.CallOptions{Sudo: c.Options.Sudo},
 	}
 	own.Resolve(tool)
 	res, err := a.handler.Handle(ctx, own)
@@ -190,22 +193,6 @@ func (a asker) Release(ctx context.Context, c *proxy.Call, at Place) (Release, e
 	return Release{Tag: v.Tag, Target: v.Target}, nil
 }
 
-// nobody answers nothing.
-type nobody struct{}
-
-var errNobody = errors.New("no lookup")
-
-func (nobody) Repository(context.Context, *proxy.Call, Place) (Repository, error) {
-	return Repository{}, errNobody
-}
-func (nobody) Pull(context.Context, *proxy.Call, Place) (Pull, error) { return Pull{}, errNobody }
-func (nobody) Files(context.Context, *proxy.Call, Place) ([]string, error) {
-	return nil, errNobody
-}
-func (nobody) Release(context.Context, *proxy.Call, Place) (Release, error) {
-	return Release{}, errNobody
-}
-
 // unanswered is the refusal of a call of which too little is known.
 func (s *session) unanswered(rule string, err error) *denial {
 	var e *proxy.Error
@@ -213,5 +200,6 @@ func (s *session) unanswered(rule string, err error) *denial {
 	if errors.As(err, &e) {
 		why = " (" + string(e.Kind) + ")"
 	}
-	return deny(rule, "what the call would write to could not be read from Gitea"+why+", so the rules cannot be applied; check the names, or try again later")
+	return deny(rule, "what the call would write to could not be read from Gitea"+why+
+		", so the rules cannot be applied; check the names, or try again later")
 }

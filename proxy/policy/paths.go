@@ -5,63 +5,30 @@ import (
 	"fmt"
 	"strings"
 
-	"aegis/config"
 	"aegis/proxy"
 )
 
-// pathRules are the files that agents may write.
-type pathRules struct{ allow, deny globs }
-
-// newPathRules compiles the rules. What is closed is closed in every case, as a
-// checkout on some file systems does not tell them apart.
-func newPathRules(cfg config.Patterns) (r pathRules, err error) {
-	if r.allow, err = newGlobs("paths.allow", cfg.Allow, false); err != nil {
-		return r, err
-	}
-	r.deny, err = newGlobs("paths.deny", cfg.Deny, true)
-	return r, err
-}
-
-func (r *pathRules) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 }
-
-func (r *pathRules) name() string {
-	if len(r.allow.list) > 0 {
-		return "paths.allow"
-	}
-	return "paths.deny"
-}
-
 // paths decides which files the call may write.
 func (s *session) paths() *denial {
-	rules := &s.p.paths
+	rules, site := &s.p.paths, s.op.site
 	if !rules.any() {
 		return nil
 	}
+	if d := s.writable(rules.name(), "files"); d != nil {
+		return d
+	}
 	switch {
-	case s.op.unknownFile != "":
-		return deny(rules.name(), "it is not known which files the argument "+s.op.unknownFile+" of this operation can write")
-	case s.op.tool.Risk >= proxy.R4:
-		return deny(rules.name(), textCredential)
-	case s.op.site.Wipes:
-		return deny(rules.name(), textWipes)
-	case s.op.site.Patch:
-		return deny(rules.name(), "only git can tell which files this call writes; use the tools that name each file, or a pull request")
+	case site.Patch:
+		return deny(rules.name(), "only git can tell which files this call writes; "+
+			"use the tools that name each file, or a pull request")
+	case s.given(site.Commits):
+		return deny(rules.name(), "a branch may not begin at any commit, as it could hold files that this endpoint "+
+			"may not write; name the branch to begin at")
 	}
-	for _, place := range s.op.site.Commits {
-		if texts, ok := s.r.texts(place); !ok || len(texts) > 0 {
-			return deny(rules.name(), "a branch may not begin at any commit, as it could hold files that this endpoint may not write; name the branch to begin at")
-		}
+	if d := s.each(rules.name(), site.Paths, s.file); d != nil {
+		return d
 	}
-	for _, place := range s.op.site.Paths {
-		texts, ok := s.r.texts(place)
-		if !ok {
-			return deny(rules.name(), textUnread)
-		}
-		if d := s.files(texts); d != nil {
-			return d
-		}
-	}
-	if s.op.site.Pull == "merge" {
+	if site.Pull == "merge" {
 		return s.merged()
 	}
 	return nil
@@ -71,7 +38,8 @@ func (s *session) paths() *denial {
 func (s *session) merged() *denial {
 	name := s.p.paths.name()
 	if later, ok := s.r.values("body.merge_when_checks_succeed"); !ok || len(later) > 0 && later[0] != false {
-		return deny(name, "the pull request may hold other files when it is merged later; merge it when its checks have succeeded")
+		return deny(name, "the pull request may hold other files when it is merged later; "+
+			"merge it when its checks have succeeded")
 	}
 	at, d := s.place("index")
 	if d != nil {
@@ -81,22 +49,21 @@ func (s *session) merged() *denial {
 	if err != nil {
 		return s.unanswered(name, err)
 	}
-	return s.files(files)
+	for _, path := range files {
+		if d := s.file(path); d != nil {
+			return d
+		}
+	}
+	return nil
 }
 
-// files judges the files that are written.
-func (s *session) files(paths []string) *denial {
-	rules := &s.p.paths
-	for _, path := range paths {
-		if !filePath(path) {
-			return deny(rules.name(), "an argument is no plain path of a file, so the rules cannot be applied")
-		}
-		if rule := rules.deny.match(path); rule != "" {
-			return deny(rule, textPath)
-		}
-		if len(rules.allow.list) > 0 && rules.allow.match(path) == "" {
-			return deny("paths.allow", textPath)
-		}
+// file judges a file that is written.
+func (s *session) file(path string) *denial {
+	if !filePath(path) {
+		return deny(s.p.paths.name(), "an argument is no plain path of a file, so the rules cannot be applied")
+	}
+	if rule := s.p.paths.closes(path); rule != "" {
+		return deny(rule, textPath)
 	}
 	return nil
 }
@@ -120,9 +87,11 @@ func (s *session) budgets() (found *denial) {
 	read := s.strings(func(name, text string, isFile bool) bool {
 		switch size := s.size(name, text, isFile); {
 		case isFile && b.MaxFileBytes > 0 && size > int64(b.MaxFileBytes):
-			found = deny("budgets.max_file_bytes", fmt.Sprintf("a file is larger than the %d bytes that one write may carry", int64(b.MaxFileBytes)))
+			found = deny("budgets.max_file_bytes",
+				fmt.Sprintf("a file is larger than the %d bytes that one write may carry", int64(b.MaxFileBytes)))
 		case !isFile && b.MaxBodyBytes > 0 && size > int64(b.MaxBodyBytes):
-			found = deny("budgets.max_body_bytes", fmt.Sprintf("a text is longer than the %d bytes that one write may carry", int64(b.MaxBodyBytes)))
+			found = deny("budgets.max_body_bytes",
+				fmt.Sprintf("a text is longer than the %d bytes that one write may carry", int64(b.MaxBodyBytes)))
 		}
 		return found == nil
 	})
@@ -132,8 +101,8 @@ func (s *session) budgets() (found *denial) {
 	return found
 }
 
-// argument returns the name of an argument as it may stand in a message: those of a
-// route that nobody knows are the client's own words.
+// argument returns the name of an argument for a message. Those of a route that the
+// catalog lacks are the client's own words, which no message repeats.
 func (s *session) argument(f *proxy.Field) string {
 	if s.c.Op == nil {
 		return "an argument"
@@ -146,13 +115,8 @@ func (s *session) size(name, text string, isFile bool) int64 {
 	if !isFile || !s.op.bytes[strings.ToLower(name)] {
 		return int64(len(text))
 	}
-	n := len(text)
-	for i := 0; i < len(text); i++ {
-		if c := text[i]; c == '=' || c == '\n' || c == '\r' {
-			n--
-		}
-	}
-	return int64(base64.RawStdEncoding.DecodedLen(n))
+	padding := strings.Count(text, "=") + strings.Count(text, "\n") + strings.Count(text, "\r")
+	return int64(base64.RawStdEncoding.DecodedLen(len(text) - padding))
 }
 
 // strings calls visit for each text that the call carries, with the name of its

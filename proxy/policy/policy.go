@@ -36,7 +36,7 @@ type Options struct {
 type Policy struct {
 	scope      *scope
 	branches   branchRules
-	paths      pathRules
+	paths      patterns
 	budgets    config.Budgets
 	credential *proxy.Credential // nil: the identity's own
 	ops        map[string]*operation
@@ -63,7 +63,7 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	if p.branches, err = newBranchRules(cfg.Branches); err != nil {
 		return nil, err
 	}
-	if p.paths, err = newPathRules(cfg.Paths); err != nil {
+	if p.paths, err = newPatterns("paths", cfg.Paths, false); err != nil {
 		return nil, err
 	}
 	if token := cfg.WriteToken.Reveal(); token != "" {
@@ -79,7 +79,7 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 		p.hosts[strings.ToLower(h)] = true
 	}
 	if p.lookup = o.Lookup; p.lookup == nil {
-		p.lookup = nobody{}
+		p.lookup = asker{}
 	}
 	return p, p.learn(o.Operations)
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,16 +13,8 @@ func (s *session) otherSites() *denial {
 		places []string
 		judge  func(string) *denial
 	}{{site.Heads, s.head}, {site.Links, s.link}, {site.Contexts, s.context}, {site.Opaque, s.opaque}} {
-		for _, place := range group.places {
-			texts, ok := s.r.texts(place)
-			if !ok {
-				return deny(s.p.scope.name(), textUnread)
-			}
-			for _, text := range texts {
-				if d := group.judge(text); d != nil {
-					return d
-				}
-			}
+		if d := s.each(s.p.scope.name(), group.places, group.judge); d != nil {
+			return d
 		}
 	}
 	if site.Parent {
@@ -48,13 +41,14 @@ func (s *session) head(text string) *denial {
 		if !ok {
 			return deny(s.p.scope.name(), textName)
 		}
-		base, _, _ := s.r.first([]string{"path." + s.op.owner})
+		base, _ := s.r.texts("path." + s.op.owner)
 		if len(base) == 1 && strings.EqualFold(base[0], name) {
 			continue // the path's own repository
 		}
 		// Gitea looks for that account's fork, whatever its name.
 		if rule := s.p.scope.whole(name); rule != "" {
-			return deny(rule, "the branch belongs to a repository that the call does not name in full; write owner/name:branch")
+			return deny(rule,
+				"the branch belongs to a repository that the call does not name in full; write owner/name:branch")
 		}
 	}
 	return nil
@@ -72,9 +66,11 @@ func (s *session) link(text string) *denial {
 	}
 	segments := strings.Split(strings.Trim(text, "/"), "/")
 	if len(segments) < 2 {
-		return deny(s.p.scope.name(), "an address does not end with a repository's owner/name, so the rules cannot be applied")
+		return deny(s.p.scope.name(),
+			"an address does not end with a repository's owner/name, so the rules cannot be applied")
 	}
-	if d := s.judge(segments[len(segments)-2], segments[len(segments)-1]); d != nil || len(segments) == 2 || !s.takesFirst() {
+	d := s.judge(segments[len(segments)-2], segments[len(segments)-1])
+	if d != nil || len(segments) == 2 || !s.takesFirst() {
 		return d
 	}
 	return s.judge(segments[0], segments[1])
@@ -87,14 +83,9 @@ func (s *session) takesFirst() bool {
 	if !ok || len(texts) > 1 {
 		return true
 	}
-	for _, service := range texts {
-		switch service {
-		case "git", "gitea", "gitlab", "gitbucket":
-		default:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(service string) bool {
+		return !slices.Contains([]string{"git", "gitea", "gitlab", "gitbucket"}, service)
+	})
 }
 
 // context judges where a text is rendered: owner/name, perhaps more behind it.
@@ -114,7 +105,8 @@ func (s *session) opaque(text string) *denial {
 	if strings.Trim(text, "0") == "" {
 		return nil
 	}
-	return deny(s.p.scope.name(), "an id does not tell which repository or account it is of; leave it out, or use names")
+	return deny(s.p.scope.name(),
+		"an id does not tell which repository or account it is of; leave it out, or use names")
 }
 
 // parent judges the repository that the path's one was forked from.
@@ -125,7 +117,8 @@ func (s *session) parent() *denial {
 	}
 	owner, name, ok := fullName(repo.Parent)
 	if !ok || s.p.scope.repo(owner, name) != "" {
-		return deny(s.p.scope.name(), "this endpoint may not reach the repository that this one was forked from")
+		return deny(s.p.scope.name(),
+			"this endpoint may not reach the repository that this one was forked from")
 	}
 	return nil
 }
@@ -162,7 +155,8 @@ func (s *session) references() (found *denial) {
 }
 
 func (s *session) referred(text string) *denial {
-	const refusal = "a text refers to an issue, pull request or commit of a repository that this endpoint may not reach; leave the reference out"
+	const refusal = "a text refers to an issue, pull request or commit of a repository " +
+		"that this endpoint may not reach; leave the reference out"
 	if strings.ContainsAny(text, "#!") {
 		for _, m := range shortReference.FindAllStringSubmatch(text, -1) {
 			if d := s.judge(m[1], m[2]); d != nil {
@@ -223,7 +217,8 @@ func namedBy(path string) (pair, bool) {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	for i := 2; i+1 < len(segments); i++ {
 		switch segments[i] {
-		case "issues", "pulls", "commit", "src", "raw", "actions", "releases", "milestone", "milestones", "projects", "wiki", "compare":
+		case "issues", "pulls", "commit", "src", "raw", "actions", "releases", "milestone", "milestones", "projects",
+			"wiki", "compare":
 			return pair{segments[i-2], segments[i-1]}, segments[i-1] != "-"
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // scope are the repositories that a team may reach.
 type scope struct {
 	bindOwner, bindRepo string // in lower case
-	allow, deny         globs
+	patterns
 	// The same patterns, cut: of the owner alone, and whether all of an owner's
 	// repositories are meant.
 	allowOwners, denyOwners []ownerGlob
@@ -25,10 +25,7 @@ type ownerGlob struct {
 func newScope(cfg config.Policy) (*scope, error) {
 	s := &scope{bindOwner: strings.ToLower(cfg.Bind.Owner), bindRepo: strings.ToLower(cfg.Bind.Repo)}
 	var err error
-	if s.allow, err = newGlobs("repos.allow", cfg.Repos.Allow, true); err != nil {
-		return nil, err
-	}
-	if s.deny, err = newGlobs("repos.deny", cfg.Repos.Deny, true); err != nil {
+	if s.patterns, err = newPatterns("repos", cfg.Repos, true); err != nil {
 		return nil, err
 	}
 	if s.allowOwners, err = cutGlobs(&s.allow); err != nil {
@@ -61,7 +58,7 @@ func cutGlobs(l *globs) (out []ownerGlob, err error) {
 
 // restricts reports whether there is a rule about repositories at all.
 func (s *scope) restricts() bool {
-	return s.bindOwner != "" || len(s.allow.list)+len(s.deny.list) > 0
+	return s.bindOwner != "" || s.any()
 }
 
 // repo returns the rule that keeps a repository from the team, "" when none does.
@@ -73,17 +70,10 @@ func (s *scope) repo(owner, repo string) string {
 	if s.bindRepo != "" && repo != s.bindRepo {
 		return "bind.repo"
 	}
-	if len(s.allow.list)+len(s.deny.list) == 0 {
-		return ""
+	if !s.any() {
+		return "" // without making the full name: this is asked for each row of a list
 	}
-	full := owner + "/" + repo
-	if rule := s.deny.match(full); rule != "" {
-		return rule
-	}
-	if len(s.allow.list) > 0 && s.allow.match(full) == "" {
-		return "repos.allow"
-	}
-	return ""
+	return s.closes(owner + "/" + repo)
 }
 
 // owner returns the rule that keeps what belongs to an owner, and to none of its
@@ -100,22 +90,7 @@ func (s *scope) account(owner string) string {
 	if s.bindOwner != "" && owner != s.bindOwner {
 		return "bind.owner"
 	}
-	for i := range s.denyOwners {
-		g := &s.denyOwners[i]
-		if g.whole && g.owner.match(owner) {
-			return g.rule
-		}
-	}
-	for i := range s.allowOwners {
-		g := &s.allowOwners[i]
-		if g.owner.match(owner) {
-			return ""
-		}
-	}
-	if len(s.allowOwners) > 0 {
-		return "repos.allow"
-	}
-	return ""
+	return s.byOwner(owner, false)
 }
 
 // whole returns the rule that keeps any repository of an owner from the team.
@@ -123,15 +98,19 @@ func (s *scope) whole(owner string) string {
 	if rule := s.owner(owner); rule != "" {
 		return rule
 	}
+	return s.byOwner(owner, true)
+}
+
+// byOwner judges an owner by the patterns of repositories: whether all of the owner's
+// repositories are open, or else whether any may be.
+func (s *scope) byOwner(owner string, all bool) string {
 	for i := range s.denyOwners {
-		g := &s.denyOwners[i]
-		if g.owner.match(owner) {
+		if g := &s.denyOwners[i]; (all || g.whole) && g.owner.match(owner) {
 			return g.rule
 		}
 	}
 	for i := range s.allowOwners {
-		g := &s.allowOwners[i]
-		if g.whole && g.owner.match(owner) {
+		if g := &s.allowOwners[i]; (!all || g.whole) && g.owner.match(owner) {
 			return ""
 		}
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,30 +20,17 @@ import (
 // describes its form. It stands in for Gitea: what calls do not say comes from
 // the file.
 type Suite struct {
-	Login        string                     `yaml:"login"`
-	Repositories map[string]suiteRepository `yaml:"repositories"`
-	Pulls        map[string]suitePull       `yaml:"pulls"`
-	Releases     map[string]suiteRelease    `yaml:"releases"`
-	Calls        []suiteCall                `yaml:"calls"`
-}
-
-type suiteRepository struct {
-	DefaultBranch string `yaml:"default_branch"`
-	Parent        string `yaml:"parent"`
-	DeletesMerged bool   `yaml:"deletes_merged"`
+	Login        string                `yaml:"login"`
+	Repositories map[string]Repository `yaml:"repositories"`
+	Pulls        map[string]suitePull  `yaml:"pulls"`
+	Releases     map[string]Release    `yaml:"releases"`
+	Calls        []suiteCall           `yaml:"calls"`
 }
 
 type suitePull struct {
-	Base     string `yaml:"base"`
-	Head     string `yaml:"head"`
-	HeadRepo string `yaml:"head_repo"`
-	// Files are what it changes; absent: nobody knows.
+	Pull `yaml:",inline"`
+	// Files are what it changes; absent: they are not known.
 	Files []string `yaml:"files"`
-}
-
-type suiteRelease struct {
-	Tag    string `yaml:"tag"`
-	Target string `yaml:"target"`
 }
 
 type suiteCall struct {
@@ -68,7 +56,8 @@ func ParseSuite(data []byte) (*Suite, error) {
 	dec.KnownFields(true)
 	var s Suite
 	if err := dec.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the file is no list of calls: %s", goNames.ReplaceAllString(err.Error(), "unknown key $1"))
+		return nil, fmt.Errorf("the file is no list of calls: %s",
+			goNames.ReplaceAllString(err.Error(), "unknown key $1"))
 	}
 	if err := dec.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one document")
@@ -128,17 +117,16 @@ func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)
 			}
 			teams[c.Team] = t
 		}
-		o := Outcome{Name: c.Name, Team: c.Team, Want: c.Expect, Err: t.err}
-		if o.Name == "" {
-			o.Name = fmt.Sprintf("calls[%d] %s", i, c.Tool)
-		}
+		name := cmp.Or(c.Name, fmt.Sprintf("calls[%d] %s", i, c.Tool))
+		o := Outcome{Name: name, Team: c.Team, Want: c.Expect, Err: t.err}
 		if c.Rule != "" {
 			o.Want += " by " + c.Rule
 		}
 		if o.Err == nil {
 			o.Got, o.Err = s.decide(ctx, t.policy, t.endpoint, c)
 		}
-		o.OK = o.Err == nil && o.Got.Allowed == (c.Expect != "deny") && o.Got.Confirm == (c.Expect == "confirm") && ruleFits(c.Rule, o.Got.Rule)
+		o.OK = o.Err == nil && o.Got.Allowed == (c.Expect != "deny") &&
+			o.Got.Confirm == (c.Expect == "confirm") && ruleFits(c.Rule, o.Got.Rule)
 		out = append(out, o)
 	}
 	return out
@@ -149,11 +137,7 @@ func (s *Suite) decide(ctx context.Context, p *Policy, e Endpoint, c *suiteCall)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("args: %w", err)
 	}
-	login := c.Login
-	if login == "" {
-		login = s.Login
-	}
-	return p.try(ctx, e, Request{Login: login, Tool: c.Tool, Args: args}), nil
+	return p.try(ctx, e, Request{Login: cmp.Or(c.Login, s.Login), Tool: c.Tool, Args: args}), nil
 }
 
 // ruleFits reports whether a rule is the wanted one or below it: repos is what
@@ -167,7 +151,7 @@ func ruleFits(want, got string) bool {
 func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Repository, error) {
 	for name, r := range s.Repositories {
 		if strings.EqualFold(name, at.Owner+"/"+at.Repo) && r.DefaultBranch != "" {
-			return Repository(r), nil
+			return r, nil
 		}
 	}
 	return Repository{}, errors.New("repositories: the file does not say it")
@@ -177,7 +161,7 @@ func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Reposito
 func (s *Suite) Pull(_ context.Context, _ *proxy.Call, at Place) (Pull, error) {
 	for name, p := range s.Pulls {
 		if strings.EqualFold(name, at.String()) {
-			return Pull{Base: p.Base, Head: p.Head, HeadRepo: p.HeadRepo}, nil
+			return p.Pull, nil
 		}
 	}
 	return Pull{}, errors.New("pulls: the file does not say it")
@@ -197,7 +181,7 @@ func (s *Suite) Files(_ context.Context, _ *proxy.Call, at Place) ([]string, err
 func (s *Suite) Release(_ context.Context, _ *proxy.Call, at Place) (Release, error) {
 	for name, r := range s.Releases {
 		if strings.EqualFold(name, at.String()) {
-			return Release(r), nil
+			return r, nil
 		}
 	}
 	return Release{}, errors.New("releases: the file does not say it")
