@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -47,12 +48,7 @@ func (r *reader) spelled() bool {
 
 // takes reports whether the operation has an argument of exactly this name.
 func (r *reader) takes(wire string, in proxy.In) bool {
-	for i := range r.op.tool.Params {
-		if p := &r.op.tool.Params[i]; p.Wire == wire && p.In == in {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.op.tool.Params, func(p proxy.Param) bool { return p.Wire == wire && p.In == in })
 }
 
 // spells reports whether no member inside a value is called nearly, but not
@@ -63,11 +59,7 @@ func (op *operation) spells(v any, depth int) bool {
 	}
 	switch v := v.(type) {
 	case []any:
-		for _, item := range v {
-			if !op.spells(item, depth+1) {
-				return false
-			}
-		}
+		return !slices.ContainsFunc(v, func(item any) bool { return !op.spells(item, depth+1) })
 	case map[string]any:
 		for name, member := range v {
 			if exact, judged := op.nested[folded(name)]; judged && exact != name || !op.spells(member, depth+1) {
@@ -115,7 +107,9 @@ func (r *reader) values(place string) (out []any, ok bool) {
 			if !ok {
 				return nil, false
 			}
-			inner = append(inner, member(object, nested)...)
+			if v := object[nested]; v != nil {
+				inner = append(inner, v)
+			}
 		}
 	}
 	return inner, true
@@ -138,14 +132,6 @@ func (r *reader) top(in, wire string) (out []any) {
 		}
 	}
 	return out
-}
-
-// member returns the member of an object, if it has one.
-func member(object map[string]any, name string) []any {
-	if v := object[name]; v != nil {
-		return []any{v}
-	}
-	return nil
 }
 
 // texts returns the texts at a place. Ok is false when there is something that is

@@ -81,7 +81,8 @@ func (a asker) get(ctx context.Context, c *proxy.Call, op string, args proxy.Arg
 	}
 	own := &proxy.Call{
 		RequestID: c.RequestID, Team: c.Team, Name: tool.Name, Identity: c.Identity, Client: c.Client,
-		Received: c.Received, TraceID: c.TraceID, Tool: tool, Args: args, Options: proxy.CallOptions{Sudo: c.Options.Sudo},
+		Received: c.Received, TraceID: c.TraceID, Tool: tool, Args: args,
+		Options: proxy.CallOptions{Sudo: c.Options.Sudo},
 	}
 	own.Resolve(tool)
 	res, err := a.handler.Handle(ctx, own)

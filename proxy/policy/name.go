@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,13 +12,8 @@ import (
 // a percent sign, a look-alike from another script) names nothing that can be
 // judged.
 func ownerName(s string) (string, bool) {
-	if s == "" || len(s) > maxName || strings.Trim(s, ".") == "" {
+	if len(s) > maxName || strings.Trim(s, ".") == "" || strings.Trim(s, nameBytes) != "" {
 		return "", false
-	}
-	for i := 0; i < len(s); i++ {
-		if !nameByte(s[i]) {
-			return "", false
-		}
 	}
 	return strings.ToLower(s), true
 }
@@ -25,9 +21,7 @@ func ownerName(s string) (string, bool) {
 // maxName bounds a name that is judged, in bytes; Gitea's own end at 100.
 const maxName = 255
 
-func nameByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
-}
+const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 // repoName is ownerName for repositories. No repository can have a name that ends
 // in one of Gitea's reserved endings, so such a name is judged without it.
@@ -109,15 +103,12 @@ func isCommit(s string) bool {
 
 // filePath reports whether Gitea and git read a path as it stands.
 func filePath(s string) bool {
-	if s == "" || len(s) > maxPath || !utf8.ValidString(s) || strings.Contains(s, `\`) || strings.ContainsFunc(s, hidden) {
+	if len(s) > maxPath || !utf8.ValidString(s) || strings.Contains(s, `\`) || strings.ContainsFunc(s, hidden) {
 		return false
 	}
-	for seg := range strings.SplitSeq(s, "/") {
-		if seg == "" || seg == "." || seg == ".." {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(s, "/"), func(seg string) bool {
+		return seg == "" || seg == "." || seg == ".."
+	})
 }
 
 // maxPath bounds a path that is judged, in bytes.

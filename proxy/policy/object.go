@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"net/url"
 	"regexp"
 	"strings"
@@ -72,7 +73,8 @@ func (o *object) note(name string, v []byte) {
 		if jsonscan.Kind(v) == '{' {
 			o.others = append(o.others, v)
 		}
-	case "url", "html_url", "issue_url", "pull_request_url", "repository_url", "run_url", "commit_url", "diff_url", "git_url", "download_url":
+	case "url", "html_url", "issue_url", "pull_request_url", "repository_url", "run_url", "commit_url", "diff_url",
+		"git_url", "download_url":
 		if jsonscan.Kind(v) == '"' {
 			o.urls = append(o.urls, v)
 			o.ofOwner = o.ofOwner || bytes.Contains(v, []byte("/-/projects/"))
@@ -110,11 +112,7 @@ func (w *view) byMember(o *object) verdict {
 	case o.opType != "" && jsonscan.Kind(o.repo) == '{':
 		return w.named(text(o.repo, "full_name"))
 	case o.hasUnits && jsonscan.Kind(o.organization) == '{': // a team
-		name := text(o.organization, "username")
-		if name == "" {
-			name = text(o.organization, "name")
-		}
-		return w.account(name)
+		return w.account(cmp.Or(text(o.organization, "username"), text(o.organization, "name")))
 	}
 	return unknown
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"aegis/proxy"
@@ -79,8 +80,8 @@ func (s *session) budgets() (found *denial) {
 	if b.MaxBatch > 0 {
 		for _, f := range s.r.fields() {
 			if n := longest(f.Value, 0); n > b.MaxBatch {
-				return deny("budgets.max_batch", fmt.Sprintf(
-					"%s holds a list that is longer than the %d items that one write may carry; split it", s.argument(f), b.MaxBatch))
+				return deny("budgets.max_batch", fmt.Sprintf("%s holds a list that is longer than "+
+					"the %d items that one write may carry; split it", s.argument(f), b.MaxBatch))
 			}
 		}
 	}
@@ -123,39 +124,35 @@ func (s *session) size(name, text string, isFile bool) int64 {
 // member and whether it is a file's bytes, until visit returns false. Names that the
 // client chose are texts too. It returns false when the arguments are nested too deep
 // to be looked at.
-func (s *session) strings(visit func(name, text string, isFile bool) bool) bool {
-	deep := false
+func (s *session) strings(visit func(name, text string, isFile bool) bool) (read bool) {
+	read = true
+	var walk func(name string, v any, depth int) bool
+	walk = func(name string, v any, depth int) bool {
+		if depth > maxDepth {
+			read = false
+			return false
+		}
+		switch v := v.(type) {
+		case string:
+			_, isFile := s.op.bytes[strings.ToLower(name)]
+			return visit(name, v, isFile)
+		case []any:
+			return !slices.ContainsFunc(v, func(item any) bool { return !walk(name, item, depth+1) })
+		case map[string]any:
+			for key, member := range v {
+				if !visit("", key, false) || !walk(key, member, depth+1) {
+					return false
+				}
+			}
+		}
+		return true
+	}
 	for _, f := range s.r.fields() {
-		if s.c.Op == nil && !visit("", f.Name, false) || !s.walk(f.Argument(), f.Value, visit, &deep, 0) {
+		if s.c.Op == nil && !visit("", f.Name, false) || !walk(f.Argument(), f.Value, 0) {
 			break
 		}
 	}
-	return !deep
-}
-
-func (s *session) walk(name string, v any, visit func(name, text string, isFile bool) bool, deep *bool, depth int) bool {
-	if depth > maxDepth {
-		*deep = true
-		return false
-	}
-	switch v := v.(type) {
-	case string:
-		_, isFile := s.op.bytes[strings.ToLower(name)]
-		return visit(name, v, isFile)
-	case []any:
-		for _, item := range v {
-			if !s.walk(name, item, visit, deep, depth+1) {
-				return false
-			}
-		}
-	case map[string]any:
-		for key, member := range v {
-			if !visit("", key, false) || !s.walk(key, member, visit, deep, depth+1) {
-				return false
-			}
-		}
-	}
-	return true
+	return read
 }
 
 // longest returns the length of the longest list in a value.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,7 +74,8 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	if cfg.Budgets.WritesPerHour > 0 {
 		p.hour = newHour(cfg.Budgets.WritesPerHour, o)
 	}
-	p.empty = !p.scope.restricts() && !p.branches.any() && !p.paths.any() && cfg.Budgets == (config.Budgets{}) && p.credential == nil
+	p.empty = !p.scope.restricts() && !p.branches.any() && !p.paths.any() &&
+		cfg.Budgets == (config.Budgets{}) && p.credential == nil
 	p.hosts = make(map[string]bool, len(o.Hosts))
 	for _, h := range o.Hosts {
 		p.hosts[strings.ToLower(h)] = true
@@ -144,8 +146,9 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 		key := string(own.Mode) + "\x00" + own.TokenName + "\x00" + who
 		wait, ok := p.hour.take(key)
 		if !ok {
-			d := &denial{rule: "budgets.writes_per_hour", wait: wait,
-				text: fmt.Sprintf("the policy allows this identity %d writes an hour; wait and try again", p.budgets.WritesPerHour)}
+			d := deny("budgets.writes_per_hour", fmt.Sprintf(
+				"the policy allows this identity %d writes an hour; wait and try again", p.budgets.WritesPerHour))
+			d.wait = wait
 			c.Stats.Policy = d.rule
 			return nil, d.err()
 		}
@@ -168,7 +171,8 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 		return nil, writeTokenError(err)
 	}
 	out := *res
-	out.Warnings = append(out.Warnings[:len(out.Warnings):len(out.Warnings)], "this write ran with the endpoint's own write_token: Gitea shows that token's user as its author")
+	out.Warnings = append(slices.Clip(out.Warnings),
+		"this write ran with the endpoint's own write_token: Gitea shows that token's user as its author")
 	return &out, nil
 }
 
@@ -177,7 +181,8 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 func writeTokenError(err error) error {
 	if e := proxy.AsError(err); e.Kind == proxy.KindUnauthorized {
 		return &proxy.Error{Kind: proxy.KindForbidden, Status: e.Status, Err: err,
-			Public: "Gitea does not accept the write_token of this endpoint; whoever runs this server must replace it (policy.write_token)"}
+			Public: "Gitea does not accept the write_token of this endpoint; " +
+				"whoever runs this server must replace it (policy.write_token)"}
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -62,7 +64,7 @@ func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next 
 			}
 			continue
 		}
-		res.Body = slices.Concat(head, joined(b.rows), tail)
+		res.Body = slices.Concat(head, bytes.Join(b.rows, []byte(",")), tail)
 		res.Page = &proxy.Pagination{Page: b.page, Limit: b.limit}
 		if following := b.page + 1; b.seen > b.page*b.limit {
 			res.Page.NextPage = &following
@@ -73,7 +75,8 @@ func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next 
 
 // tooFar is the error of a page that would take too many requests.
 func (p *Policy) tooFar() error {
-	return proxy.NewError(proxy.KindPolicyDenied, "the list is too long to be confined to what this endpoint may see; narrow it with more arguments, or ask for a lower page (rule policy."+p.scope.name()+")", nil)
+	return proxy.NewError(proxy.KindPolicyDenied, "the list is too long to be confined to what this endpoint may see; "+
+		"narrow it with more arguments, or ask for a lower page (rule policy."+p.scope.name()+")", nil)
 }
 
 // add keeps the rows that belong to the page.
@@ -124,28 +127,13 @@ func (w *view) visible(list []byte) (rows [][]byte) {
 	return rows
 }
 
-func joined(rows [][]byte) (out []byte) {
-	for i, row := range rows {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, row...)
-	}
-	return out
-}
-
 // pageOf returns the page that a query wants.
 func pageOf(query []proxy.Field) int {
-	text := ""
-	if f := proxy.Find(query, "page"); f != nil {
-		switch v := f.Value.(type) {
-		case json.Number:
-			text = v.String()
-		case string:
-			text = v
-		}
+	f := proxy.Find(query, "page")
+	if f == nil {
+		return 1
 	}
-	n, err := strconv.Atoi(text)
+	n, err := strconv.Atoi(fmt.Sprint(f.Value)) // a json.Number, or a text of the client's
 	if err != nil || n < 1 {
 		return 1
 	}

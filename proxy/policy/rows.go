@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"aegis/proxy"
 	"aegis/proxy/internal/jsonscan"
@@ -40,13 +41,17 @@ func (p *Policy) Rows() proxy.Stage {
 
 // withheld is the error of an answer that cannot be judged.
 func (p *Policy) withheld() error {
-	return proxy.NewError(proxy.KindPolicyDenied, "Gitea's answer may show repositories that this endpoint may not reach, so it is withheld (rule policy."+p.scope.name()+")", nil)
+	return proxy.NewError(proxy.KindPolicyDenied,
+		"Gitea's answer may show repositories that this endpoint may not reach, so it is withheld (rule policy."+p.scope.name()+")", nil)
 }
 
 // missing is the error of an object that is not there, or not for the team: the
 // same in both cases.
 func missing() error {
-	return &proxy.Error{Kind: proxy.KindNotFound, Status: http.StatusNotFound, Public: "it does not exist, or this identity or endpoint may not see it"}
+	return &proxy.Error{
+		Kind: proxy.KindNotFound, Status: http.StatusNotFound,
+		Public: "it does not exist, or this identity or endpoint may not see it",
+	}
 }
 
 // filter removes from a result what the team may not see.
@@ -67,7 +72,8 @@ func (p *Policy) filter(op *operation, res *proxy.Result) (*proxy.Result, error)
 		return nil, missing()
 	case seen == denied:
 		body = []byte("null")
-		res.Warnings = append(res.Warnings, "the call was carried out; its result is of a repository that this endpoint may not show")
+		res.Warnings = append(res.Warnings,
+			"the call was carried out; its result is of a repository that this endpoint may not show")
 	}
 	res.Body = body
 	if (op.site.Rows != "" || w.removed > 0) && res.Page != nil {
@@ -93,7 +99,7 @@ type verdict uint8
 const (
 	unknown verdict = iota // nothing
 	allowed                // it is one that the team may see
-	denied                 // it is one that the team may not see
+	denied                 // it is one that the team may not see; the greatest, so that max lets it win
 )
 
 // view copies a JSON value without what the team may not see.
@@ -117,13 +123,11 @@ func (w *view) root(dst, data []byte) ([]byte, verdict) {
 		return append(dst, data...), unknown
 	}
 	dst = append(dst, '{')
-	first := true
 	for name, v := range jsonscan.Members(data) {
-		if jsonscan.NameIs(name, "total_count") {
+		if jsonscan.NameIs(name, "total_count") { // it counts what is hidden
 			continue
 		}
-		dst = comma(dst, &first)
-		dst = append(append(dst, name...), ':')
+		dst = append(append(comma(dst), name...), ':')
 		if jsonscan.Kind(v) == '[' {
 			dst = w.rows(dst, v)
 			continue
@@ -140,11 +144,9 @@ func (w *view) root(dst, data []byte) ([]byte, verdict) {
 // rows copies the elements of a list that may be seen.
 func (w *view) rows(dst, list []byte) []byte {
 	dst = append(dst, '[')
-	first := true
 	for _, row := range jsonscan.Elements(list) {
 		at := len(dst)
-		before := first
-		dst = comma(dst, &first)
+		dst = comma(dst)
 		var seen verdict
 		if w.cross && jsonscan.Kind(row) == '"' {
 			seen = w.named(jsonscan.Unquote(row))
@@ -153,16 +155,17 @@ func (w *view) rows(dst, list []byte) []byte {
 			dst, seen = w.value(dst, row, 1)
 		}
 		if seen == denied || w.cross && seen != allowed {
-			dst, first = dst[:at], before
+			dst = dst[:at]
 			w.removed++
 		}
 	}
 	return append(dst, ']')
 }
 
-func comma(dst []byte, first *bool) []byte {
-	if *first {
-		*first = false
+// comma begins a further element or member of what dst ends with. No value ends with a
+// bracket that opens, so that one says that there is none before.
+func comma(dst []byte) []byte {
+	if c := dst[len(dst)-1]; c == '[' || c == '{' {
 		return dst
 	}
 	return append(dst, ',')
@@ -170,19 +173,17 @@ func comma(dst []byte, first *bool) []byte {
 
 // value copies a value. What is copied of a denied one is for the caller to drop.
 func (w *view) value(dst, data []byte, depth int) ([]byte, verdict) {
-	if depth > maxDepth*2 {
+	if depth > maxDepth*2 { // Gitea nests a few levels; what is deeper cannot be judged
 		return append(dst, "null"...), denied
 	}
 	switch jsonscan.Kind(data) {
 	case '[':
 		dst = append(dst, '[')
-		first := true
 		for _, item := range jsonscan.Elements(data) {
-			at, before := len(dst), first
-			dst = comma(dst, &first)
+			at := len(dst)
 			var seen verdict
-			if dst, seen = w.value(dst, item, depth+1); seen == denied {
-				dst, first = dst[:at], before
+			if dst, seen = w.value(comma(dst), item, depth+1); seen == denied {
+				dst = dst[:at]
 			}
 		}
 		return append(dst, ']'), unknown
@@ -202,17 +203,15 @@ func (w *view) object(dst, data []byte, depth int) ([]byte, verdict) {
 	}
 	lost := w.lost(&o, data)
 	dst = append(dst, '{')
-	first := true
 	for name, v := range jsonscan.Members(data) {
 		if w.drops(&o, name, v) || len(lost) > 0 && gone(lost, jsonscan.Unquote(name)) {
 			continue
 		}
-		at, before := len(dst), first
-		dst = comma(dst, &first)
-		dst = append(append(dst, name...), ':')
+		at := len(dst)
+		dst = append(append(comma(dst), name...), ':')
 		var inner verdict
 		if dst, inner = w.value(dst, v, depth+1); inner == denied {
-			dst, first = dst[:at], before
+			dst = dst[:at]
 		}
 	}
 	return append(dst, '}'), seen
@@ -238,10 +237,7 @@ func (w *view) lost(o *object, data []byte) (names []string) {
 // gone reports whether a member goes with a lost one: itself, its id, and a
 // branch's label, which may name the repository.
 func gone(lost []string, name string) bool {
-	for _, l := range lost {
-		if name == l || name == l+"_id" || l == "repo" && name == "label" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lost, func(l string) bool {
+		return name == l || name == l+"_id" || l == "repo" && name == "label"
+	})
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"aegis/proxy"
@@ -27,7 +28,8 @@ func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 	}
 	return &proxy.Error{
 		Kind: e.Kind, Status: e.Status, RetryAfter: e.RetryAfter, Err: e.Err,
-		Public: "Gitea refused the request (" + strings.ToLower(http.StatusText(e.Status)) + "); its words are withheld, as they name what this endpoint may not show",
+		Public: "Gitea refused the request (" + strings.ToLower(http.StatusText(e.Status)) +
+			"); its words are withheld, as they name what this endpoint may not show",
 	}
 }
 
@@ -65,16 +67,9 @@ func (p *Policy) tells(c *proxy.Call, text string) bool {
 // refersTo reports whether a call gives a text, or more than it, as a branch, a
 // file or a commit.
 func refersTo(c *proxy.Call, text string) bool {
-	for _, list := range [][]proxy.Field{c.Wire.Values, c.Wire.Query, c.Wire.Body} {
-		for i := range list {
-			f := &list[i]
-			if f.Name != "sha" && f.Name != "head" && !namesFile(f.Name, f.In) {
-				continue
-			}
-			if v, ok := f.Value.(string); ok && strings.Contains(v, text) {
-				return true
-			}
-		}
-	}
-	return false
+	r := reader{wire: &c.Wire}
+	return slices.ContainsFunc(r.fields(), func(f *proxy.Field) bool {
+		v, ok := f.Value.(string)
+		return ok && strings.Contains(v, text) && (f.Name == "sha" || f.Name == "head" || namesFile(f.Name, f.In))
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,10 +92,8 @@ func loadSites() (map[string]*site, error) {
 func (s *site) places() map[string]bool {
 	out := map[string]bool{}
 	add := func(lists ...[]string) {
-		for _, l := range lists {
-			for _, p := range l {
-				out[p] = true
-			}
+		for _, p := range slices.Concat(lists...) {
+			out[p] = true
 		}
 	}
 	for _, r := range s.Repos {
@@ -102,10 +101,8 @@ func (s *site) places() map[string]bool {
 	}
 	add(s.Branches...)
 	add(s.Targets...)
-	add(s.Owners, s.Heads, s.Links, s.Contexts, s.Opaque, s.Patterns, s.Locks, s.Release, s.Paths, s.Commits, s.Files, s.Texts)
-	for p := range s.None {
-		out[p] = true
-	}
+	add(s.Owners, s.Heads, s.Links, s.Contexts, s.Opaque, s.Patterns, s.Locks, s.Release, s.Paths, s.Commits,
+		s.Files, s.Texts, slices.Collect(maps.Keys(s.None)))
 	delete(out, placeSelf)
 	delete(out, placeDefault)
 	return out
@@ -120,7 +117,7 @@ type operation struct {
 	// where the path names an account, whose repositories the call then concerns.
 	owner, repo string
 	// unknownRepo names an argument that may name a repository, unknownFile one
-	// that may name a branch or file, in a way that nobody has written down; "" when
+	// that may name a branch or file, in a way that sites.yaml does not say; "" when
 	// there is none. Then calls are refused where a rule could concern it.
 	unknownRepo, unknownFile string
 	// nested are the members inside arguments that are judged, by their folded name.
@@ -132,16 +129,17 @@ type operation struct {
 
 // newOperation puts together what the table and the path say of a tool.
 func newOperation(t *proxy.Tool, s *site) *operation {
-	op := &operation{tool: t, site: s, segments: strings.Split(strings.Trim(t.Path, "/"), "/"), bytes: map[string]bool{}, nested: map[string]string{}}
 	if s == nil {
-		op.site = &site{}
+		s = &site{}
+	}
+	op := &operation{
+		tool: t, site: s, segments: strings.Split(strings.Trim(t.Path, "/"), "/"),
+		bytes: map[string]bool{}, nested: map[string]string{},
 	}
 	op.owner, op.repo = pathNames(op.segments)
-	for _, list := range [][]string{op.site.Files, op.site.Texts} {
-		for _, p := range list {
-			name := strings.ToLower(p[strings.LastIndexAny(p, ".")+1:])
-			op.bytes[name] = !slices.Contains(op.site.Texts, p) && !strings.HasSuffix(name, "_text")
-		}
+	for _, p := range slices.Concat(s.Files, s.Texts) {
+		name := strings.ToLower(p[strings.LastIndexAny(p, ".")+1:])
+		op.bytes[name] = !slices.Contains(s.Texts, p) && !strings.HasSuffix(name, "_text")
 	}
 	if op.bytes["content"] || op.bytes["content_base64"] {
 		op.bytes["content_text"] = false
@@ -177,9 +175,10 @@ func pathNames(segments []string) (owner, repo string) {
 			next, _ = param(segments[i+1])
 		}
 		switch {
-		case name == "owner" && next == "repo", name == "org" && next == "repo", name == "template_owner" && next == "template_repo":
+		case (name == "owner" || name == "org") && next == "repo", name == "template_owner" && next == "template_repo":
 			return name, next
-		case i == 1 && (segments[0] == "orgs" || segments[0] == "org") && name == "org", i == 1 && segments[0] == "packages" && name == "owner":
+		case i == 1 && (segments[0] == "orgs" || segments[0] == "org") && name == "org",
+			i == 1 && segments[0] == "packages" && name == "owner":
 			return name, ""
 		}
 	}
@@ -222,9 +221,10 @@ func suspects(t *proxy.Tool, report func(place string, repo bool)) {
 // namesRepo reports whether an argument may name a repository or an owner.
 func namesRepo(wire string, in proxy.In) bool {
 	switch strings.ToLower(wire) {
-	case "owner", "repo", "template_owner", "template_repo", "repo_name", "repo_owner", "new_owner", "organization", "uid", "head", "basehead",
-		"team_id", "team_ids", "priority_owner_id", "scoped_workflow_source_repo_id", "clone_addr", "remote_address", "lfs_endpoint",
-		"context", "starredby", "issue_id", "new_name", "repository", "repository_id", "repo_id", "source_repo":
+	case "owner", "repo", "template_owner", "template_repo", "repo_name", "repo_owner", "new_owner", "organization",
+		"uid", "head", "basehead", "team_id", "team_ids", "priority_owner_id", "scoped_workflow_source_repo_id",
+		"clone_addr", "remote_address", "lfs_endpoint", "context", "starredby", "issue_id", "new_name",
+		"repository", "repository_id", "repo_id", "source_repo":
 		return in != proxy.InBody || wire != "context" // the context of a commit status
 	case "org", "team":
 		return in != proxy.InPath
@@ -235,8 +235,9 @@ func namesRepo(wire string, in proxy.In) bool {
 // namesFile reports whether an argument of a write may name a branch or a file.
 func namesFile(wire string, in proxy.In) bool {
 	switch strings.ToLower(wire) {
-	case "branch", "base", "ref", "tag", "tag_name", "target_commitish", "filepath", "path", "from_path", "new_branch", "new_branch_name",
-		"old_branch_name", "old_ref_name", "default_branch", "branch_name", "rule_name", "name_pattern", "attachment":
+	case "branch", "base", "ref", "tag", "tag_name", "target_commitish", "filepath", "path", "from_path",
+		"new_branch", "new_branch_name", "old_branch_name", "old_ref_name", "default_branch", "branch_name",
+		"rule_name", "name_pattern", "attachment":
 		return true
 	case "target":
 		return in != proxy.InPath

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,15 +73,9 @@ func load(ctx context.Context, store kv.Store, userID int64, now time.Time) (wai
 		return w, 0, fmt.Errorf("confirm: %w", err)
 	}
 	if err := json.Unmarshal(e.Value, &w); err != nil {
-		return waiting{}, e.Version, nil // nobody can use what cannot be read
+		return waiting{}, e.Version, nil // a code that cannot be read cannot be used: begin anew
 	}
-	kept := w.Calls[:0]
-	for _, p := range w.Calls {
-		if now.Before(p.Expires) {
-			kept = append(kept, p)
-		}
-	}
-	w.Calls = kept
+	w.Calls = slices.DeleteFunc(w.Calls, func(p Pending) bool { return !now.Before(p.Expires) })
 	return w, e.Version, nil
 }
 
@@ -128,13 +123,18 @@ func (c *Confirm) wait(ctx context.Context, call *proxy.Call, digest []byte) err
 		if len(w.Calls) >= maxWaiting {
 			w.Calls = w.Calls[1:]
 		}
-		w.Calls = append(w.Calls, Pending{Code: code, Tool: call.Tool.Name, Summary: s.text, Expires: c.o.Now().Add(c.rules.TTL.Std()), Digest: digest})
+		w.Calls = append(w.Calls, Pending{
+			Code: code, Tool: call.Tool.Name, Summary: s.text,
+			Expires: c.o.Now().Add(c.rules.TTL.Std()), Digest: digest,
+		})
 	})
 	if err != nil {
 		return unavailable(err)
 	}
-	return proxy.NewError(proxy.KindConfirm, "a person must confirm this call: "+s.text+". Nothing was sent. Ask your user to open "+c.o.AccountURL+
-		", to read the code for this call there and to give it to you; then make exactly the same call with the further argument confirmation_code", nil)
+	return proxy.NewError(proxy.KindConfirm, "a person must confirm this call: "+s.text+
+		". Nothing was sent. Ask your user to open "+c.o.AccountURL+
+		", to read the code for this call there and to give it to you; "+
+		"then make exactly the same call with the further argument confirmation_code", nil)
 }
 
 // redeem takes a code. It works once, for the call that it was made for.
@@ -150,7 +150,7 @@ func (c *Confirm) redeem(ctx context.Context, call *proxy.Call, digest []byte) e
 			right := subtle.ConstantTimeCompare([]byte(normal(p.Code)), []byte(given)) == 1
 			if right && subtle.ConstantTimeCompare(p.Digest, digest) == 1 {
 				ok = true
-				w.Calls = append(w.Calls[:i], w.Calls[i+1:]...)
+				w.Calls = slices.Delete(w.Calls, i, i+1)
 				w.Wrong = 0
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,12 +89,10 @@ func (c *Confirm) Asks(call *proxy.Call) bool {
 
 // named reports whether a rule is about the tool of this name.
 func (c *Confirm) named(name string) bool {
-	for _, g := range c.globs {
-		if ok, _ := path.Match(g, name); ok && name != "" { // checked in New
-			return true
-		}
-	}
-	return false
+	return name != "" && slices.ContainsFunc(c.globs, func(g string) bool {
+		ok, _ := path.Match(g, name) // checked in New
+		return ok
+	})
 }
 
 // AllowCode returns the stage that makes the argument for codes exist, where codes
@@ -142,7 +141,8 @@ func (c *Confirm) permitted(ctx context.Context, call *proxy.Call) error {
 		return c.wait(ctx, call, digest)
 	}
 	return proxy.NewError(proxy.KindPolicyDenied, "a person must confirm calls of "+call.Tool.Name+
-		", and this client cannot ask its user; nothing was sent. Ask your user to do it in Gitea, or in a client that supports MCP elicitation", nil)
+		", and this client cannot ask its user; nothing was sent. "+
+		"Ask your user to do it in Gitea, or in a client that supports MCP elicitation", nil)
 }
 
 // ask returns the question.
@@ -169,7 +169,8 @@ func (c *Confirm) answered(ctx context.Context, call *proxy.Call, digest []byte)
 	case !st.boundTo(digest):
 		return refused("the confirmation is for another call", nil)
 	case !call.Reply.Accepted:
-		return proxy.NewError(proxy.KindPolicyDenied, "the user declined this call; nothing was sent. Do not try again unless the user asks for it", nil)
+		return proxy.NewError(proxy.KindPolicyDenied,
+			"the user declined this call; nothing was sent. Do not try again unless the user asks for it", nil)
 	case st.retype != "" && !sameName(call.Reply.Typed, st.retype):
 		return refused("what the user typed is not the name of what the call is about", nil)
 	}
@@ -188,11 +189,13 @@ func (c *Confirm) answered(ctx context.Context, call *proxy.Call, digest []byte)
 
 // refused is the error of an answer that permits nothing.
 func refused(what string, cause error) error {
-	return proxy.NewError(proxy.KindPolicyDenied, what+", so nothing was sent; call again without it to be asked anew", cause)
+	return proxy.NewError(proxy.KindPolicyDenied,
+		what+", so nothing was sent; call again without it to be asked anew", cause)
 }
 
 func unavailable(err error) error {
-	return proxy.NewError(proxy.KindInternal, "the confirmation could not be checked, so nothing was sent; the request id names the reason in the server's log", err)
+	return proxy.NewError(proxy.KindInternal, "the confirmation could not be checked, so nothing was sent; "+
+		"the request id names the reason in the server's log", err)
 }
 
 // sameName compares names as Gitea does, without case, and forgives spaces around.

@@ -1,6 +1,7 @@
 package confirm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -36,7 +37,7 @@ func (s subject) question() string {
 // those in the body that say to whom or where something goes, or what it becomes.
 func (c *Confirm) subject(ctx context.Context, call *proxy.Call) subject {
 	names := objectOf(call)
-	text := orText(clean(call.Tool.Title), call.Tool.Name)
+	text := cmp.Or(clean(call.Tool.Title), call.Tool.Name)
 	switch {
 	case call.Op == nil || call.Op.Name != call.Tool.Name: // the title says nothing of what is done
 		text += ": " + call.Wire.Method + " " + clean(call.Wire.Path)
@@ -60,7 +61,8 @@ func (c *Confirm) subject(ctx context.Context, call *proxy.Call) subject {
 	if names.owner != "" && names.wholeRepo && c.o.Facts != nil {
 		ctx, cancel := context.WithTimeout(ctx, factsTimeout)
 		defer cancel()
-		if facts, err := c.o.Facts.RepoFacts(ctx, call.Identity.Credential, names.owner, names.repo); err == nil && facts != "" {
+		facts, err := c.o.Facts.RepoFacts(ctx, call.Identity.Credential, names.owner, names.repo)
+		if err == nil && facts != "" {
 			s.text += " (" + clean(facts) + ")"
 		}
 	}
@@ -79,7 +81,7 @@ type object struct {
 // their names. Of a route that the catalog lacks it is the path itself.
 func objectOf(call *proxy.Call) object {
 	if call.Op == nil {
-		return object{retype: orText(clean(call.Wire.Path), call.Tool.Name)}
+		return object{retype: cmp.Or(clean(call.Wire.Path), call.Tool.Name)}
 	}
 	var o object
 	var last string
@@ -101,24 +103,21 @@ func objectOf(call *proxy.Call) object {
 	}
 	if o.owner != "" && o.repo == "" {
 		o.shown = append([]string{o.owner}, o.shown...)
-		last = orText(last, o.owner)
+		last = cmp.Or(last, o.owner)
 	}
 	o.wholeRepo = strings.HasSuffix(call.Op.Path, "/{owner}/{repo}")
-	o.retype = orText(last, call.Op.Name)
+	o.retype = cmp.Or(last, call.Op.Name)
 	return o
 }
 
-func orText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// destinationWords are the members of bodies without which nobody can judge a call:
+// destinationWords are the members of bodies that a person needs to judge a call:
 // a repository is transferred to somebody, made public, or merged in some way; a right
 // is given to someone.
-var destinationWords = []string{"title", "state", "private", "visibility", "archived", "default_branch", "branch", "new_branch", "tag_name", "do", "Do", "admin", "is_admin", "new_owner", "organization", "new_name", "new_repo_name", "username", "login_name", "owner", "name", "permission", "remote_address", "clone_addr", "url"}
+var destinationWords = []string{
+	"title", "state", "private", "visibility", "archived", "default_branch", "branch", "new_branch", "tag_name",
+	"do", "Do", "admin", "is_admin", "new_owner", "organization", "new_name", "new_repo_name", "username", "login_name",
+	"owner", "name", "permission", "remote_address", "clone_addr", "url",
+}
 
 // destinations returns what of these a call's body has, with their names.
 func destinations(call *proxy.Call) (shown []string) {

@@ -40,10 +40,10 @@ type Directory struct {
 
 	mu    sync.Mutex
 	known map[string]*person
-	lost  func(key string) // nil: nobody is told
+	lost  func(key string) // nil: losses are not reported
 }
 
-// OnLoss has f told whenever Gitea no longer tells of a membership that it told of
+// OnLoss has f called whenever Gitea no longer tells of a membership that it told of
 // before. The key names the person to [Directory.Recheck] of another process. f must
 // not block.
 func (d *Directory) OnLoss(f func(key string)) {
@@ -94,9 +94,12 @@ type Gate struct {
 	teams  []string
 }
 
-// NewGate returns the gate of an endpoint. Empty rules admit nobody.
+// NewGate returns the gate of an endpoint. Empty rules admit no one.
 func NewGate(dir *Directory, rules config.Members) *Gate {
-	return &Gate{dir: dir, rules: rules, logins: lower(rules.Logins), orgs: lower(rules.Organizations), teams: lower(rules.Teams)}
+	return &Gate{
+		dir: dir, rules: rules,
+		logins: lower(rules.Logins), orgs: lower(rules.Organizations), teams: lower(rules.Teams),
+	}
 }
 
 func lower(list []string) []string {
@@ -108,7 +111,7 @@ func lower(list []string) []string {
 }
 
 // Enter returns nil when id may use the endpoint. Otherwise the error is of kind
-// forbidden, or says that Gitea could not be asked; nobody is let in then.
+// forbidden, or says that Gitea could not be asked, which lets no one in.
 func (g *Gate) Enter(ctx context.Context, id *proxy.Identity) error {
 	switch {
 	case id == nil:
@@ -127,12 +130,15 @@ func (g *Gate) Enter(ctx context.Context, id *proxy.Identity) error {
 
 // member decides on what Gitea said.
 func (g *Gate) member(p *person) bool {
-	return slices.ContainsFunc(p.orgs, func(o string) bool { return slices.Contains(g.orgs, o) }) ||
-		slices.ContainsFunc(p.teams, func(t string) bool { return slices.Contains(g.teams, t) })
+	in := func(list, wanted []string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(wanted, s) })
+	}
+	return in(p.orgs, g.orgs) || in(p.teams, g.teams)
 }
 
 func denied() error {
-	return proxy.NewError(proxy.KindForbidden, "you are not among the members of this endpoint; whoever runs this server decides who is (members in its configuration)", nil)
+	return proxy.NewError(proxy.KindForbidden, "you are not among the members of this endpoint; "+
+		"whoever runs this server decides who is (members in its configuration)", nil)
 }
 
 // enter asks Gitea when that is due, and decides. A denial is asked again soon,
@@ -146,7 +152,7 @@ func (d *Directory) enter(ctx context.Context, id *proxy.Identity, member func(*
 	if due {
 		orgs, teams := p.orgs, p.teams
 		if d.ask(ctx, p, id.Credential); p.err == nil && (!within(orgs, p.orgs) || !within(teams, p.teams)) {
-			d.tell(keyOf(id))
+			d.report(keyOf(id))
 		}
 	}
 	switch {
@@ -163,7 +169,7 @@ func within(list, other []string) bool {
 	return !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(other, s) })
 }
 
-func (d *Directory) tell(key string) {
+func (d *Directory) report(key string) {
 	d.mu.Lock()
 	f := d.lost
 	d.mu.Unlock()
@@ -181,14 +187,16 @@ func (d *Directory) ask(ctx context.Context, p *person, cred proxy.Credential) {
 	p.asked, p.stale = d.now(), false
 }
 
-// unknown says why nobody is let in.
+// unknown is the error when it is not known who is a member: no one is let in then.
 func unknown(err error) error {
 	var e *proxy.Error
 	if errors.As(err, &e) && (e.Kind == proxy.KindForbidden || e.Kind == proxy.KindUnauthorized) {
 		return proxy.NewError(proxy.KindForbidden,
-			"Gitea does not tell Aegis the organizations and teams that you are in: your Gitea token lacks the scopes read:user and read:organization, or is no longer valid", err)
+			"Gitea does not tell Aegis the organizations and teams that you are in: your Gitea token lacks the scopes "+
+				"read:user and read:organization, or is no longer valid", err)
 	}
-	return proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea cannot be asked which organizations and teams you are in; try again shortly", err)
+	return proxy.NewError(proxy.KindUpstreamUnavailable,
+		"Gitea cannot be asked which organizations and teams you are in; try again shortly", err)
 }
 
 // Doubt makes the next call of an identity ask again: Gitea has just denied it
@@ -243,7 +251,8 @@ func (d *Directory) Stage() proxy.Stage {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			res, err := next.Handle(ctx, c)
 			var e *proxy.Error
-			if err != nil && errors.As(err, &e) && e.Status != 0 && (e.Kind == proxy.KindForbidden || e.Kind == proxy.KindNotFound || e.Kind == proxy.KindUnauthorized) {
+			said := errors.As(err, &e) && e.Status != 0 // by Gitea, not by a stage of ours
+			if said && (e.Kind == proxy.KindForbidden || e.Kind == proxy.KindNotFound || e.Kind == proxy.KindUnauthorized) {
 				d.Doubt(c.Identity)
 			}
 			return res, err
