@@ -2,9 +2,11 @@ package gitea
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -65,9 +67,7 @@ func (c *Client) fillObject(r *request, call *proxy.Call) error {
 		if buf.Len() > 1 {
 			buf.WriteByte(',')
 		}
-		if err := encodeJSON(&buf, f.Name); err != nil {
-			return invalid(argument(f), "cannot be written as JSON")
-		}
+		_ = encodeJSON(&buf, f.Name) // a string is always written
 		buf.WriteByte(':')
 		if err := encodeJSON(&buf, v); err != nil {
 			return invalid(argument(f), "cannot be written as JSON")
@@ -143,21 +143,14 @@ func (c *Client) nested(s *proxy.Schema, v any, name string, files bool) (any, e
 
 // nestedObject is nested for one object.
 func (c *Client) nestedObject(s *proxy.Schema, v map[string]any, name string, files bool) (any, error) {
-	out := make(map[string]any, len(v))
-	for key, member := range v {
-		out[key] = member
-	}
+	out := maps.Clone(v)
 	for i := range s.Properties {
 		p := &s.Properties[i]
 		member, given := v[p.Name]
 		if !given {
 			continue
 		}
-		wire := p.Name
-		if p.Wire != "" {
-			wire = p.Wire
-		}
-		where := name + "." + p.Name
+		wire, where := cmp.Or(p.Wire, p.Name), name+"."+p.Name
 		if wire != p.Name {
 			if _, both := v[wire]; both {
 				return nil, invalid(where, "and "+wire+" exclude each other; give one of them")
@@ -183,13 +176,9 @@ func encodes(s *proxy.Schema) bool {
 	if s == nil {
 		return false
 	}
-	for i := range s.Properties {
-		p := &s.Properties[i]
-		if p.Encode != proxy.EncodeNone || p.Wire != "" || p.Name == "content" || encodes(p.Schema) {
-			return true
-		}
-	}
-	return encodes(s.Items)
+	return encodes(s.Items) || slices.ContainsFunc(s.Properties, func(p proxy.Property) bool {
+		return p.Encode != proxy.EncodeNone || p.Wire != "" || p.Name == "content" || encodes(p.Schema)
+	})
 }
 
 // checkPairs demands exactly one of a tool's arguments that share a wire name.
@@ -204,10 +193,7 @@ func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
 		}
 		for j := range tool.Params {
 			raw := &tool.Params[j]
-			if i == j || raw.Wire != enc.Wire || raw.In != enc.In {
-				continue
-			}
-			if given(raw) == given(enc) {
+			if i != j && raw.Wire == enc.Wire && raw.In == enc.In && given(raw) == given(enc) {
 				return invalid(raw.Name, "give either "+raw.Name+" or "+enc.Name+", one of the two")
 			}
 		}

@@ -215,7 +215,7 @@ func (c *Client) Login(ctx context.Context, cred proxy.Credential) (proxy.Person
 		Login   string `json:"login"`
 		IsAdmin bool   `json:"is_admin"`
 	}
-	if err := c.ask(ctx, "/user", cred, &user); err != nil {
+	if err := c.ask(ctx, "/user", "", cred, &user); err != nil {
 		return proxy.Person{}, err
 	}
 	if user.Login == "" {
@@ -234,7 +234,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	var v struct {
 		Version string `json:"version"`
 	}
-	if err := c.ask(ctx, "/version", proxy.Credential{}, &v); err != nil {
+	if err := c.ask(ctx, "/version", "", proxy.Credential{}, &v); err != nil {
 		return "", err
 	}
 	version := proxy.Shorten(clean(v.Version), 64)
@@ -261,11 +261,8 @@ func (c *Client) Ready(ctx context.Context) error {
 func (c *Client) Close() { c.pooled.CloseIdleConnections() }
 
 // ask sends a GET of Aegis's own and decodes the JSON answer into v.
-func (c *Client) ask(ctx context.Context, path string, cred proxy.Credential, v any) error {
-	return c.askQuery(ctx, path, "", cred, v)
-}
-
-func (c *Client) askRequest(ctx context.Context, req *request, v any) error {
+func (c *Client) ask(ctx context.Context, path, query string, cred proxy.Credential, v any) error {
+	req := &request{method: http.MethodGet, path: path, query: query, accept: mediaJSON, cred: cred, repeatable: true}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	ans, err := c.exchange(ctx, req, &proxy.CallStats{})

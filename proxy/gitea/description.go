@@ -39,7 +39,8 @@ func (c *Client) description(ctx context.Context, cred proxy.Credential) ([]byte
 	const name = "/swagger.v1.json"
 	out.URL = &url.URL{
 		Scheme: c.scheme, Host: c.host,
-		Path: strings.TrimSuffix(c.prefixPlain, "/api/v1") + name, RawPath: strings.TrimSuffix(c.prefix, "/api/v1") + name,
+		Path:    strings.TrimSuffix(c.prefixPlain, "/api/v1") + name,
+		RawPath: strings.TrimSuffix(c.prefix, "/api/v1") + name,
 	}
 	resp, err := c.pooled.RoundTrip(out)
 	if err != nil {
@@ -51,8 +52,11 @@ func (c *Client) description(ctx context.Context, cred proxy.Credential) ([]byte
 		if resp.StatusCode >= 500 {
 			do = "it is not well itself"
 		}
-		return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
-			Public: "Gitea does not show its API description (/swagger.v1.json answers " + strconv.Itoa(resp.StatusCode) + "); " + do}
+		return nil, &proxy.Error{
+			Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
+			Public: "Gitea does not show its API description (/swagger.v1.json answers " +
+				strconv.Itoa(resp.StatusCode) + "); " + do,
+		}
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDescription+1))
 	switch {

@@ -1,8 +1,8 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -14,7 +14,7 @@ import (
 
 const (
 	factPage = "50"
-	// maxFactPages bounds the lists: nobody is in more than some thousand teams.
+	// maxFactPages bounds the lists: 5000 organizations or teams.
 	maxFactPages = 100
 )
 
@@ -26,12 +26,7 @@ func (c *Client) Memberships(ctx context.Context, cred proxy.Credential) (orgs, 
 		Username string `json:"username"`
 		Name     string `json:"name"`
 	}
-	name := func(o org) string {
-		if o.Username != "" {
-			return strings.ToLower(o.Username)
-		}
-		return strings.ToLower(o.Name)
-	}
+	name := func(o org) string { return strings.ToLower(cmp.Or(o.Username, o.Name)) }
 	err = pages(ctx, c, "/user/orgs", cred, func(o org) { orgs = append(orgs, name(o)) })
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +45,7 @@ func pages[T any](ctx context.Context, c *Client, path string, cred proxy.Creden
 	for page := 1; page <= maxFactPages; page++ {
 		var rows []T
 		query := "page=" + strconv.Itoa(page) + "&limit=" + factPage
-		if err := c.askQuery(ctx, path, query, cred, &rows); err != nil {
+		if err := c.ask(ctx, path, query, cred, &rows); err != nil {
 			return err
 		}
 		if len(rows) == 0 {
@@ -63,11 +58,6 @@ func pages[T any](ctx context.Context, c *Client, path string, cred proxy.Creden
 	return proxy.NewError(proxy.KindUpstreamError, "Gitea's list of organizations or teams does not end", nil)
 }
 
-// askQuery is [Client.ask] with a query.
-func (c *Client) askQuery(ctx context.Context, path, query string, cred proxy.Credential, v any) error {
-	return c.askRequest(ctx, &request{method: http.MethodGet, path: path, query: query, accept: mediaJSON, cred: cred, repeatable: true}, v)
-}
-
 // RepoFacts says how much is in a repository, for a person who is to confirm what
 // becomes of it, such as "214 open issues and pull requests, 2 forks". Errors are
 // [*proxy.Error].
@@ -78,14 +68,17 @@ func (c *Client) RepoFacts(ctx context.Context, cred proxy.Credential, owner, re
 		Releases int64 `json:"release_counter"`
 		Forks    int64 `json:"forks_count"`
 	}
-	if err := c.ask(ctx, "/repos/"+url.PathEscape(owner)+"/"+url.PathEscape(repo), cred, &r); err != nil {
+	if err := c.ask(ctx, "/repos/"+url.PathEscape(owner)+"/"+url.PathEscape(repo), "", cred, &r); err != nil {
 		return "", err
 	}
 	var parts []string
 	for _, f := range []struct {
 		n         int64
 		one, many string
-	}{{r.Issues, "open issue", "open issues"}, {r.Pulls, "open pull request", "open pull requests"}, {r.Releases, "release", "releases"}, {r.Forks, "fork", "forks"}} {
+	}{
+		{r.Issues, "open issue", "open issues"}, {r.Pulls, "open pull request", "open pull requests"},
+		{r.Releases, "release", "releases"}, {r.Forks, "fork", "forks"},
+	} {
 		switch {
 		case f.n == 1:
 			parts = append(parts, "1 "+f.one)

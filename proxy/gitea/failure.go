@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -31,9 +32,11 @@ var kinds = map[int]proxy.Kind{
 
 // advice is what to do about a kind; it follows Gitea's own message.
 var advice = map[proxy.Kind]string{
-	proxy.KindUnauthorized:        "the Gitea token of this identity is not accepted: it may be revoked, expired or mistyped; sign in again, or have the operator replace it",
-	proxy.KindForbidden:           "this identity lacks the permission, or its token the scope",
-	proxy.KindNotFound:            "it does not exist, or this identity may not see it: Gitea answers the same for both",
+	proxy.KindUnauthorized: "the Gitea token of this identity is not accepted: " +
+		"it may be revoked, expired or mistyped; sign in again, or have the operator replace it",
+	proxy.KindForbidden: "this identity lacks the permission, or its token the scope",
+	proxy.KindNotFound: "it does not exist, or this identity may not see it: " +
+		"Gitea answers the same for both",
 	proxy.KindMethodNotAllowed:    "Gitea does not allow this now; read the object's state before you try again",
 	proxy.KindConflict:            "it collides with the present state; read that before you try again",
 	proxy.KindLocked:              "the repository is archived: it can be read, not changed",
@@ -64,18 +67,9 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	if kind == proxy.KindUpstreamUnavailable && !req.repeatable {
 		hint += "; it is unknown whether the request was carried out: check before you repeat it"
 	}
-	switch {
-	case message == "" && hint == "":
-		e.Public = http.StatusText(ans.status)
-	case message == "":
-		e.Public = hint
-	case hint == "":
-		e.Public = message
-	default:
-		e.Public = message + " (" + hint + ")"
-	}
-	if e.Public == "" {
-		e.Public = "Gitea refused the request without saying why"
+	e.Public = cmp.Or(message, hint, http.StatusText(ans.status), "Gitea refused the request without saying why")
+	if message != "" && hint != "" {
+		e.Public += " (" + hint + ")"
 	}
 	return e
 }
@@ -164,7 +158,9 @@ func joinParts(parts []string, sep string) string {
 // a Location may hold signed addresses.
 func (c *Client) redirected(req *request, ans *answer) *proxy.Error {
 	e := &proxy.Error{Kind: proxy.KindUpstreamError, Status: ans.status,
-		Public: "Gitea answers with a redirect, which Aegis never follows; open it in Gitea's web pages, or have the operator check gitea.url (scheme and final host name) and switch off serving downloads straight from storage"}
+		Public: "Gitea answers with a redirect, which Aegis never follows; open it in Gitea's web pages, " +
+			"or have the operator check gitea.url (scheme and final host name) and switch off serving downloads " +
+			"straight from storage"}
 	location, err := url.Parse(ans.header.Get("Location"))
 	if err != nil {
 		return e

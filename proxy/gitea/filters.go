@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,22 +13,19 @@ import (
 
 // issueRow is the part of an issue that filters look at.
 type issueRow struct {
-	Labels []struct {
-		Name string `json:"name"`
-	} `json:"labels"`
+	Labels    []labelRow `json:"labels"`
 	Milestone *struct {
 		ID    int64  `json:"id"`
 		Title string `json:"title"`
 	} `json:"milestone"`
 }
 
+type labelRow struct {
+	Name string `json:"name"`
+}
+
 func (r *issueRow) hasLabel(name string) bool {
-	for i := range r.Labels {
-		if r.Labels[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Labels, func(l labelRow) bool { return l.Name == name })
 }
 
 func (r *issueRow) hasMilestone(name string) bool {
@@ -38,7 +36,7 @@ func (r *issueRow) hasMilestone(name string) bool {
 // ignoredFilters warns of labels and milestones that Gitea has dropped from a
 // filter because it does not know them. It then answers as if they had not been
 // asked for, in the worst case with everything. The rows give it away: a row
-// that lacks what was asked for proves that nobody asked Gitea's database for
+// that lacks what was asked for proves that Gitea's database was not asked for
 // it. No row is proof of nothing, so an empty page has no warning.
 func ignoredFilters(call *proxy.Call, res *proxy.Result) []string {
 	if res.Kind != proxy.BodyJSON {
@@ -85,11 +83,7 @@ func listsIssues(path string) bool {
 // could not hold had it known one of them.
 func noneOf(rows []issueRow, names []string, match func(*issueRow, string) bool) []string {
 	for i := range rows {
-		matched := len(names) == 0
-		for _, name := range names {
-			matched = matched || match(&rows[i], name)
-		}
-		if !matched {
+		if !slices.ContainsFunc(names, func(name string) bool { return match(&rows[i], name) }) {
 			return names
 		}
 	}
@@ -98,27 +92,18 @@ func noneOf(rows []issueRow, names []string, match func(*issueRow, string) bool)
 
 // filterArg returns the values of a comma-separated filter.
 func filterArg(call *proxy.Call, wire string) []string {
-	var value any
-	if f := proxy.Find(call.Wire.Query, wire); f != nil {
-		value = f.Value
+	f := proxy.Find(call.Wire.Query, wire)
+	if f == nil {
+		return nil
 	}
-	joined, _ := value.(string)
-	if list, ok := value.([]any); ok {
-		texts := make([]string, 0, len(list))
-		for _, item := range list {
-			if text, ok := scalar(item); ok {
-				texts = append(texts, text)
-			}
-		}
-		joined = strings.Join(texts, ",")
-	}
-	var names []string
-	for name := range strings.SplitSeq(joined, ",") {
-		if name != "" {
-			names = append(names, name)
+	joined, _ := f.Value.(string)
+	list, _ := f.Value.([]any)
+	for _, item := range list {
+		if text, ok := scalar(item); ok {
+			joined += "," + text
 		}
 	}
-	return names
+	return strings.FieldsFunc(joined, func(r rune) bool { return r == ',' })
 }
 
 // warnIgnored is the warning about ignored filter values. They are the caller's
@@ -132,6 +117,7 @@ func warnIgnored(what, arg string, names []string) []string {
 	for i, name := range shown {
 		quoted[i] = strconv.Quote(proxy.Shorten(clean(name), 60))
 	}
-	return []string{fmt.Sprintf("Gitea ignored the %s filter for %s: no such %s here (case and spaces count), so the list is not narrowed by it",
+	return []string{fmt.Sprintf("Gitea ignored the %s filter for %s: "+
+		"no such %s here (case and spaces count), so the list is not narrowed by it",
 		arg, strings.Join(quoted, ", "), what)}
 }

@@ -61,7 +61,7 @@ func (c *Client) pageSizes(ctx context.Context, cred proxy.Credential) sizes {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sizesTimeout)
 	defer cancel()
 	var got sizes
-	if err := c.ask(ctx, "/settings/api", cred, &got); err != nil {
+	if err := c.ask(ctx, "/settings/api", "", cred, &got); err != nil {
 		c.log.Debug().Err(err).Msg("Gitea does not tell its page sizes; taking its defaults")
 		return s
 	}
@@ -88,7 +88,8 @@ func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, 
 		if res.Kind != proxy.BodyJSON || jsonscan.Kind(res.Body) != '[' {
 			return // one thing, not a list of things
 		}
-		res.Warnings = append(res.Warnings, "this route returns everything in one answer; page and limit have no effect")
+		res.Warnings = append(res.Warnings,
+			"this route returns everything in one answer; page and limit have no effect")
 		return
 	case proxy.PagingPage, proxy.PagingPerPage:
 	default:
@@ -102,8 +103,8 @@ func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, 
 	}
 	setNext(page, facts)
 	if page.NextPage == nil && facts.silent() && facts.rows >= page.Limit {
-		res.Warnings = append(res.Warnings, fmt.Sprintf(
-			"page %d is full and Gitea does not say whether more follow; ask for page %d to find out", page.Page, page.Page+1))
+		res.Warnings = append(res.Warnings, fmt.Sprintf("page %d is full and Gitea does not say whether more follow; "+
+			"ask for page %d to find out", page.Page, page.Page+1))
 	}
 	res.Page = page
 }
@@ -117,8 +118,7 @@ func setNext(page *proxy.Pagination, f pageFacts) {
 	if f.total >= 0 {
 		total := f.total
 		page.TotalCount = &total
-		last := int((total + int64(page.Limit) - 1) / int64(page.Limit))
-		last = max(last, 1)
+		last := max(int((total+int64(page.Limit)-1)/int64(page.Limit)), 1)
 		page.LastPage = &last
 	} else if f.last > 0 {
 		page.LastPage = &f.last
@@ -229,11 +229,7 @@ func count(array []byte) (n int) {
 
 // headerCount reads a header that holds a count, -1 when it does not.
 func headerCount(h http.Header, name string) int64 {
-	v := h.Get(name)
-	if v == "" {
-		return -1
-	}
-	n, err := strconv.ParseInt(v, 10, 32)
+	n, err := strconv.ParseInt(h.Get(name), 10, 32)
 	if err != nil || n < 0 {
 		return -1
 	}
@@ -281,8 +277,8 @@ func linkPage(target string) int {
 		return 0
 	}
 	n, err := strconv.ParseInt(values.Get("page"), 10, 32)
-	if err != nil || n < 1 {
+	if err != nil {
 		return 0
 	}
-	return int(n)
+	return int(max(n, 0))
 }

@@ -1,7 +1,9 @@
 package gitea
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,8 +15,8 @@ import (
 const (
 	// maxPathValue bounds one path value in bytes, as file systems bound a path.
 	maxPathValue = 4096
-	// maxUnescape is how many times over a value may be percent-encoded before
-	// nobody can tell any more what a server makes of it.
+	// maxUnescape is how many times over a value may be percent-encoded. More is
+	// refused, as it is not certain what a server makes of it.
 	maxUnescape = 8
 )
 
@@ -42,10 +44,7 @@ func (r *request) fillPath(call *proxy.Call) error {
 		return invalid("path",
 			"must not hold '%', '?', '#' or '\\'; it is plain text, and the query has an argument of its own")
 	}
-	if rule := checkRepoPath(path[1:]); rule != "" {
-		return invalid("path", rule)
-	}
-	if rule := checkGitDir(path[1:]); rule != "" {
+	if rule := cmp.Or(checkRepoPath(path[1:]), checkGitDir(path[1:])); rule != "" {
 		return invalid("path", rule)
 	}
 	var b strings.Builder
@@ -92,13 +91,12 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 	if !ok {
 		return invalid(argument(f), "must be a string or a number")
 	}
-	if rule := checkPathValue(wire, text); rule != "" {
-		return invalid(argument(f), rule)
-	}
+	rule := checkPathValue(wire, text)
 	if f.Param == nil { // a client that spells paths itself has no business in any .git
-		if rule := checkGitDir(text); rule != "" {
-			return invalid(argument(f), rule)
-		}
+		rule = cmp.Or(rule, checkGitDir(text))
+	}
+	if rule != "" {
+		return invalid(argument(f), rule)
 	}
 	escapeInto(b, text, p.Wildcard)
 	return nil
@@ -147,26 +145,21 @@ func checkRepoPath(v string) string {
 	if rule := checkText(v); rule != "" {
 		return rule
 	}
-	for seg := range strings.SplitSeq(v, "/") {
-		if seg == "" {
-			return "must not begin or end with '/' or hold '//'"
-		}
+	if slices.Contains(strings.Split(v, "/"), "") {
+		return "must not begin or end with '/' or hold '//'"
 	}
 	return checkDots(v)
 }
 
 // checkText returns the rule that v breaks as a piece of an address.
 func checkText(v string) string {
-	if len(v) > maxPathValue {
+	switch {
+	case len(v) > maxPathValue:
 		return "must have at most 4096 bytes"
-	}
-	if !utf8.ValidString(v) {
+	case !utf8.ValidString(v):
 		return "must be valid UTF-8"
-	}
-	for _, r := range v {
-		if unicode.IsControl(r) {
-			return "must not hold control characters"
-		}
+	case strings.ContainsFunc(v, unicode.IsControl):
+		return "must not hold control characters"
 	}
 	return ""
 }
@@ -189,15 +182,8 @@ func checkDots(v string) string {
 // encoded more often than anyone needs.
 func hasSegment(v string, bad func(string) bool) (found, endless bool) {
 	for range maxUnescape {
-		start := 0
-		for i := 0; i <= len(v); i++ {
-			if i < len(v) && v[i] != '/' && v[i] != '\\' {
-				continue
-			}
-			if bad(v[start:i]) {
-				return true, false
-			}
-			start = i + 1
+		if slices.ContainsFunc(strings.FieldsFunc(v, isSlash), bad) {
+			return true, false
 		}
 		next := unescape(v)
 		if next == v {
@@ -207,6 +193,9 @@ func hasSegment(v string, bad func(string) bool) (found, endless bool) {
 	}
 	return false, true
 }
+
+// isSlash includes the backslash, which a server on Windows takes for one.
+func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
 func isDots(seg string) bool { return seg == "." || seg == ".." }
 

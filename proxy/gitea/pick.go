@@ -92,7 +92,8 @@ func (c *Client) readPicked(resp *http.Response, req *request, ans *answer) erro
 func brokenJSON(cause error, ans *answer, page bool) *proxy.Error {
 	if errors.Is(cause, jsonscan.ErrDepth) {
 		return &proxy.Error{Kind: proxy.KindUpstreamError, Status: ans.status, Err: cause,
-			Public: "the JSON is nested deeper than 100 levels, so no fields can be picked from it; ask without fields to get it as text"}
+			Public: "the JSON is nested deeper than 100 levels, so no fields can be picked from it; " +
+				"ask without fields to get it as text"}
 	}
 	return notJSON(cause, ans.status, ans.size, page)
 }
@@ -100,5 +101,6 @@ func brokenJSON(cause error, ans *answer, page bool) *proxy.Error {
 // overRaw is the error of an answer that is too large even to be read.
 func (c *Client) overRaw(status int) *proxy.Error {
 	return &proxy.Error{Kind: proxy.KindPayloadTooLarge, Status: status,
-		Public: "the answer is larger than 16 times gitea.max_response_bytes, too large to pick fields from; ask for fewer items or a narrower range"}
+		Public: "the answer is larger than 16 times gitea.max_response_bytes, too large to pick fields from; " +
+			"ask for fewer items or a narrower range"}
 }

@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -57,10 +58,11 @@ func (c *Client) prepare(call *proxy.Call) (*request, error) {
 	}
 	if tool.BasicAuthOnly {
 		return nil, proxy.NewError(proxy.KindBasicAuthOnly,
-			"Gitea opens this route to a user name and password only, never to a token; use Gitea's web pages (Settings, Applications)", nil)
+			"Gitea opens this route to a user name and password only, never to a token; "+
+				"use Gitea's web pages (Settings, Applications)", nil)
 	}
 	if call.Identity.Credential.Authorization() == "" {
-		// Gitea would answer as it does to strangers, and nobody would notice.
+		// Gitea would answer as it does to strangers, which looks like an empty server.
 		return nil, proxy.NewError(proxy.KindUnauthorized, "this identity has no Gitea token; sign in again", nil)
 	}
 	req := &request{
@@ -128,7 +130,12 @@ func checkNames(tool *proxy.Tool) error {
 // isSteering reports whether Gitea reads a query or form field of this name as
 // an impersonation or a credential.
 func isSteering(name string) bool {
-	return strings.EqualFold(name, "sudo") || strings.EqualFold(name, "token") || strings.EqualFold(name, "access_token")
+	for _, steers := range []string{"sudo", "token", "access_token"} {
+		if strings.EqualFold(name, steers) { // as forgiving as any decoder: not ToLower
+			return true
+		}
+	}
+	return false
 }
 
 // fillQuery builds the query in the order of the operation's parameters; what it
@@ -175,7 +182,8 @@ func (r *request) paging(p *proxy.Param, n int) *proxy.Field {
 // setQuery takes over a query of bounded length.
 func (r *request) setQuery(query string) error {
 	if len(query) > maxQuery {
-		return proxy.NewError(proxy.KindInvalidArguments, "the arguments that go into the query are too long together; ask for less at a time", nil)
+		return proxy.NewError(proxy.KindInvalidArguments,
+			"the arguments that go into the query are too long together; ask for less at a time", nil)
 	}
 	r.query = query
 	return nil
@@ -218,11 +226,10 @@ func pagingArg(query []proxy.Field, wire string) (n int, given bool) {
 		return 0, false
 	}
 	text, _ := scalar(f.Value)
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, true
+	if n, err := strconv.Atoi(text); err == nil {
+		return max(n, 0), true
 	}
-	return n, true
+	return 0, true
 }
 
 // writeQuery appends one parameter. What a client has spelled itself is refused
@@ -311,10 +318,7 @@ func checkQueryValue(wire, v string) string {
 	case "ref", "sha":
 		return checkRepoPath(v)
 	case "path", "filepath":
-		if rule := checkText(v); rule != "" {
-			return rule
-		}
-		return checkDots(v)
+		return cmp.Or(checkText(v), checkDots(v))
 	}
 	return ""
 }

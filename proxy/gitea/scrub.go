@@ -27,16 +27,21 @@ const (
 
 // The shapes that must not leave in an error message.
 var (
-	urlShape    = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]{1,15})://([^\s/?#"'<>)\]]*)`)
-	hostPort    = regexp.MustCompile(`(?i)(?:\[[0-9a-f:.%]+\]|\b(?:[a-z][a-z0-9_.-]*|(?:[0-9]{1,3}\.){3}[0-9]{1,3})):[0-9]{2,5}\b`)
-	ipv4        = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
-	ipv6        = regexp.MustCompile(`(?i)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:%[a-z0-9]+)?`)
-	dottedName  = regexp.MustCompile(`(?i)\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z-]*)\b`)
-	localName   = regexp.MustCompile(`(?i)^localhost$|\.(?:local|localdomain|internal|intranet|lan|corp|home|svc|localhost)$`)
-	unixPath    = regexp.MustCompile(`(^|[\s"'(=:,\[])/(?:app|bin|data|dev|etc|go|home|lib|lib64|media|mnt|opt|private|proc|root|run|sbin|source|src|srv|sys|tmp|usr|var|workspace|Users|Volumes)(?:/[^\s"'():,\]]*)+`)
+	urlShape = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]{1,15})://([^\s/?#"'<>)\]]*)`)
+	hostPort = regexp.MustCompile(`(?i)(?:\[[0-9a-f:.%]+\]|` +
+		`\b(?:[a-z][a-z0-9_.-]*|(?:[0-9]{1,3}\.){3}[0-9]{1,3})):[0-9]{2,5}\b`)
+	ipv4       = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
+	ipv6       = regexp.MustCompile(`(?i)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:%[a-z0-9]+)?`)
+	dottedName = regexp.MustCompile(`(?i)\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z-]*)\b`)
+	localName  = regexp.MustCompile(`(?i)^localhost$|` +
+		`\.(?:local|localdomain|internal|intranet|lan|corp|home|svc|localhost)$`)
+	unixPath = regexp.MustCompile(`(^|[\s"'(=:,\[])/(?:app|bin|data|dev|etc|go|home|lib|lib64|media|mnt|opt|` +
+		`private|proc|root|run|sbin|source|src|srv|sys|tmp|usr|var|workspace|Users|Volumes)(?:/[^\s"'():,\]]*)+`)
 	windowsPath = regexp.MustCompile(`\b[A-Za-z]:\\[^\s"'(),]*`)
 	sourceLine  = regexp.MustCompile(`[A-Za-z0-9_./@-]*\.go:[0-9]+`)
-	internals   = regexp.MustCompile(`(?i)goroutine \d|\.go:\d|runtime error|\bpanic\b|stack ?trace|\b(?:select|insert|update|delete|alter|create|drop)\b.{0,200}\b(?:from|into|set|where|table|values|index)\b|\bsqlite|\bpq: |\bmysql\b|\bxorm\b|\berror 1\d{3}\b|\bno such table\b|dial (?:tcp|udp|unix)|0x[0-9a-f]{8}`)
+	internals   = regexp.MustCompile(`(?i)goroutine \d|\.go:\d|runtime error|\bpanic\b|stack ?trace|` +
+		`\b(?:select|insert|update|delete|alter|create|drop)\b.{0,200}\b(?:from|into|set|where|table|values|index)\b|` +
+		`\bsqlite|\bpq: |\bmysql\b|\bxorm\b|\berror 1\d{3}\b|\bno such table\b|dial (?:tcp|udp|unix)|0x[0-9a-f]{8}`)
 	markupBlock = regexp.MustCompile(`(?is)<(?:script|style)\b.*?(?:</(?:script|style)\s*>|$)|<!--.*?(?:-->|$)`)
 	markupTag   = regexp.MustCompile(`(?s)<[^>]*(?:>|$)`)
 	titleTag    = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
@@ -105,7 +110,9 @@ func (s scrubber) scrubHosts(text string) string {
 	})
 	text = hostPort.ReplaceAllString(text, goneHost)
 	if name, _, _ := strings.Cut(s.host, ":"); len(name) >= 4 {
-		text = replaceFold(text, name, goneHost)
+		// Made anew for each message, as errors are rare.
+		own := regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(name, "")))
+		text = own.ReplaceAllLiteralString(text, goneHost)
 	}
 	text = ipv4.ReplaceAllStringFunc(text, hidePrivate)
 	text = ipv6.ReplaceAllStringFunc(text, hidePrivate)
@@ -117,9 +124,10 @@ func (s scrubber) scrubHosts(text string) string {
 	})
 }
 
-// isInternal reports whether the authority of a URL is nobody else's business.
+// isInternal reports whether the authority of a URL only means something inside a network.
 func (s scrubber) isInternal(authority string) bool {
-	if strings.EqualFold(authority, s.host) || strings.ContainsAny(authority, ":[") || localName.MatchString(authority) {
+	if strings.EqualFold(authority, s.host) || strings.ContainsAny(authority, ":[") ||
+		localName.MatchString(authority) {
 		return true
 	}
 	if _, err := netip.ParseAddr(authority); err == nil {
@@ -137,37 +145,11 @@ func hidePrivate(addr string) string {
 	}
 	ip = ip.Unmap()
 	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) // RFC 6598
-	if ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.Is4() && shared.Contains(ip) {
+	if ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() ||
+		ip.Is4() && shared.Contains(ip) {
 		return goneHost
 	}
 	return addr
-}
-
-// replaceFold replaces old, which is ASCII, in whatever case.
-func replaceFold(text, old, with string) string {
-	lower := asciiLower(text)
-	old = asciiLower(old)
-	var b strings.Builder
-	for {
-		i := strings.Index(lower, old)
-		if i < 0 {
-			b.WriteString(text)
-			return b.String()
-		}
-		b.WriteString(text[:i])
-		b.WriteString(with)
-		text, lower = text[i+len(old):], lower[i+len(old):]
-	}
-}
-
-// asciiLower lowers A to Z and nothing else, so that offsets stay.
-func asciiLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
 }
 
 // pageTitle returns the title of an HTML page, without markup.

@@ -183,7 +183,8 @@ func (c *Client) readBody(resp *http.Response, req *request, ans *answer) error 
 		return ans.readError(resp.Body)
 	case enc != "" && !strings.EqualFold(enc, "identity"):
 		return &proxy.Error{Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
-			Public: "the answer is compressed although nobody asked for that; switch compression off in the proxy before Gitea"}
+			Public: "the answer is compressed although nobody asked for that; " +
+				"switch compression off in the proxy before Gitea"}
 	case resp.Request != nil && resp.Request.Method == http.MethodHead:
 		return nil // the length is that of the body a GET would get
 	case req.picks(resp.StatusCode, media):
@@ -227,5 +228,6 @@ func transportError(ctx context.Context, req *request, cause error) *proxy.Error
 		return proxy.NewError(proxy.KindUpstreamUnavailable,
 			"Gitea's TLS certificate is not trusted; the operator can name its authority in gitea.ca_file", cause)
 	}
-	return proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea cannot be reached, or broke off its answer; try again later"+unsure, cause)
+	return proxy.NewError(proxy.KindUpstreamUnavailable,
+		"Gitea cannot be reached, or broke off its answer; try again later"+unsure, cause)
 }

@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"mime/multipart"
@@ -66,17 +67,12 @@ func writeFile(form *multipart.Writer, field, name string, data []byte) error {
 // fileName is the name of an upload: the query's name's last segment, as Gitea
 // decides by its extension what it accepts.
 func fileName(call *proxy.Call) string {
-	const fallback = "attachment"
-	f := proxy.Find(call.Wire.Query, "name")
-	if f == nil {
-		return fallback
+	name := ""
+	if f := proxy.Find(call.Wire.Query, "name"); f != nil {
+		name, _ = f.Value.(string)
 	}
-	name, _ := f.Value.(string)
 	name = clean(name[strings.LastIndexAny(name, "/\\")+1:])
-	if name == "" {
-		return fallback
-	}
-	return proxy.Shorten(name, 255)
+	return proxy.Shorten(cmp.Or(name, "attachment"), 255)
 }
 
 // decodeFile decodes an uploaded file after its size has been found to fit.

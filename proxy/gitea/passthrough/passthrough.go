@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +80,8 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
-		refuse(w, x, http.StatusMethodNotAllowed, proxy.NewError(proxy.KindMethodNotAllowed, "this method is not passed on", nil))
+		refuse(w, x, http.StatusMethodNotAllowed,
+			proxy.NewError(proxy.KindMethodNotAllowed, "this method is not passed on", nil))
 		return
 	}
 	// A push or a download takes as long as it takes. Without a deadline there is
@@ -87,9 +89,9 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	_ = control.SetWriteDeadline(time.Time{})
-	// Else the server takes what is left of the request for itself as soon as the answer
-	// begins, whoever is about to read it on its way to Gitea takes the request for broken,
-	// and the answer is cut off. HTTP/2 is always so.
+	// Without it the server reads what is left of the request itself as soon as the answer
+	// begins. The transport that is still sending it to Gitea then meets an error, and the
+	// answer is cut off. HTTP/2 is full duplex always.
 	_ = control.EnableFullDuplex()
 	p.proxy.ServeHTTP(w, r)
 }
@@ -109,7 +111,8 @@ func (p *pass) rewrite(pr *httputil.ProxyRequest) {
 	withholdCookies(out.Header)
 	if p.withhold(out) {
 		p.o.Log.Warn().Str("request_id", proxy.RequestInfoFrom(pr.In.Context()).RequestID).
-			Msg("a request for Gitea carried a token of Aegis, which was removed; tokens of auth.tokens are for the MCP endpoint alone")
+			Msg("a request for Gitea carried a token of Aegis, which was removed; " +
+				"tokens of auth.tokens are for the MCP endpoint alone")
 	}
 	host, scheme := pr.In.Host, "http"
 	if pr.In.TLS != nil {
@@ -136,19 +139,19 @@ func canonical(name string) string {
 // forged reports whether a header, in canonical form, is one that only a reverse
 // proxy may write.
 func forged(name string) bool {
-	for _, prefix := range []string{"x-forwarded-", "x-webauth-", "x-remote-", "remote-", "x-auth-request-", "x-original-"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	switch name {
-	case "forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip",
-		"fastly-client-ip", "x-host", "x-rewrite-url", "x-scheme", "x-url-scheme", "front-end-https", "x-user", "x-auth-user",
-		"x-authenticated-user", "x-ssl-client-s-dn", "x-request-id":
-		return true
-	}
-	return false
+	return forgedNames[name] ||
+		slices.ContainsFunc(forgedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
+
+var (
+	forgedPrefixes = []string{"x-forwarded-", "x-webauth-", "x-remote-", "remote-", "x-auth-request-", "x-original-"}
+	forgedNames    = map[string]bool{
+		"forwarded": true, "x-forwarded": true, "x-real-ip": true, "x-client-ip": true, "x-cluster-client-ip": true,
+		"true-client-ip": true, "cf-connecting-ip": true, "fastly-client-ip": true, "x-host": true,
+		"x-rewrite-url": true, "x-scheme": true, "x-url-scheme": true, "front-end-https": true, "x-user": true,
+		"x-auth-user": true, "x-authenticated-user": true, "x-ssl-client-s-dn": true, "x-request-id": true,
+	}
+)
 
 // watch lets event streams end when the server stops.
 func (p *pass) watch(res *http.Response) error {
@@ -157,7 +160,7 @@ func (p *pass) watch(res *http.Response) error {
 		return nil
 	}
 	body := res.Body
-	stop := context.AfterFunc(p.o.Stopping, func() { _ = body.Close() }) // nothing is left to be told
+	stop := context.AfterFunc(p.o.Stopping, func() { _ = body.Close() }) // its error means nothing any more
 	res.Body = &watched{body, stop}
 	return nil
 }
@@ -181,10 +184,11 @@ func (p *pass) failed(w http.ResponseWriter, r *http.Request, err error) {
 	} else {
 		p.o.Log.Warn().Str("request_id", x.RequestID).Err(err).Msg("a request could not be passed through")
 	}
-	refuse(w, x, http.StatusBadGateway, proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea does not answer; try again in a moment", err))
+	refuse(w, x, http.StatusBadGateway,
+		proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea does not answer; try again in a moment", err))
 }
 
-// refuse answers in Gitea's place; nobody may keep that for Gitea's answer.
+// refuse answers in Gitea's place. No cache may keep that as Gitea's answer.
 func refuse(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *proxy.Error) {
 	w.Header().Set("Cache-Control", "no-store")
 	proxy.WriteError(w, x, status, err)

@@ -4,25 +4,22 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // withhold removes Aegis's own tokens from where Gitea takes tokens: the
 // Authorization header in every scheme, Basic's user and password included, and
 // the query parameters token and access_token. It reports whether there was one.
-// A client that sends such a token to the wrong path must not hand it to Gitea's
-// log, or to whoever reads that.
+// A client that sends such a token to the wrong path must not put it into Gitea's
+// log, where other people read it.
 func (p *pass) withhold(out *http.Request) bool {
 	if p.o.Ours == nil {
 		return false
 	}
-	found := false
-	for _, v := range out.Header["Authorization"] {
-		if p.ours(v) {
-			out.Header.Del("Authorization")
-			found = true
-			break
-		}
+	found := slices.ContainsFunc(out.Header["Authorization"], p.ours)
+	if found {
+		out.Header.Del("Authorization")
 	}
 	if strings.Contains(out.URL.RawQuery, "token") || strings.Contains(out.URL.RawQuery, "%") {
 		query, cut := p.cutQuery(out.URL.RawQuery)
@@ -33,19 +30,15 @@ func (p *pass) withhold(out *http.Request) bool {
 }
 
 // withholdCookies removes the cookies of Aegis's own pages, which share the host
-// with Gitea: who is signed in there is nothing for Gitea, or for whoever reads
-// what stands between the two. All others stay as they were sent.
+// with Gitea: neither Gitea, nor what reads the traffic between the two, needs to know
+// who is signed in there. All others stay as they were sent.
 func withholdCookies(h http.Header) {
-	lines := h["Cookie"]
 	var kept []string
-	for _, line := range lines {
-		var pairs []string
-		for pair := range strings.SplitSeq(line, ";") {
+	for _, line := range h["Cookie"] {
+		pairs := slices.DeleteFunc(strings.Split(line, ";"), func(pair string) bool {
 			name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
-			if !ourCookie(name) {
-				pairs = append(pairs, pair)
-			}
-		}
+			return ourCookie(name)
+		})
 		if rest := strings.TrimSpace(strings.Join(pairs, ";")); rest != "" {
 			kept = append(kept, rest)
 		}
@@ -85,19 +78,12 @@ func (p *pass) ours(value string) bool {
 // cutQuery returns a query without the pairs that hold a token of Aegis; all
 // others stay as they were written.
 func (p *pass) cutQuery(query string) (rest string, cut bool) {
-	var kept []string
-	for pair := range strings.SplitSeq(query, "&") {
+	pairs := strings.Split(query, "&")
+	kept := slices.DeleteFunc(pairs, func(pair string) bool {
 		name, value, _ := strings.Cut(pair, "=")
-		if p.tokenPair(name, value) {
-			cut = true
-			continue
-		}
-		kept = append(kept, pair)
-	}
-	if !cut {
-		return query, false
-	}
-	return strings.Join(kept, "&"), true
+		return p.tokenPair(name, value)
+	})
+	return strings.Join(kept, "&"), len(kept) < len(pairs)
 }
 
 func (p *pass) tokenPair(name, value string) bool {

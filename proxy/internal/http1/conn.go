@@ -74,7 +74,8 @@ func (c *conn) exchange(ctx context.Context, req *http.Request) (*http.Response,
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) }) // a closed connection has ended as well
 	b := &body{conn: c, stop: stop}
 	var failed error // to write
-	if known := req.Body == nil || req.Body == http.NoBody || req.ContentLength > 0; known && req.ContentLength <= smallBody {
+	known := req.Body == nil || req.Body == http.NoBody || req.ContentLength > 0
+	if known && req.ContentLength <= smallBody {
 		failed = c.write(req)
 	} else {
 		b.written = make(chan error, 1)

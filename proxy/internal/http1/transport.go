@@ -132,7 +132,8 @@ func token(s string) bool {
 
 // again reports whether a request may be sent a second time.
 func again(req *http.Request) bool {
-	return (req.Method == http.MethodGet || req.Method == http.MethodHead) && (req.Body == nil || req.Body == http.NoBody)
+	return (req.Method == http.MethodGet || req.Method == http.MethodHead) &&
+		(req.Body == nil || req.Body == http.NoBody)
 }
 
 func closeBody(req *http.Request) {
