@@ -36,7 +36,7 @@ type factOperation struct {
 
 type factSchema struct {
 	Type       string                `json:"type"`
-	Ref        string                `json:"ref"`
+	Ref        string                `json:"$ref"`
 	Enum       []string              `json:"enum"`
 	Items      *factSchema           `json:"items"`
 	Properties map[string]factSchema `json:"properties"`
@@ -329,7 +329,7 @@ func (o *oracle) body(t *testing.T, s factSchema) {
 		return
 	}
 	if s.Ref != "" {
-		s = o.facts.Definitions[s.Ref]
+		s = o.facts.Definitions[strings.TrimPrefix(s.Ref, "#/definitions/")]
 	}
 	o.want.media = "application/json"
 	object := map[string]any{}

@@ -164,7 +164,7 @@ func (b *builder) addTwins(op *FactOperation, list []arg) []arg {
 // resolve follows references at the top of a schema.
 func (b *builder) resolve(n *Node) *Node {
 	for i := 0; n != nil && n.Ref != "" && i < 50; i++ {
-		n = b.facts.Definitions[n.Ref]
+		n = b.facts.Definitions[refName(n.Ref)]
 	}
 	if n == nil || n.Ref != "" {
 		return &Node{}

@@ -39,64 +39,64 @@ var (
 // bound gives every string a length, every number a sensible range and the
 // names in a path a pattern, where nobody has said better.
 func (s *schema) bound(wire, in string) {
-	switch s.typ {
+	switch s.Type {
 	case "string":
 		s.boundString(wire, in)
 	case "integer":
 		s.boundInteger(wire, in)
 	case "array":
-		s.items.bound(wire, "item")
+		s.Items.bound(wire, "item")
 	case "object":
-		for _, m := range s.members {
+		for _, m := range s.Members {
 			m.schema.bound(m.name, "member")
 		}
-		if s.values != nil {
-			s.values.bound("value", "member")
+		if values, ok := s.Rest.(*schema); ok {
+			values.bound("value", "member")
 		}
 	}
 }
 
 func (s *schema) boundString(wire, in string) {
-	if len(s.enum) != 0 {
+	if len(s.Enum) != 0 {
 		return // the list is the bound
 	}
-	if s.encoding == "base64" {
-		s.maxLength = fileText
+	if s.Encoding == "base64" {
+		s.MaxLength = fileText
 		return
 	}
-	if s.pattern == "" && (in == "path" || in == "query" || in == "body") {
+	if s.Pattern == "" && (in == "path" || in == "query" || in == "body") {
 		switch {
 		case slices.Contains(repoNames, wire):
-			s.pattern = repoPattern
+			s.Pattern = repoPattern
 		case slices.Contains(ownerNames, wire) && in == "path", wire == "owner", wire == "username":
-			s.pattern = ownerPattern
+			s.Pattern = ownerPattern
 		case in == "path" && (wire == "secretname" || wire == "variablename"):
-			s.pattern = namePattern
+			s.Pattern = namePattern
 		}
 	}
-	if in == "path" && s.pattern == "" {
-		s.minLength = 1
+	if in == "path" && s.Pattern == "" {
+		s.MinLength = 1
 	}
-	if s.maxLength != 0 {
+	if s.MaxLength != 0 {
 		return
 	}
 	switch {
-	case s.format == "date-time" || s.format == "date":
-		s.maxLength = 40
-	case s.pattern != "":
-		s.maxLength = 100
+	case s.Format == "date-time" || s.Format == "date":
+		s.MaxLength = 40
+	case s.Pattern != "":
+		s.MaxLength = 100
 	case in == "query" && wire == "body":
-		s.maxLength = manyText
+		s.MaxLength = manyText
 	case slices.Contains(fileNames, wire):
-		s.maxLength = fileText
+		s.MaxLength = fileText
 	case slices.Contains(longNames, wire):
-		s.maxLength = longText
+		s.MaxLength = longText
 	case wire == "filepath" || wire == "path" || wire == "from_path":
-		s.maxLength = pathText
+		s.MaxLength = pathText
 	case in == "query":
-		s.maxLength = queryText
+		s.MaxLength = queryText
 	default:
-		s.maxLength = shortText
+		s.MaxLength = shortText
 	}
 }
 
@@ -107,13 +107,13 @@ const maxLimit = 1000
 func (s *schema) boundInteger(wire, in string) {
 	one, zero, most := int64(1), int64(0), int64(maxLimit)
 	paging := in == "query" && (wire == "page" || wire == "limit" || wire == "per_page")
-	if s.minimum == nil {
-		s.minimum = &zero
+	if s.Minimum == nil {
+		s.Minimum = &zero
 	}
-	if (in == "path" || paging || wire == "index") && *s.minimum < 1 {
-		s.minimum = &one // a page size of 0 means the default, which is no answer to a question
+	if (in == "path" || paging || wire == "index") && *s.Minimum < 1 {
+		s.Minimum = &one // a page size of 0 means the default, which is no answer to a question
 	}
-	if wire == "limit" && paging && (s.maximum == nil || *s.maximum > most) {
-		s.maximum = &most
+	if wire == "limit" && paging && (s.Maximum == nil || *s.Maximum > most) {
+		s.Maximum = &most
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 )
 
 // Facts are what an API description says, reduced to what tools need.
@@ -50,23 +50,26 @@ type FactParam struct {
 	Schema *Node `json:"schema"`
 }
 
-// Node is a schema in the form that facts keep.
+// Node is a schema in the form that facts keep: what a tool needs of Swagger 2.0, in
+// its words, so that the pinned facts need no form of their own and
+// [Facts.Swagger] can write them as they are.
 type Node struct {
-	// Ref names a definition; everything else is then empty but Description.
-	Ref         string           `json:"ref,omitempty"`
+	// Ref is a pointer to a definition; everything else is then empty but
+	// Description. See refName.
+	Ref         string           `json:"$ref,omitempty"`
 	Type        string           `json:"type,omitempty"`
 	Format      string           `json:"format,omitempty"`
 	Enum        []string         `json:"enum,omitempty"`
 	Default     json.RawMessage  `json:"default,omitempty"`
 	Minimum     *int64           `json:"minimum,omitempty"`
 	Maximum     *int64           `json:"maximum,omitempty"`
-	MaxLength   int              `json:"max_length,omitempty"`
+	MaxLength   int              `json:"maxLength,omitempty"`
 	Items       *Node            `json:"items,omitempty"`
 	Properties  map[string]*Node `json:"properties,omitempty"`
 	Required    []string         `json:"required,omitempty"`
-	Map         *Node            `json:"map,omitempty"`
-	Deprecated  bool             `json:"deprecated,omitempty"`
-	Nullable    bool             `json:"nullable,omitempty"`
+	Map         *Node            `json:"additionalProperties,omitempty"`
+	Deprecated  bool             `json:"x-deprecated,omitempty"`
+	Nullable    bool             `json:"x-nullable,omitempty"`
 	Description string           `json:"description,omitempty"`
 }
 
@@ -148,11 +151,6 @@ func quote(s string) string {
 	return string(text)
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	return keys
-}
+// sortedKeys returns the names of a map in an order that does not depend on the run:
+// the same inputs must give the same bytes.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

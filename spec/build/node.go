@@ -40,7 +40,7 @@ func (r *reader) node(raw json.RawMessage, depth int) *Node {
 		Deprecated: n.XDeprecated, Nullable: n.XNullable, Description: clean(n.Description, maxProse),
 	}
 	if n.Ref != "" {
-		return &Node{Ref: refName(n.Ref), Description: out.Description}
+		return &Node{Ref: n.Ref, Description: out.Description}
 	}
 	out.Type, out.Nullable = typeName(n.Type, out.Nullable)
 	if m := integer(n.MaxLength); m != nil && *m > 0 && *m < math.MaxInt32 {

@@ -1,127 +1,105 @@
 package build
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 )
 
-// Results in words of their own.
-var namedOutputs = map[string]string{
-	"any":                `{}`,
-	"object":             `{"type":"object"}`,
-	"text":               `{"type":"string"}`,
-	"binary":             `{"type":"object","properties":{"content_base64":{"type":"string"},"content_type":{"type":"string"},"size":{"type":"integer"}}}`,
-	"registration_token": `{"type":"object","properties":{"token":{"type":"string"}},"required":["token"]}`,
+// output is the schema of results. Gitea's answers leave out members and add new ones,
+// so nothing is required and everything may have more.
+type output struct {
+	Ref        string             `json:"$ref,omitempty"`
+	Type       any                `json:"type,omitempty"` // a name, or a list of it and null
+	Items      *output            `json:"items,omitempty"`
+	Properties map[string]*output `json:"properties,omitempty"`
+	Required   []string           `json:"required,omitempty"`
+	Map        *output            `json:"additionalProperties,omitempty"`
+	AnyOf      []*output          `json:"anyOf,omitempty"`
+}
+
+// namedOutputs are the results that corrections.yaml names.
+var namedOutputs = map[string]*output{
+	"any":    {},
+	"object": {Type: "object"},
+	"text":   {Type: "string"},
+	"binary": {Type: "object", Properties: map[string]*output{
+		"content_base64": {Type: "string"}, "content_type": {Type: "string"}, "size": {Type: "integer"},
+	}},
+	"registration_token": {
+		Type: "object", Properties: map[string]*output{"token": {Type: "string"}}, Required: []string{"token"},
+	},
 }
 
 // result returns the schema of an operation's data; nil without a body.
 func (b *builder) result(op *FactOperation, c *correction) json.RawMessage {
+	n := op.Result
 	switch {
 	case c.Output == "none":
 		return nil
-	case namedOutputs[c.Output] != "":
-		return json.RawMessage(namedOutputs[c.Output])
-	case op.Result == nil:
+	case namedOutputs[c.Output] != nil:
+		return raw(namedOutputs[c.Output])
+	case n == nil:
 		return nil
-	}
-	n := op.Result
-	if n.Type == "file" {
-		return json.RawMessage(namedOutputs["any"])
-	}
-	var buf bytes.Buffer
-	switch {
+	case n.Type == "file":
+		return raw(namedOutputs["any"])
 	case c.Output == "one_or_many":
-		buf.WriteString(`{"anyOf":[`)
-		b.writeOutput(&buf, n, "", 0)
-		buf.WriteString(`,{"type":"array","items":`)
-		b.writeOutput(&buf, n, "", 1)
-		buf.WriteString(`}]}`)
+		one := b.output(n, "", 0)
+		return raw(output{AnyOf: []*output{one, {Type: "array", Items: one}}})
 	case c.Output == "with_nulls" && n.Items != nil:
-		buf.WriteString(`{"type":["array","null"],"items":{"anyOf":[`)
-		b.writeOutput(&buf, n.Items, "", 1)
-		buf.WriteString(`,{"type":"null"}]}}`)
-	default:
-		b.writeOutput(&buf, n, "", 0)
+		items := &output{AnyOf: []*output{b.output(n.Items, "", 1), {Type: "null"}}}
+		return raw(output{Type: []string{"array", "null"}, Items: items})
 	}
-	return buf.Bytes()
+	return raw(b.output(n, "", 0))
 }
 
-// definition returns the output schema of one definition.
-func (b *builder) definition(name string) json.RawMessage {
-	var buf bytes.Buffer
-	b.writeOutput(&buf, b.facts.Definitions[name], name, 0)
-	return buf.Bytes()
-}
-
-// writeOutput writes the schema of results. Gitea's answers leave out members
-// and add new ones, so nothing is required and everything may have more. Lists,
-// objects and times may be null: Go's nil slices, maps and pointers are.
-func (b *builder) writeOutput(buf *bytes.Buffer, n *Node, def string, depth int) {
-	w := objectWriter{b: buf}
+// output makes the schema of results of a node; def is the name of the definition that
+// it is.
+func (b *builder) output(n *Node, def string, depth int) *output {
 	if n.Ref != "" && depth < maxNodeDepth {
-		b.writeRef(buf, n.Ref)
-		return
+		return b.refer(refName(n.Ref))
 	}
-	w.open()
-	defer w.close()
 	typ := n.Type
 	if typ == "" && n.Properties != nil {
 		typ = "object"
 	}
 	if typ == "" || typ == "file" || depth >= maxNodeDepth {
-		return // any value
+		return &output{} // any value
 	}
-	if nullable(n, typ, depth) {
-		w.key("type")
-		buf.WriteString(`[` + quote(typ) + `,"null"]`)
-	} else {
-		w.text("type", typ)
+	out := &output{Type: typ}
+	if nullable(n, typ) {
+		out.Type = []string{typ, "null"}
 	}
 	if typ == "array" && n.Items != nil {
-		w.key("items")
-		b.writeOutput(buf, n.Items, "", depth+1)
+		out.Items = b.output(n.Items, "", depth+1)
 	}
-	b.writeMembers(&w, n, def, depth)
-}
-
-func (b *builder) writeMembers(w *objectWriter, n *Node, def string, depth int) {
 	if len(n.Properties) != 0 {
-		w.key("properties")
-		props := objectWriter{b: w.b}
-		props.open()
-		for _, name := range sortedKeys(n.Properties) {
-			props.key(name)
-			p := *n.Properties[name]
-			if slices.Contains(b.in.corrections.Nullable[def], name) {
-				p.Nullable = true
-			}
-			b.writeOutput(w.b, &p, "", depth+1)
-		}
-		props.close()
+		out.Properties = map[string]*output{}
+	}
+	for name, p := range n.Properties {
+		member := *p
+		member.Nullable = p.Nullable || slices.Contains(b.in.corrections.Nullable[def], name)
+		out.Properties[name] = b.output(&member, "", depth+1)
 	}
 	if n.Map != nil && (n.Map.Type != "" || n.Map.Ref != "") {
-		w.key("additionalProperties")
-		b.writeOutput(w.b, n.Map, "", depth+1)
+		out.Map = b.output(n.Map, "", depth+1)
 	}
+	return out
 }
 
-// writeRef writes a reference; a definition that is not an object is inlined
-// once, because only objects are worth sharing.
-func (b *builder) writeRef(buf *bytes.Buffer, name string) {
+// refer returns a reference to a definition, which the catalog then has to hold. A name
+// that could not stand in a reference as [spec.Expander] reads it is any value.
+func (b *builder) refer(name string) *output {
 	if b.facts.Definitions[name] == nil || argName(name) != name {
-		buf.WriteString("{}")
-		return
+		return &output{}
 	}
 	b.used[name] = true
-	buf.WriteString(`{"$ref":` + quote(name) + `}`)
+	return &output{Ref: name}
 }
 
-func nullable(n *Node, typ string, depth int) bool {
-	if n.Nullable {
-		return true
-	}
-	return typ == "array" || typ == "object" || n.Format == "date-time" || n.Format == "date"
+// nullable reports whether a value may be null: what the facts or corrections.yaml
+// say, and Go's nil slices, maps and pointers to times.
+func nullable(n *Node, typ string) bool {
+	return n.Nullable || typ == "array" || typ == "object" || n.Format == "date-time" || n.Format == "date"
 }
 
 // definitions writes every definition that the results reach.
@@ -131,7 +109,7 @@ func (b *builder) definitions() map[string]json.RawMessage {
 		todo := 0
 		for _, name := range sortedKeys(b.used) {
 			if _, done := out[name]; !done {
-				out[name] = b.definition(name)
+				out[name] = raw(b.output(b.facts.Definitions[name], name, 0))
 				todo++
 			}
 		}

@@ -1,12 +1,10 @@
 package build
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -21,136 +19,68 @@ const maxSchemaNodes = 2000
 // maxWords bounds the description of an argument, in runes.
 const maxWords = 300
 
-// member is one property of an object schema.
+// schema is an argument's schema. Its fields are in the order in which it is written.
+type schema struct {
+	Type        string          `json:"type,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Enum        []string        `json:"enum,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"`
+	Format      string          `json:"format,omitempty"`
+	Pattern     string          `json:"pattern,omitempty"`
+	Encoding    string          `json:"contentEncoding,omitempty"`
+	MinLength   int             `json:"minLength,omitempty"`
+	MaxLength   int             `json:"maxLength,omitempty"`
+	Minimum     *int64          `json:"minimum,omitempty"`
+	Maximum     *int64          `json:"maximum,omitempty"`
+	Items       *schema         `json:"items,omitempty"`
+	MinItems    int             `json:"minItems,omitempty"`
+	MaxItems    int             `json:"maxItems,omitempty"`
+	Members     members         `json:"properties,omitempty"`
+	// Required are the names of the members that must be there; [schema.json] sets it.
+	Required []string `json:"required,omitempty"`
+	// Rest are the members that an object may have besides: a *schema, false for
+	// none, nil for any.
+	Rest any `json:"additionalProperties,omitempty"`
+}
+
+// members are the properties of an object schema in their order: required ones first,
+// which models then fill first.
+type members []member
+
 type member struct {
 	name     string
 	required bool
 	schema   *schema
 }
 
-// schema is an argument's schema on its way to JSON.
-type schema struct {
-	typ, description, format, pattern, encoding string
-	enum                                        []string
-	def                                         json.RawMessage
-	minLength, maxLength                        int
-	minimum, maximum                            *int64
-	items, values                               *schema // of arrays; of maps
-	members                                     []member
-	closed                                      bool // an object without further properties
-	minItems, maxItems                          int
+// MarshalJSON writes an object in the order of its members.
+func (list members) MarshalJSON() ([]byte, error) {
+	out := []byte("{")
+	for i, m := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, quote(m.name)+":"...), m.schema.json()...)
+	}
+	return append(out, '}'), nil
 }
 
 // json renders s with its keywords in a fixed order.
 func (s *schema) json() json.RawMessage {
-	var b bytes.Buffer
-	s.write(&b)
-	return b.Bytes()
+	s.require()
+	return raw(s)
 }
 
-func (s *schema) write(b *bytes.Buffer) {
-	w := objectWriter{b: b}
-	w.open()
-	if s.typ != "" {
-		w.text("type", s.typ)
-	}
-	if s.description != "" {
-		w.text("description", s.description)
-	}
-	if len(s.enum) != 0 {
-		w.key("enum")
-		text, err := marshal(s.enum)
-		if err == nil { // strings always encode
-			b.Write(text)
+// require sets Required, in everything that is in s.
+func (s *schema) require() {
+	s.Required = nil
+	for _, m := range s.Members {
+		if m.required {
+			s.Required = append(s.Required, m.name)
 		}
 	}
-	if len(s.def) != 0 {
-		w.key("default")
-		b.Write(s.def)
-	}
-	for _, t := range [][2]string{{"format", s.format}, {"pattern", s.pattern}, {"contentEncoding", s.encoding}} {
-		if t[1] != "" {
-			w.text(t[0], t[1])
-		}
-	}
-	w.number("minLength", s.minLength)
-	w.number("maxLength", s.maxLength)
-	if s.minimum != nil {
-		w.key("minimum")
-		b.WriteString(strconv.FormatInt(*s.minimum, 10))
-	}
-	if s.maximum != nil {
-		w.key("maximum")
-		b.WriteString(strconv.FormatInt(*s.maximum, 10))
-	}
-	s.writeParts(&w)
-	w.close()
-}
-
-func (s *schema) writeParts(w *objectWriter) {
-	if s.items != nil {
-		w.key("items")
-		s.items.write(w.b)
-	}
-	w.number("minItems", s.minItems)
-	w.number("maxItems", s.maxItems)
-	if len(s.members) != 0 {
-		w.key("properties")
-		props := objectWriter{b: w.b}
-		props.open()
-		var required []string
-		for _, m := range s.members {
-			props.key(m.name)
-			m.schema.write(w.b)
-			if m.required {
-				required = append(required, m.name)
-			}
-		}
-		props.close()
-		if len(required) != 0 {
-			w.key("required")
-			if text, err := marshal(required); err == nil {
-				w.b.Write(text)
-			}
-		}
-	}
-	switch {
-	case s.values != nil:
-		w.key("additionalProperties")
-		s.values.write(w.b)
-	case s.closed:
-		w.key("additionalProperties")
-		w.b.WriteString("false")
-	}
-}
-
-// objectWriter writes a JSON object member by member.
-type objectWriter struct {
-	b    *bytes.Buffer
-	some bool
-}
-
-func (w *objectWriter) open()  { w.b.WriteByte('{') }
-func (w *objectWriter) close() { w.b.WriteByte('}') }
-
-func (w *objectWriter) key(name string) {
-	if w.some {
-		w.b.WriteByte(',')
-	}
-	w.some = true
-	w.b.WriteString(quote(name))
-	w.b.WriteByte(':')
-}
-
-func (w *objectWriter) text(name, value string) {
-	w.key(name)
-	w.b.WriteString(quote(value))
-}
-
-func (w *objectWriter) number(name string, n int) {
-	if n != 0 {
-		w.key(name)
-		w.b.WriteString(strconv.Itoa(n))
+	if s.Items != nil {
+		s.Items.require()
 	}
 }
 
@@ -160,10 +90,10 @@ func (b *builder) argument(a *arg) (*schema, error) {
 	b.nodes = 0
 	s := b.schemaOf(a.node, 1, nil)
 	if a.in == "file" {
-		s = &schema{typ: "string", encoding: "base64"}
+		s = &schema{Type: "string", Encoding: "base64"}
 	}
 	if a.base64 {
-		s.encoding = "base64"
+		s.Encoding = "base64"
 	}
 	for _, path := range sortedKeys(a.twins) {
 		if !s.twin(path, a.twins[path]) {
@@ -193,10 +123,10 @@ func (b *builder) argument(a *arg) (*schema, error) {
 // find returns the part of s at a dotted path, looking through arrays.
 func (s *schema) find(path string) *schema {
 	name, rest, deeper := strings.Cut(path, ".")
-	for s.items != nil {
-		s = s.items
+	for s.Items != nil {
+		s = s.Items
 	}
-	for _, m := range s.members {
+	for _, m := range s.Members {
 		if m.name == name && deeper {
 			return m.schema.find(rest)
 		}
@@ -209,21 +139,21 @@ func (s *schema) find(path string) *schema {
 
 // twin puts a text member beside the base64 member at path.
 func (s *schema) twin(path, name string) bool {
-	for s.items != nil {
-		s = s.items
+	for s.Items != nil {
+		s = s.Items
 	}
 	parent, rest, deeper := strings.Cut(path, ".")
-	for i := range s.members {
-		m := &s.members[i]
+	for i := range s.Members {
+		m := &s.Members[i]
 		if m.name != parent {
 			continue
 		}
 		if deeper {
 			return m.schema.twin(rest, name)
 		}
-		m.schema.encoding, m.required = "base64", false
-		s.members = slices.Insert(s.members, i+1, member{name: name, schema: &schema{
-			typ: "string", description: "The same as plain text.", maxLength: fileText,
+		m.schema.Encoding, m.required = "base64", false
+		s.Members = slices.Insert(s.Members, i+1, member{name: name, schema: &schema{
+			Type: "string", Description: "The same as plain text.", MaxLength: fileText,
 		}})
 		return true
 	}
@@ -237,83 +167,85 @@ func (b *builder) schemaOf(n *Node, depth int, seen []string) *schema {
 		return &schema{}
 	}
 	if b.nodes++; b.nodes > maxSchemaNodes {
-		return &schema{typ: "object"}
+		return &schema{Type: "object"}
 	}
 	if n.Ref != "" {
-		def := b.facts.Definitions[n.Ref]
+		def := b.facts.Definitions[refName(n.Ref)]
 		if def == nil || slices.Contains(seen, n.Ref) || len(seen) > 50 {
-			return &schema{typ: "object", description: n.Description}
+			return &schema{Type: "object", Description: n.Description}
 		}
 		s := b.schemaOf(def, depth, append(slices.Clone(seen), n.Ref))
 		if n.Description != "" {
-			s.description = n.Description
+			s.Description = n.Description
 		}
 		return s
 	}
 	s := &schema{
-		typ: n.Type, description: clean(n.Description, maxWords), enum: n.Enum, def: n.Default,
-		minimum: n.Minimum, maximum: n.Maximum, maxLength: n.MaxLength,
+		Type: n.Type, Description: clean(n.Description, maxWords), Enum: n.Enum, Default: n.Default,
+		Minimum: n.Minimum, Maximum: n.Maximum, MaxLength: n.MaxLength,
 	}
 	if slices.Contains([]string{"date-time", "date", "email", "uri"}, n.Format) && n.Type == "string" {
-		s.format = n.Format
+		s.Format = n.Format
 	}
-	if s.typ == "" && (n.Properties != nil || n.Map != nil) {
-		s.typ = "object"
+	if s.Type == "" && (n.Properties != nil || n.Map != nil) {
+		s.Type = "object"
 	}
 	switch {
-	case s.typ == "file":
-		s.typ, s.encoding = "string", "base64"
-	case s.typ == "array":
+	case s.Type == "file":
+		s.Type, s.Encoding = "string", "base64"
+	case s.Type == "array":
 		b.arrayOf(s, n, depth, seen)
-	case s.typ == "object":
+	case s.Type == "object":
 		b.objectOf(s, n, depth, seen)
 	}
-	if !s.fits(s.def) {
-		s.def = nil
+	if !s.fits(s.Default) {
+		s.Default = nil
 	}
 	return s
 }
 
 func (b *builder) arrayOf(s *schema, n *Node, depth int, seen []string) {
-	s.items = &schema{typ: "object"}
+	s.Items = &schema{Type: "object"}
 	if depth < maxSchemaDepth {
-		s.items = b.schemaOf(n.Items, depth+1, seen)
+		s.Items = b.schemaOf(n.Items, depth+1, seen)
 	}
 	// An enumeration of a list means its items.
-	s.items.enum, s.enum = append(s.items.enum, s.enum...), nil
-	s.maxItems = 1000
+	s.Items.Enum, s.Enum = append(s.Items.Enum, s.Enum...), nil
+	s.MaxItems = 1000
 }
 
 func (b *builder) objectOf(s *schema, n *Node, depth int, seen []string) {
-	s.enum = nil
+	s.Enum = nil
 	if depth >= maxSchemaDepth || n.Properties == nil {
 		if n.Map != nil && n.Map.Ref == "" && n.Map.Type != "" && n.Map.Type != "object" && n.Map.Type != "array" {
-			s.values = b.schemaOf(n.Map, depth+1, seen)
+			s.Rest = b.schemaOf(n.Map, depth+1, seen)
 		}
 		return
 	}
-	s.closed = n.Map == nil
+	if n.Map == nil {
+		s.Rest = false
+	}
 	for _, name := range sortedKeys(n.Properties) {
 		if argName(name) != name {
 			continue
 		}
-		s.members = append(s.members, member{name, slices.Contains(n.Required, name), b.schemaOf(n.Properties[name], depth+1, seen)})
+		s.Members = append(s.Members, member{name, slices.Contains(n.Required, name), b.schemaOf(n.Properties[name], depth+1, seen)})
 	}
-	slices.SortStableFunc(s.members, func(x, y member) int { return boolCompare(y.required, x.required) })
+	slices.SortStableFunc(s.Members, func(x, y member) int { return boolCompare(y.required, x.required) })
 }
 
 // correct applies corrections.yaml.
 func (s *schema) correct(f *argFix) error {
 	if f.Type != "" {
-		s.typ, s.items, s.members, s.closed = f.Type, nil, nil, false
+		s.Type, s.Items, s.Members, s.Rest = f.Type, nil, nil, nil
 	}
 	if f.Items != "" {
-		s.typ, s.items = "array", &schema{typ: f.Items}
+		s.Type, s.Items = "array", &schema{Type: f.Items}
 	}
 	if f.NoDefault {
-		s.def = nil
+		s.Default = nil
 	}
-	s.minLength, s.minItems = f.MinLength, f.MinItems
+	s.MinLength, s.MinItems = f.MinLength, f.MinItems
 	return s.describe(&argDoc{
 		Enum: f.Enum, Default: f.Default, Minimum: f.Minimum, Maximum: f.Maximum, MaxLength: f.MaxLength, Pattern: f.Pattern,
 	})
@@ -322,42 +254,42 @@ func (s *schema) correct(f *argFix) error {
 // describe adds words and constraints; later ones replace earlier ones.
 func (s *schema) describe(d *argDoc) error {
 	target := s
-	if s.typ == "array" && s.items != nil {
-		target = s.items // constraints on values mean the items
+	if s.Type == "array" && s.Items != nil {
+		target = s.Items // constraints on values mean the items
 	}
 	if d.Description != "" {
-		s.description = clean(d.Description, maxWords)
+		s.Description = clean(d.Description, maxWords)
 		if len([]rune(d.Description)) > maxWords {
 			return fmt.Errorf("its description has more than %d characters", maxWords)
 		}
 	}
 	if len(d.Enum) != 0 {
-		if target.typ != "string" {
-			return fmt.Errorf("an enum on a %s; only strings have one", target.typ)
+		if target.Type != "string" {
+			return fmt.Errorf("an enum on a %s; only strings have one", target.Type)
 		}
-		target.enum = d.Enum
+		target.Enum = d.Enum
 	}
 	if d.Minimum != nil {
-		target.minimum = d.Minimum
+		target.Minimum = d.Minimum
 	}
 	if d.Maximum != nil {
-		target.maximum = d.Maximum
+		target.Maximum = d.Maximum
 	}
 	if d.Pattern != "" {
-		target.pattern = d.Pattern
+		target.Pattern = d.Pattern
 	}
 	if d.MaxLength != 0 {
-		target.maxLength = d.MaxLength
+		target.MaxLength = d.MaxLength
 	}
 	if d.Format != "" {
-		target.format = d.Format
+		target.Format = d.Format
 	}
 	if d.Default != nil {
 		raw, err := marshal(d.Default)
 		if err != nil || !s.fits(raw) {
 			return errors.New("the default is not of the argument's type or not in its enum")
 		}
-		s.def = raw
+		s.Default = raw
 	}
 	return nil
 }
@@ -370,13 +302,13 @@ func (s *schema) fits(raw json.RawMessage) bool {
 	}
 	switch x := v.(type) {
 	case string:
-		return s.typ == "string" && (len(s.enum) == 0 || slices.Contains(s.enum, x))
+		return s.Type == "string" && (len(s.Enum) == 0 || slices.Contains(s.Enum, x))
 	case bool:
-		return s.typ == "boolean"
+		return s.Type == "boolean"
 	case float64:
-		return s.typ == "number" || s.typ == "integer" && x == float64(int64(x))
+		return s.Type == "number" || s.Type == "integer" && x == float64(int64(x))
 	case []any:
-		return s.typ == "array"
+		return s.Type == "array"
 	}
 	return false
 }

@@ -29,37 +29,39 @@ type swagger struct {
 		Title   string `json:"title"`
 		Version string `json:"version"`
 	} `json:"info"`
-	Consumes    []string                              `json:"consumes"`
-	Produces    []string                              `json:"produces"`
+	Consumes    []string                              `json:"consumes,omitempty"`
+	Produces    []string                              `json:"produces,omitempty"`
 	Paths       map[string]map[string]json.RawMessage `json:"paths"`
 	Definitions map[string]json.RawMessage            `json:"definitions"`
 	Responses   map[string]json.RawMessage            `json:"responses"`
-	Parameters  map[string]json.RawMessage            `json:"parameters"`
+	Parameters  map[string]json.RawMessage            `json:"parameters,omitempty"`
 }
 
 type swaggerOperation struct {
 	ID          string                     `json:"operationId"`
-	Summary     string                     `json:"summary"`
-	Description string                     `json:"description"`
-	Deprecated  bool                       `json:"deprecated"`
-	Consumes    []string                   `json:"consumes"`
-	Produces    []string                   `json:"produces"`
-	Parameters  []json.RawMessage          `json:"parameters"`
+	Summary     string                     `json:"summary,omitempty"`
+	Description string                     `json:"description,omitempty"`
+	Deprecated  bool                       `json:"deprecated,omitempty"`
+	Consumes    []string                   `json:"consumes,omitempty"`
+	Produces    []string                   `json:"produces,omitempty"`
+	Parameters  []json.RawMessage          `json:"parameters,omitempty"`
 	Responses   map[string]json.RawMessage `json:"responses"`
 }
 
 type swaggerParam struct {
-	Ref              string          `json:"$ref"`
+	Ref              string          `json:"$ref,omitempty"`
 	Name             string          `json:"name"`
 	In               string          `json:"in"`
-	Required         bool            `json:"required"`
-	CollectionFormat string          `json:"collectionFormat"`
-	Schema           json.RawMessage `json:"schema"`
+	Required         bool            `json:"required,omitempty"`
+	CollectionFormat string          `json:"collectionFormat,omitempty"`
+	Schema           json.RawMessage `json:"schema,omitempty"`
 }
 
 type swaggerResponse struct {
-	Ref    string          `json:"$ref"`
-	Schema json.RawMessage `json:"schema"`
+	Ref string `json:"$ref,omitempty"`
+	// Description is required by the format; the facts have none.
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
 // reader turns one document into facts and notes what it drops.
@@ -85,7 +87,8 @@ func ParseSwagger(data []byte, prose bool) (*Facts, *Report, error) {
 		return nil, nil, errors.New("the API description is not Swagger 2.0; Gitea serves its own at /swagger.v1.json")
 	}
 	f := &Facts{
-		Title: clean(r.doc.Info.Title, 100), Version: clean(r.doc.Info.Version, 100), BasePath: clean(r.doc.BasePath, 100),
+		Title: clean(r.doc.Info.Title, 100), Version: clean(r.doc.Info.Version, 100),
+		BasePath:    clean(r.doc.BasePath, 100),
 		Definitions: map[string]*Node{},
 	}
 	for _, name := range sortedKeys(r.doc.Definitions) {
@@ -153,9 +156,19 @@ func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperat
 		op.Params = slices.DeleteFunc(op.Params, func(q FactParam) bool { return q.Name == p.Name && q.In == p.In })
 		op.Params = append(op.Params, p)
 	}
-	hasBody := slices.ContainsFunc(op.Params, func(p FactParam) bool { return p.In == "body" || p.In == "formData" })
-	if hasBody {
-		op.Consumes = choose(orElse(o.Consumes, r.doc.Consumes), hasForm(op.Params))
+	if len(o.Consumes) == 0 {
+		o.Consumes = r.doc.Consumes
+	}
+	in := func(place string) bool {
+		return slices.ContainsFunc(op.Params, func(p FactParam) bool { return p.In == place })
+	}
+	switch { // form data for file uploads, then JSON, then whatever comes first
+	case in("formData"):
+		op.Consumes = "multipart/form-data"
+	case in("body") && slices.Contains(o.Consumes, "application/json"):
+		op.Consumes = "application/json"
+	case in("body"):
+		op.Consumes = mediaType(o.Consumes)
 	}
 	r.results(&op, o)
 	return op, true
@@ -181,7 +194,10 @@ func (r *reader) results(op *FactOperation, o *swaggerOperation) {
 		}
 	}
 	if !op.Empty {
-		op.Produces = first(orElse(o.Produces, r.doc.Produces), "application/json")
+		if len(o.Produces) == 0 {
+			o.Produces = r.doc.Produces
+		}
+		op.Produces = mediaType(o.Produces)
 	}
 }
 
@@ -209,37 +225,15 @@ func (r *reader) param(raw json.RawMessage) (FactParam, bool) {
 	return out, true
 }
 
-// choose picks the media type to send: form data for file uploads, then JSON,
-// then whatever comes first.
-func choose(types []string, form bool) string {
-	if form {
-		return "multipart/form-data"
-	}
-	if slices.Contains(types, "application/json") {
-		return "application/json"
-	}
-	return first(types, "application/json")
-}
-
-func hasForm(params []FactParam) bool {
-	return slices.ContainsFunc(params, func(p FactParam) bool { return p.In == "formData" })
-}
-
-func orElse(a, b []string) []string {
-	if len(a) != 0 {
-		return a
-	}
-	return b
-}
-
-func first(types []string, otherwise string) string {
+// mediaType returns the first of the types that is one, JSON without.
+func mediaType(types []string) string {
 	for _, t := range types {
 		t, _, _ = strings.Cut(t, ";")
 		if t = strings.TrimSpace(strings.ToLower(t)); t != "" && len(t) < 100 && !strings.ContainsAny(t, "\r\n\" ") {
 			return t
 		}
 	}
-	return otherwise
+	return "application/json"
 }
 
 // refName returns the last part of a JSON pointer.
