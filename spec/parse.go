@@ -141,7 +141,8 @@ func (c *Catalog) checkOperation(o *Operation) error {
 		return errors.New("the output is no schema as the generator writes it")
 	case len(o.Example) != 0 && !isObject(o.Example):
 		return errors.New("the example is no object")
-	case len(o.Aliases) > MaxAliases, slices.ContainsFunc(o.Aliases, func(a string) bool { return utf8.RuneCountInString(a) > MaxAlias }):
+	case len(o.Aliases) > MaxAliases,
+		slices.ContainsFunc(o.Aliases, func(a string) bool { return utf8.RuneCountInString(a) > MaxAlias }):
 		return errors.New("there are too many aliases, or a long one")
 	}
 	return c.checkParams(o)

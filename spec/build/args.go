@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,17 +12,22 @@ import (
 
 // arg is an argument on its way to a [spec.Param].
 type arg struct {
+	// The argument's name, its name in the request, and the place it goes to; see
+	// [spec.Param].
 	name, wire, in            string
 	required, multi, wildcard bool
-	node                      *Node
-	fix                       argFix
-	doc                       argDoc
-	nested                    map[string]argDoc
-	encode                    string            // "base64" for the plain-text twin
-	base64                    bool              // has such a twin
-	twins                     map[string]string // nested ones
+	// What the API description says, then what the hand-made files say: corrections,
+	// words, words for its parts by dotted path.
+	node   *Node
+	fix    argFix
+	doc    argDoc
+	nested map[string]argDoc
+	encode string            // "base64" for the plain-text twin
+	base64 bool              // has such a twin
+	twins  map[string]string // nested ones
 }
 
+// placeholder is a parameter in a path template.
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // args lists an operation's arguments: path parameters in template order, then
@@ -37,8 +43,11 @@ func (b *builder) args(op *FactOperation) ([]arg, error) {
 		p := &op.Params[i]
 		switch p.In {
 		case "query":
+			// Gitea honours these in every query, described or not: with one of them a
+			// call would run as somebody else.
 			if spec.Steers(p.Name) {
-				b.report.note(op.Method, op.Path, "the query parameter "+quote(p.Name)+" is left out: it steers authentication")
+				b.report.note(op.Method, op.Path,
+					"the query parameter "+quote(p.Name)+" is left out: it steers authentication")
 				continue
 			}
 			rest = append(rest, arg{wire: p.Name, in: "query", required: p.Required, multi: p.Multi, node: p.Schema})
@@ -48,9 +57,12 @@ func (b *builder) args(op *FactOperation) ([]arg, error) {
 			rest = append(rest, b.bodyArgs(p)...)
 		}
 	}
+	// Older descriptions lack arguments that the server takes; a description that has
+	// caught up must not get them twice.
 	for _, extra := range b.in.corrections.Operations[op.ID].Add {
 		if !slices.ContainsFunc(rest, func(a arg) bool { return a.wire == extra.Name && a.in == extra.In }) {
-			rest = append(rest, arg{wire: extra.Name, in: extra.In, required: extra.Required, node: &Node{Type: extra.Type}})
+			node := &Node{Type: extra.Type}
+			rest = append(rest, arg{wire: extra.Name, in: extra.In, required: extra.Required, node: node})
 		}
 	}
 	rest = b.addTwins(op, rest)
@@ -58,6 +70,8 @@ func (b *builder) args(op *FactOperation) ([]arg, error) {
 	if err := b.nameArgs(op, list); err != nil {
 		return nil, err
 	}
+	// Stable, so that two builds of one description give the same bytes. Path
+	// parameters stay in the order of the template, which is how people read a route.
 	slices.SortStableFunc(list[len(list)-len(rest):], func(x, y arg) int { return rankArg(&x) - rankArg(&y) })
 	return list, nil
 }
@@ -73,6 +87,8 @@ func rankArg(a *arg) int {
 	return 1
 }
 
+// pathArgs lists the parameters of the path template. The template is what counts: it
+// decides about the request, and descriptions in the wild forget its parameters.
 func (b *builder) pathArgs(op *FactOperation) ([]arg, error) {
 	var list []arg
 	for _, m := range placeholder.FindAllStringSubmatch(op.Path, -1) {
@@ -88,10 +104,13 @@ func (b *builder) pathArgs(op *FactOperation) ([]arg, error) {
 			b.report.note(op.Method, op.Path, "{"+clean(name, 60)+"} has no parameter; taken as a string")
 		}
 		a.wildcard = b.wildcard(op.Path, name)
+		// Descriptions call the numbers of issues and the like strings in places. A
+		// model that may send "#12" does.
 		c := b.in.corrections.Numbers
 		if slices.Contains(c.Params, name) && !slices.Contains(c.Except, op.ID) {
 			a.node = &Node{Type: "integer", Description: a.node.Description}
 		}
+		// A path segment can be nothing else, whatever the description says.
 		if a.node.Type != "integer" && a.node.Type != "string" {
 			a.node = &Node{Type: "string", Description: a.node.Description}
 		}
@@ -99,21 +118,22 @@ func (b *builder) pathArgs(op *FactOperation) ([]arg, error) {
 	}
 	for _, p := range op.Params {
 		if p.In == "path" && !strings.Contains(op.Path, "{"+p.Name+"}") {
-			b.report.note(op.Method, op.Path, "the path parameter "+quote(clean(p.Name, 60))+" is not in the path; left out")
+			b.report.note(op.Method, op.Path,
+				"the path parameter "+quote(clean(p.Name, 60))+" is not in the path; left out")
 		}
 	}
 	return list, nil
 }
 
+// wildcard reports whether a path parameter keeps its slashes. No description says so:
+// it is known from Gitea's router.
 func (b *builder) wildcard(path, param string) bool {
-	for _, w := range b.in.corrections.Wildcards {
-		if w.Path == path && slices.Contains(w.Params, param) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.in.corrections.Wildcards, func(w wildcard) bool {
+		return w.Path == path && slices.Contains(w.Params, param)
+	})
 }
 
+// formArg makes an argument of a form field.
 func formArg(p *FactParam) arg {
 	a := arg{wire: p.Name, in: "form", required: p.Required, node: p.Schema}
 	if p.Schema.Type == "file" {
@@ -127,13 +147,14 @@ func formArg(p *FactParam) arg {
 // bodyArgs flattens an object body; any other body is one argument.
 func (b *builder) bodyArgs(p *FactParam) []arg {
 	n := b.resolve(p.Schema)
+	// A map, a list or any value cannot be spread over arguments.
 	if len(n.Properties) == 0 || n.Map != nil || n.Type != "" && n.Type != "object" {
 		return []arg{{name: "body", wire: p.Name, in: "whole", required: p.Required, node: p.Schema}}
 	}
 	var list []arg
 	for _, name := range sortedKeys(n.Properties) {
-		prop := n.Properties[name]
-		list = append(list, arg{wire: name, in: "body", required: slices.Contains(n.Required, name), node: prop})
+		required := slices.Contains(n.Required, name)
+		list = append(list, arg{wire: name, in: "body", required: required, node: n.Properties[name]})
 	}
 	return list
 }
@@ -154,8 +175,10 @@ func (b *builder) addTwins(op *FactOperation, list []arg) []arg {
 			}
 			list[i].twins[rest] = c.Text[key]
 		default:
+			// One of the two must be given, which a list of required names cannot say.
 			list[i].base64, list[i].required = true, false
-			list = slices.Insert(list, i+1, arg{name: c.Text[key], wire: parent, in: "body", node: list[i].node, encode: "base64"})
+			twin := arg{name: c.Text[key], wire: parent, in: "body", node: list[i].node, encode: "base64"}
+			list = slices.Insert(list, i+1, twin)
 		}
 	}
 	return list
@@ -163,6 +186,8 @@ func (b *builder) addTwins(op *FactOperation, list []arg) []arg {
 
 // resolve follows references at the top of a schema.
 func (b *builder) resolve(n *Node) *Node {
+	// Bounded, as definitions of foreign descriptions may refer to each other in a
+	// circle.
 	for i := 0; n != nil && n.Ref != "" && i < 50; i++ {
 		n = b.facts.Definitions[refName(n.Ref)]
 	}
@@ -178,16 +203,12 @@ func (b *builder) nameArgs(op *FactOperation, list []arg) error {
 	taken := map[string]bool{}
 	for i := range list {
 		a := &list[i]
-		name := a.name
-		if name == "" {
-			name = argName(a.wire)
-		}
-		if to := c.Rename[a.in+"."+a.wire]; to != "" {
-			name = to
-		}
+		name := cmp.Or(c.Rename[a.in+"."+a.wire], a.name, argName(a.wire))
 		if name == "" {
 			return fmt.Errorf("its parameter %s has no usable name", quote(clean(a.wire, 60)))
 		}
+		// Two places of one operation may use one wire name; and "sudo", "fields" and
+		// the like are arguments of Aegis's own.
 		if taken[name] || spec.Reserved(name) {
 			name = a.in + "_" + name
 		}
@@ -210,10 +231,12 @@ func (b *builder) nameArgs(op *FactOperation, list []arg) error {
 func (b *builder) document(a *arg, doc *opDoc) {
 	own, ok := doc.Args[a.name]
 	if !ok && a.encode == "" && !strings.HasPrefix(a.name, "body_") {
+		// So the words need not be moved when a name has to be made unique.
 		own, ok = doc.Args[a.wire]
 	}
 	common, shared := b.in.common[a.name]
 	switch {
+	// An entry with constraints alone keeps the common words.
 	case ok && own.Description == "" && shared:
 		own.Description = common.Description
 	case !ok && shared && a.node.Description == "":
@@ -231,7 +254,7 @@ func (b *builder) document(a *arg, doc *opDoc) {
 }
 
 // unusedWords refuses descriptions of arguments that do not exist, for the
-// pinned version: they would be lost without anybody noticing.
+// pinned version: a misspelled name would leave its argument without words.
 func (b *builder) unusedWords(op *FactOperation, list []arg, doc *opDoc) {
 	if !b.strict {
 		return
@@ -249,18 +272,5 @@ var argChars = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 // argName makes a parameter's name one that every provider accepts.
 func argName(wire string) string {
 	s := strings.Trim(argChars.ReplaceAllString(wire, "_"), "_")
-	if len(s) > 60 {
-		s = s[:60]
-	}
-	return s
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
+	return s[:min(len(s), 60)]
 }

@@ -30,14 +30,14 @@ var (
 	}
 	repoNames = []string{"repo", "repo_name", "template_repo"}
 	longNames = []string{
-		"body", "message", "content", "description", "note", "text", "Text", "data", "value", "key", "armored_public_key",
-		"armored_signature", "tag_message", "merge_message_field", "patch",
+		"body", "message", "content", "description", "note", "text", "Text", "data", "value", "key",
+		"armored_public_key", "armored_signature", "tag_message", "merge_message_field", "patch",
 	}
 	fileNames = []string{"content", "content_base64", "image"}
 )
 
 // bound gives every string a length, every number a sensible range and the
-// names in a path a pattern, where nobody has said better.
+// names in a path a pattern, where the inputs say nothing else.
 func (s *schema) bound(wire, in string) {
 	switch s.Type {
 	case "string":
@@ -60,6 +60,8 @@ func (s *schema) boundString(wire, in string) {
 	if len(s.Enum) != 0 {
 		return // the list is the bound
 	}
+	// The exact bound is results.max_binary_bytes; this one only keeps the schema
+	// honest about sizes.
 	if s.Encoding == "base64" {
 		s.MaxLength = fileText
 		return
@@ -107,6 +109,7 @@ const maxLimit = 1000
 func (s *schema) boundInteger(wire, in string) {
 	one, zero, most := int64(1), int64(0), int64(maxLimit)
 	paging := in == "query" && (wire == "page" || wire == "limit" || wire == "per_page")
+	// Ids, counts and seconds: nothing in Gitea's API is less than zero.
 	if s.Minimum == nil {
 		s.Minimum = &zero
 	}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +58,15 @@ type builder struct {
 	report   *Report
 	strict   bool
 	problems []error
-	names    map[string]bool // canonical names in use
-	ids      map[string]bool // operation ids in use
-	used     map[string]bool // definitions that results refer to
-	nodes    int             // of the schema in the making
+	// Taken names are kept by what they belong to, since a foreign description may have
+	// two operations of one id, or derive a name that is taken.
+	names map[string]bool // canonical names in use
+	ids   map[string]bool // operation ids in use
+	used  map[string]bool // definitions that results refer to
+	nodes int             // of the schema in the making
 }
 
+// problem notes a mistake in the hand-made files.
 func (b *builder) problem(format string, args ...any) {
 	b.problems = append(b.problems, fmt.Errorf(format, args...))
 }
@@ -77,15 +81,21 @@ func Build(facts *Facts, opt Options) (*spec.Catalog, *Report, error) {
 		in: in, facts: facts, report: new(Report), strict: opt.Strict,
 		names: map[string]bool{}, ids: map[string]bool{}, used: map[string]bool{},
 	}
+	// The names of names.yaml are taken even where the description lacks their
+	// operation: no other tool may ever get one of them.
 	for _, n := range in.names {
 		b.names[n.Name] = true
 	}
-	cat := &spec.Catalog{Version: ToolsVersion, Source: orText(facts.Title, "API") + " " + facts.Version, GiteaVersion: facts.Version}
+	cat := &spec.Catalog{
+		Version: ToolsVersion, Source: cmp.Or(facts.Title, "API") + " " + facts.Version, GiteaVersion: facts.Version,
+	}
 	for i := range facts.Operations {
 		f := facts.Operations[i]
 		b.recognise(&f, opt.Baseline)
 		op, err := b.operation(&f)
 		if err != nil {
+			// One operation that cannot be a tool is no reason to have none of the
+			// others.
 			b.report.left(f.Method, f.Path, err.Error())
 			continue
 		}
@@ -120,6 +130,8 @@ func (b *builder) recognise(f *FactOperation, base *spec.Catalog) {
 		case o.Method == f.Method && o.Path == f.Path:
 			f.ID = o.ID
 			return
+		// Without this an id would bring the risk class of a reading operation to a
+		// writing one.
 		case o.ID == f.ID && o.Method != f.Method:
 			f.ID = strings.ToLower(f.Method) + "_" + f.ID
 		}
@@ -153,8 +165,11 @@ func (b *builder) complete(cat *spec.Catalog) {
 	}
 }
 
+// routePattern are the path templates that a request can be made of: no empty segments,
+// no percent signs, no characters that a proxy might take for something else.
 var routePattern = regexp.MustCompile(`^(/([A-Za-z0-9_.-]|\{[A-Za-z0-9_-]+\})+)+$`)
 
+// operation makes a tool of an operation. The error says why it cannot be one.
 func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	if !routePattern.MatchString(f.Path) || strings.Contains(f.Path, "..") || len(f.Path) > 500 {
 		return spec.Operation{}, errors.New("its path cannot be called safely")
@@ -166,12 +181,13 @@ func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	}
 	domain, _, _ := strings.Cut(entry.Name, "_")
 	c := b.in.corrections.Operations[f.ID]
+	// Its id may be one of ours by chance; then our corrections are not about it.
 	if !known {
 		c = correction{}
 	}
 	op := spec.Operation{
 		ID: b.id(f), Name: "gitea_" + entry.Name, Version: ToolsVersion, Domain: domain,
-		Method: f.Method, Path: f.Path, Consumes: f.Consumes, Produces: f.Produces,
+		Method: f.Method, Path: f.Path, Consumes: f.Consumes,
 		Risk: entry.Risk, Scopes: scopesOf(b.in.scopes, f.Method, f.Path),
 		ReadOnly: or(entry.ReadOnly, f.Method == "GET"), Destructive: or(entry.Destructive, f.Method == "DELETE"),
 		Idempotent: or(entry.Idempotent, f.Method != "POST"), OpenWorld: entry.OpenWorld,
@@ -189,7 +205,10 @@ func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	if op.ReadOnly && entry.ReadOnly != nil {
 		op.Idempotent = true // it only computes
 	}
-	b.media(&op, &c)
+	op.Produces = cmp.Or(c.Produces, f.Produces)
+	if op.Output == nil {
+		op.Produces = ""
+	}
 	if op.Consumes == "" && slices.ContainsFunc(c.Add, func(a addition) bool { return a.In == "body" }) {
 		op.Consumes = "application/json"
 	}
@@ -223,34 +242,22 @@ func (b *builder) id(f *FactOperation) string {
 	return id
 }
 
-func (b *builder) media(op *spec.Operation, c *correction) {
-	if c.Produces != "" {
-		op.Produces = c.Produces
-	}
-	if op.Output == nil {
-		op.Produces = ""
-	}
-}
-
 // paging tells how the operation divides its answer.
 func (b *builder) paging(f *FactOperation, c *correction) string {
-	if c.Paging == "none" {
-		return ""
-	}
-	if c.Paging != "" {
-		return c.Paging
-	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(f.Params, func(p FactParam) bool { return p.In == "query" && p.Name == name }) ||
 			slices.ContainsFunc(c.Add, func(a addition) bool { return a.In == "query" && a.Name == name })
 	}
 	switch {
-	case f.Method != "GET":
+	case c.Paging == "none", c.Paging == "" && f.Method != "GET":
 		return ""
+	case c.Paging != "":
+		return c.Paging
 	case has("page") && has("per_page"):
 		return "per_page"
 	case has("page"):
 		return "page"
+	// The server takes no page here, so the whole list comes.
 	case f.Result != nil && b.resolve(f.Result).Type == "array":
 		return "ignored"
 	}
@@ -270,21 +277,20 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 		if err != nil {
 			b.problem("%s: descriptions: %w", f.ID, err)
 		}
+		// Counted after the references are filled in: that is what a model pays for.
 		if n := utf8.RuneCountInString(text); n > 400 {
 			b.problem("%s: descriptions: the description has %d characters; at most 400", f.ID, n)
 		}
 		op.Description = text
 	}
+	// Words of the name stand in where a foreign description has none.
 	action := strings.ReplaceAll(strings.TrimPrefix(op.Name, "gitea_"+op.Domain+"_"), "_", " ")
 	if op.Title == "" {
-		op.Title = clean(orText(f.Summary, strings.ToUpper(action[:1])+action[1:]), 60)
+		op.Title = clean(cmp.Or(f.Summary, strings.ToUpper(action[:1])+action[1:]), 60)
 	}
 	if op.Description == "" {
-		prose := orText(f.Summary, f.Description)
-		if prose == "" {
-			prose = "Calls " + f.Method + " " + f.Path + " (" + op.Domain + ": " + action + ")."
-		}
-		op.Description = clean(prose, 400)
+		route := "Calls " + f.Method + " " + f.Path + " (" + op.Domain + ": " + action + ")."
+		op.Description = clean(cmp.Or(f.Summary, f.Description, route), 400)
 	}
 	if len(doc.Example) != 0 {
 		if raw, err := marshal(doc.Example); err == nil {
@@ -295,6 +301,8 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 	}
 }
 
+// params makes the schemas of the arguments. Problems of ours are gathered, so that one
+// run of the generator tells all of them.
 func (b *builder) params(op *spec.Operation, args []arg) error {
 	if len(args) > spec.MaxParams {
 		return fmt.Errorf("it has %d parameters, more than %d", len(args), spec.MaxParams)
@@ -332,6 +340,8 @@ func (b *builder) finish(cat *spec.Catalog) {
 	}
 	cat.Arguments = map[string]json.RawMessage{}
 	for _, name := range sortedKeys(counts) {
+		// A schema that three operations or more share is worth a place of its own.
+		// Ties go to the first in sorted order, so that two builds agree.
 		best, n := "", 2
 		for _, text := range sortedKeys(counts[name]) {
 			if counts[name][text] > n {
@@ -353,16 +363,10 @@ func (b *builder) finish(cat *spec.Catalog) {
 	cat.Definitions = b.definitions()
 }
 
+// or returns *p, or otherwise when nothing is said.
 func or(p *bool, otherwise bool) bool {
 	if p != nil {
 		return *p
 	}
 	return otherwise
-}
-
-func orText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -31,6 +31,7 @@ func Encode(cat *spec.Catalog) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// encodeMap writes a member that holds schemas by name.
 func encodeMap(b *bytes.Buffer, name string, m map[string]json.RawMessage) error {
 	fmt.Fprintf(b, "%s: {\n", quote(name))
 	keys := sortedKeys(m)
@@ -48,6 +49,7 @@ func (r *Report) compare(base, cat *spec.Catalog) {
 	if base == nil {
 		return
 	}
+	// By route, not by id or name: these are what may have changed.
 	have := map[string]*spec.Operation{}
 	for i := range cat.Operations {
 		o := &cat.Operations[i]
@@ -74,6 +76,8 @@ func (r *Report) compare(base, cat *spec.Catalog) {
 	slices.Sort(r.Changed)
 }
 
+// wireNames lists what an operation takes, as the server calls it: our own names of
+// arguments change without the API changing.
 func wireNames(o *spec.Operation) []string {
 	var out []string
 	for i := range o.Params {

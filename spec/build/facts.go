@@ -76,6 +76,7 @@ type Node struct {
 // DecodeFacts reads what [Facts.Encode] wrote.
 func DecodeFacts(data []byte) (*Facts, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
+	// The file is ours, so an unknown key is a mistake and no newer version.
 	dec.DisallowUnknownFields()
 	f := new(Facts)
 	if err := dec.Decode(f); err != nil {

@@ -19,6 +19,7 @@ import (
 
 // inputs are the hand-made YAML files.
 type inputs struct {
+	// All but scopes and common are by operation id; common is by argument name.
 	names       map[string]nameEntry
 	scopes      []scopeRule
 	corrections corrections
@@ -29,11 +30,15 @@ type inputs struct {
 
 // nameEntry is one line of names.yaml.
 type nameEntry struct {
-	Name              string        `yaml:"name"`
-	Risk              string        `yaml:"risk"`
-	ReadOnly          *bool         `yaml:"read_only"`
-	Destructive       *bool         `yaml:"destructive"`
-	Idempotent        *bool         `yaml:"idempotent"`
+	// Name is the wire name without gitea_, Risk the class R0 to R4.
+	Name string `yaml:"name"`
+	Risk string `yaml:"risk"`
+	// The annotations of MCP; nil: what the method says of them.
+	ReadOnly    *bool `yaml:"read_only"`
+	Destructive *bool `yaml:"destructive"`
+	Idempotent  *bool `yaml:"idempotent"`
+	// Marks; see [spec.Operation]. ReplacedBy is an operation id, Timeout what a call
+	// may take.
 	OpenWorld         bool          `yaml:"open_world"`
 	CredentialIssuing bool          `yaml:"credential_issuing"`
 	BasicAuthOnly     bool          `yaml:"basic_auth_only"`
@@ -43,20 +48,28 @@ type nameEntry struct {
 
 // corrections is corrections.yaml.
 type corrections struct {
-	Wildcards []struct {
-		Path   string   `yaml:"path"`
-		Params []string `yaml:"params"`
-	} `yaml:"wildcards"`
+	Wildcards []wildcard `yaml:"wildcards"`
+	// Numbers are path parameters that are numbers, but in the operations of Except.
 	Numbers struct {
 		Params []string `yaml:"params"`
 		Except []string `yaml:"except"`
 	} `yaml:"numbers"`
 	Operations map[string]correction `yaml:"operations"`
-	Nullable   map[string][]string   `yaml:"nullable"`
+	// Nullable are members of definitions that can be null though the description does
+	// not say so.
+	Nullable map[string][]string `yaml:"nullable"`
+}
+
+// wildcard names path parameters that keep their slashes, as Gitea's router does.
+type wildcard struct {
+	Path   string   `yaml:"path"`
+	Params []string `yaml:"params"`
 }
 
 // correction is one operation's entry in corrections.yaml.
 type correction struct {
+	// Reason is why the description is wrong; an entry without one is refused. Rename
+	// gives arguments other names, by place and wire name, Args corrects them.
 	Reason   string            `yaml:"reason"`
 	Rename   map[string]string `yaml:"rename"`
 	Args     map[string]argFix `yaml:"args"`
@@ -85,18 +98,25 @@ type addition struct {
 
 // argFix corrects what the description says of one argument.
 type argFix struct {
-	Type      string   `yaml:"type"`
-	Items     string   `yaml:"items"`
+	// Type and Items replace the type, NoDefault drops a default that is not the
+	// server's.
+	Type      string `yaml:"type"`
+	Items     string `yaml:"items"`
+	NoDefault bool   `yaml:"no_default"`
+	Required  *bool  `yaml:"required"`
+	MinLength int    `yaml:"min_length"`
+	MinItems  int    `yaml:"min_items"`
+	limits    `yaml:",inline"`
+}
+
+// limits are the constraints that both corrections and descriptions may give.
+type limits struct {
 	Enum      []string `yaml:"enum"`
 	Default   any      `yaml:"default"`
-	NoDefault bool     `yaml:"no_default"`
-	Required  *bool    `yaml:"required"`
 	Minimum   *int64   `yaml:"minimum"`
 	Maximum   *int64   `yaml:"maximum"`
-	MinLength int      `yaml:"min_length"`
-	MaxLength int      `yaml:"max_length"`
-	MinItems  int      `yaml:"min_items"`
 	Pattern   string   `yaml:"pattern"`
+	MaxLength int      `yaml:"max_length"`
 }
 
 // opDoc is one operation's entry in descriptions/*.yaml.
@@ -110,19 +130,16 @@ type opDoc struct {
 
 // argDoc describes one argument: a bare sentence, or a mapping with constraints.
 type argDoc struct {
-	Description string   `yaml:"description"`
-	Enum        []string `yaml:"enum"`
-	Default     any      `yaml:"default"`
-	Minimum     *int64   `yaml:"minimum"`
-	Maximum     *int64   `yaml:"maximum"`
-	Pattern     string   `yaml:"pattern"`
-	MaxLength   int      `yaml:"max_length"`
-	Format      string   `yaml:"format"`
+	Description string `yaml:"description"`
+	Format      string `yaml:"format"`
+	limits      `yaml:",inline"`
 }
 
 // UnmarshalYAML accepts the bare sentence. The function form keeps the
 // decoder's strictness, which a node would lose.
 func (d *argDoc) UnmarshalYAML(unmarshal func(any) error) error {
+	// A mapping does not decode into a string, so the order of the two attempts does
+	// not matter for the result, and this one is the usual.
 	if err := unmarshal(&d.Description); err == nil {
 		return nil
 	}
@@ -159,15 +176,15 @@ func (in *inputs) readDocs(files fs.FS) error {
 	}
 	var errs []error
 	for _, p := range paths {
-		if path.Base(p) == "common.yaml" {
+		switch path.Base(p) {
+		case "common.yaml":
 			var common struct {
 				Arguments map[string]argDoc `yaml:"arguments"`
 			}
 			errs = append(errs, readYAML(files, p, &common))
 			in.common = common.Arguments
 			continue
-		}
-		if path.Base(p) == "aliases.yaml" {
+		case "aliases.yaml":
 			errs = append(errs, readYAML(files, p, &in.aliases))
 			continue
 		}
@@ -209,11 +226,14 @@ func (in *inputs) check() error {
 			errs = append(errs, fmt.Errorf("corrections.yaml: %s is unknown or gives no reason", id))
 		}
 		for _, a := range c.Add {
-			if a.Name == "" || a.In != "query" && a.In != "body" || !slices.Contains([]string{"string", "integer", "boolean"}, a.Type) {
-				errs = append(errs, fmt.Errorf("corrections.yaml: %s adds an argument without a name, place or type", id))
+			if a.Name == "" || !slices.Contains([]string{"query", "body"}, a.In) ||
+				!slices.Contains([]string{"string", "integer", "boolean"}, a.Type) {
+				err := fmt.Errorf("corrections.yaml: %s adds an argument without a name, place or type", id)
+				errs = append(errs, err)
 			}
 		}
-		if !slices.Contains([]string{"", "none", "any", "object", "text", "binary", "registration_token", "one_or_many", "with_nulls"}, c.Output) ||
+		known := slices.Contains([]string{"", "none", "one_or_many", "with_nulls"}, c.Output)
+		if !known && namedOutputs[c.Output] == nil ||
 			!slices.Contains([]string{"", "none", "page", "per_page", "ignored"}, c.Paging) {
 			errs = append(errs, fmt.Errorf("corrections.yaml: %s has an unknown output or paging", id))
 		}
@@ -230,16 +250,19 @@ func (in *inputs) checkAliases() error {
 			errs = append(errs, fmt.Errorf("aliases.yaml: %s is no operation of names.yaml", id))
 		}
 		if n := len(in.aliases[id]); n < 4 || n > spec.MaxAliases {
-			errs = append(errs, fmt.Errorf("aliases.yaml: %s has %d aliases; 4 to %d are wanted", id, n, spec.MaxAliases))
+			err := fmt.Errorf("aliases.yaml: %s has %d aliases; 4 to %d are wanted", id, n, spec.MaxAliases)
+			errs = append(errs, err)
 		}
 		for _, a := range in.aliases[id] {
 			key := strings.ToLower(a)
+			// The search would find one of the two by chance.
 			if other, twice := of[key]; twice {
 				errs = append(errs, fmt.Errorf("aliases.yaml: %q stands for %s and %s", a, other, id))
 			}
 			of[key] = id
 			if n := utf8.RuneCountInString(a); n < 3 || n > spec.MaxAlias {
-				errs = append(errs, fmt.Errorf("aliases.yaml: %s: %q has %d characters; 3 to %d are wanted", id, a, n, spec.MaxAlias))
+				errs = append(errs, fmt.Errorf("aliases.yaml: %s: %q has %d characters; 3 to %d are wanted",
+					id, a, n, spec.MaxAlias))
 			}
 		}
 	}

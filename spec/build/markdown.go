@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,12 +14,16 @@ import (
 func Markdown(cat *spec.Catalog) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Tools\n\nGenerated from spec/ by `go generate ./...`; do not edit.\n\n")
-	fmt.Fprintf(&b, "%d tools, version %s, made from %s. Risk classes (R0 to R4), presets and filters are explained in\n"+
-		"[toolsets.md](toolsets.md), arguments in [arguments.md](arguments.md), results in [results.md](results.md).\n\n",
+	fmt.Fprintf(&b, "%d tools, version %s, made from %s. "+
+		"Risk classes (R0 to R4), presets and filters are explained in\n[toolsets.md](toolsets.md), "+
+		"arguments in [arguments.md](arguments.md), results in [results.md](results.md).\n\n",
 		len(cat.Operations), cat.Version, cat.Source)
-	b.WriteString("Arguments with * are required. Reading tools also take `fields` (the paths of the data to keep), and those that return something take\n" +
-		"`cursor` (to continue a truncated result). *Slim* are the fields that `results.slim: true` keeps when a call names none;\n" +
-		"a list without them comes whole. *Output* is the form of `data`; `gitea_describe_tool` and `aegis tools --json` give whole schemas.\n\n")
+	b.WriteString("Arguments with * are required. " +
+		"Reading tools also take `fields` (the paths of the data to keep), and those that return something take\n" +
+		"`cursor` (to continue a truncated result). " +
+		"*Slim* are the fields that `results.slim: true` keeps when a call names none;\n" +
+		"a list without them comes whole. " +
+		"*Output* is the form of `data`; `gitea_describe_tool` and `aegis tools --json` give whole schemas.\n\n")
 	domains := byDomain(cat)
 	b.WriteString("| domain | tools |\n|---|---|\n")
 	for _, domain := range spec.Domains() {
@@ -37,6 +42,7 @@ func Markdown(cat *spec.Catalog) []byte {
 	return b.Bytes()
 }
 
+// byDomain groups the operations; they stay sorted by name.
 func byDomain(cat *spec.Catalog) map[string][]*spec.Operation {
 	out := map[string][]*spec.Operation{}
 	for i := range cat.Operations {
@@ -46,6 +52,8 @@ func byDomain(cat *spec.Catalog) map[string][]*spec.Operation {
 	return out
 }
 
+// markdownTool writes the section of one tool. Its heading is the bare name, so that
+// links to it stay good.
 func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
 	fmt.Fprintf(b, "\n### %s\n\n**%s.** %s\n\n", o.Name, cell(o.Title), cell(o.Description))
 	fmt.Fprintf(b, "`%s %s` (%s), risk %s", o.Method, o.Path, o.ID, o.Risk)
@@ -139,12 +147,9 @@ func summary(raw json.RawMessage) (typ, text string) {
 	if json.Unmarshal(raw, &s) != nil {
 		return "any", ""
 	}
-	typ = orText(s.Type, "any")
-	if s.Format != "" {
-		typ = s.Format
-	}
+	typ = cmp.Or(s.Format, s.Type, "any")
 	if s.Items != nil {
-		typ = "array of " + orText(s.Items.Type, "any")
+		typ = "array of " + cmp.Or(s.Items.Type, "any")
 		s.Enum = s.Items.Enum
 	}
 	text = cell(s.Description)

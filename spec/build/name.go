@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"slices"
 	"strings"
 
 	"aegis/spec"
@@ -20,8 +21,10 @@ func (b *builder) derive(op *FactOperation) nameEntry {
 		n.Risk, n.ReadOnly, n.Destructive = "R4", &no, &yes
 	case op.Method == "GET":
 		n.Risk = "R1"
+	// An unknown change to the server is the worst that a tool can be.
 	case strings.HasPrefix(lower, "/admin"):
 		n.Risk, n.Destructive = "R4", &yes
+	// An unknown write may be anything up to the deletion of a repository.
 	default:
 		n.Risk, n.Destructive = "R3", &yes
 	}
@@ -30,20 +33,18 @@ func (b *builder) derive(op *FactOperation) nameEntry {
 
 // issuesCredential recognises routes that hand out or accept access.
 func issuesCredential(path string) bool {
-	for _, word := range []string{"token", "keys", "oauth", "secrets", "hooks/git"} {
-		if strings.Contains(path, word) && !strings.HasSuffix(path, "/keys") || strings.Contains(path, "registration") {
-			return true
-		}
-	}
-	return false
+	hands := func(word string) bool { return strings.Contains(path, word) && !strings.HasSuffix(path, "/keys") }
+	return strings.Contains(path, "registration") ||
+		slices.ContainsFunc([]string{"token", "keys", "oauth", "secrets", "hooks/git"}, hands)
 }
 
 // domainOf places a route where a person would look for it.
 func domainOf(path string) string {
 	for _, rule := range [][2]string{
 		{"/actions", "actions"}, {"/admin", "admin"}, {"/notifications", "notification"}, {"/packages", "package"},
-		{"/projects", "project"}, {"/releases", "release"}, {"/pulls", "pull"}, {"/issues", "issue"}, {"/labels", "issue"},
-		{"/milestones", "issue"}, {"/contents", "contents"}, {"/git/", "contents"}, {"/settings", "settings"},
+		{"/projects", "project"}, {"/releases", "release"}, {"/pulls", "pull"}, {"/issues", "issue"},
+		{"/labels", "issue"}, {"/milestones", "issue"}, {"/contents", "contents"}, {"/git/", "contents"},
+		{"/settings", "settings"},
 	} {
 		if strings.Contains(path, rule[0]) && (rule[0] != "/settings" || strings.HasPrefix(path, rule[0])) {
 			return rule[1]
@@ -63,7 +64,9 @@ func domainOf(path string) string {
 var (
 	camel    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 	notName  = regexp.MustCompile(`[^a-z0-9]+`)
-	prefixes = []string{"repo_", "repository_", "issue_", "org_", "organization_", "user_", "admin_", "notify_", "actions_"}
+	prefixes = []string{
+		"repo_", "repository_", "issue_", "org_", "organization_", "user_", "admin_", "notify_", "actions_",
+	}
 )
 
 // actionOf makes words of the operation's id, or of its route when it has none.
@@ -79,8 +82,9 @@ func actionOf(op *FactOperation) string {
 			return s
 		}
 	}
-	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "set", "PATCH": "edit", "DELETE": "delete"}[op.Method]
-	parts := []string{verb}
+	parts := []string{map[string]string{
+		"GET": "get", "POST": "create", "PUT": "set", "PATCH": "edit", "DELETE": "delete",
+	}[op.Method]}
 	for _, seg := range strings.Split(op.Path, "/") {
 		if strings.HasPrefix(seg, "{") || seg == "repos" || seg == "admin" {
 			continue

@@ -1,7 +1,9 @@
 package build
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,22 +12,25 @@ import (
 
 // rawNode is a schema as documents write it; members whose type varies are raw.
 type rawNode struct {
-	Ref         string                     `json:"$ref"`
-	Type        json.RawMessage            `json:"type"`
-	Format      string                     `json:"format"`
-	Enum        []json.RawMessage          `json:"enum"`
-	Default     json.RawMessage            `json:"default"`
-	Minimum     *float64                   `json:"minimum"`
-	Maximum     *float64                   `json:"maximum"`
-	MaxLength   *float64                   `json:"maxLength"`
-	Items       json.RawMessage            `json:"items"`
-	Properties  map[string]json.RawMessage `json:"properties"`
-	Required    json.RawMessage            `json:"required"`
-	Additional  json.RawMessage            `json:"additionalProperties"`
-	AllOf       []json.RawMessage          `json:"allOf"`
-	Description string                     `json:"description"`
-	XDeprecated bool                       `json:"x-deprecated"`
-	XNullable   bool                       `json:"x-nullable"`
+	Ref string `json:"$ref"`
+	// A name, or since OpenAPI 3.1 a list of them.
+	Type    json.RawMessage   `json:"type"`
+	Format  string            `json:"format"`
+	Enum    []json.RawMessage `json:"enum"`
+	Default json.RawMessage   `json:"default"`
+	// Numbers may be written 1.0 or 1e3.
+	Minimum    *float64                   `json:"minimum"`
+	Maximum    *float64                   `json:"maximum"`
+	MaxLength  *float64                   `json:"maxLength"`
+	Items      json.RawMessage            `json:"items"`
+	Properties map[string]json.RawMessage `json:"properties"`
+	// A list of names; in parameters a boolean, which is read elsewhere.
+	Required    json.RawMessage   `json:"required"`
+	Additional  json.RawMessage   `json:"additionalProperties"`
+	AllOf       []json.RawMessage `json:"allOf"`
+	Description string            `json:"description"`
+	XDeprecated bool              `json:"x-deprecated"`
+	XNullable   bool              `json:"x-nullable"`
 }
 
 // node reads a schema. What it cannot make sense of becomes the schema of any
@@ -39,6 +44,8 @@ func (r *reader) node(raw json.RawMessage, depth int) *Node {
 		Format: clean(n.Format, 40), Default: n.Default, Minimum: integer(n.Minimum), Maximum: integer(n.Maximum),
 		Deprecated: n.XDeprecated, Nullable: n.XNullable, Description: clean(n.Description, maxProse),
 	}
+	// Members beside a reference mean nothing in Swagger 2.0, but Gitea describes its
+	// arguments there.
 	if n.Ref != "" {
 		return &Node{Ref: n.Ref, Description: out.Description}
 	}
@@ -57,6 +64,8 @@ func (r *reader) node(raw json.RawMessage, depth int) *Node {
 	return out
 }
 
+// members reads what an object has: its properties, those that are required, and what
+// else may be in it.
 func (r *reader) members(out *Node, n *rawNode, depth int) {
 	if len(n.Properties) != 0 {
 		out.Properties = make(map[string]*Node, len(n.Properties))
@@ -84,14 +93,11 @@ func (n *Node) merge(part *Node) {
 		n.Ref = part.Ref
 		return
 	}
-	if n.Type == "" {
-		n.Type = part.Type
-	}
-	if part.Properties != nil && n.Properties == nil {
-		n.Properties = map[string]*Node{}
-	}
-	for name, p := range part.Properties {
-		n.Properties[name] = p
+	n.Type = cmp.Or(n.Type, part.Type)
+	if n.Properties == nil {
+		n.Properties = part.Properties
+	} else {
+		maps.Copy(n.Properties, part.Properties)
 	}
 	n.Required = append(n.Required, part.Required...)
 }
@@ -106,16 +112,15 @@ func typeName(raw json.RawMessage, nullable bool) (string, bool) {
 	if json.Unmarshal(raw, &many) != nil {
 		return "", nullable
 	}
-	if slices.Contains(many, "null") {
-		nullable = true
-		many = slices.DeleteFunc(many, func(s string) bool { return s == "null" })
-	}
+	nullable = nullable || slices.Contains(many, "null")
+	many = slices.DeleteFunc(many, func(s string) bool { return s == "null" })
 	if len(many) != 1 {
 		return "", nullable
 	}
 	return knownType(many[0]), nullable
 }
 
+// knownType returns a type that Swagger 2.0 knows, "" for any other.
 func knownType(t string) string {
 	if slices.Contains([]string{"string", "integer", "number", "boolean", "array", "object", "file"}, t) {
 		return t
@@ -139,6 +144,8 @@ func enum(raw []json.RawMessage) []string {
 	return out
 }
 
+// integer returns a bound as a whole number; nil when it is none that every JSON
+// decoder reads the same.
 func integer(f *float64) *int64 {
 	if f == nil || *f != math.Trunc(*f) || math.Abs(*f) > 1<<53 {
 		return nil
@@ -181,9 +188,7 @@ func (f *Facts) dropProse() {
 		for j := range o.Params {
 			o.Params[j].Schema.dropProse()
 		}
-		if o.Result != nil {
-			o.Result.dropProse()
-		}
+		o.Result.dropProse()
 	}
 	for _, n := range f.Definitions {
 		n.dropProse()
@@ -191,12 +196,12 @@ func (f *Facts) dropProse() {
 }
 
 func (n *Node) dropProse() {
-	n.Description = ""
-	for _, sub := range []*Node{n.Items, n.Map} {
-		if sub != nil {
-			sub.dropProse()
-		}
+	if n == nil {
+		return
 	}
+	n.Description = ""
+	n.Items.dropProse()
+	n.Map.dropProse()
 	for _, p := range n.Properties {
 		p.dropProse()
 	}

@@ -22,6 +22,7 @@ func (r *Report) left(method, path, reason string) {
 	r.Left = append(r.Left, entry(method, path, reason))
 }
 
+// note bounds what a hostile description can make the report hold.
 func (r *Report) note(method, path, what string) {
 	if len(r.Notes) < 10*maxOperations {
 		r.Notes = append(r.Notes, entry(method, path, what))

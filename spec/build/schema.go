@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,10 @@ type member struct {
 	name     string
 	required bool
 	schema   *schema
+}
+
+func (list members) index(name string) int {
+	return slices.IndexFunc(list, func(m member) bool { return m.name == name })
 }
 
 // MarshalJSON writes an object in the order of its members.
@@ -126,15 +131,14 @@ func (s *schema) find(path string) *schema {
 	for s.Items != nil {
 		s = s.Items
 	}
-	for _, m := range s.Members {
-		if m.name == name && deeper {
-			return m.schema.find(rest)
-		}
-		if m.name == name {
-			return m.schema
-		}
+	i := s.Members.index(name)
+	switch {
+	case i < 0:
+		return nil
+	case deeper:
+		return s.Members[i].schema.find(rest)
 	}
-	return nil
+	return s.Members[i].schema
 }
 
 // twin puts a text member beside the base64 member at path.
@@ -143,21 +147,18 @@ func (s *schema) twin(path, name string) bool {
 		s = s.Items
 	}
 	parent, rest, deeper := strings.Cut(path, ".")
-	for i := range s.Members {
-		m := &s.Members[i]
-		if m.name != parent {
-			continue
-		}
-		if deeper {
-			return m.schema.twin(rest, name)
-		}
-		m.schema.Encoding, m.required = "base64", false
-		s.Members = slices.Insert(s.Members, i+1, member{name: name, schema: &schema{
-			Type: "string", Description: "The same as plain text.", MaxLength: fileText,
-		}})
-		return true
+	i := s.Members.index(parent)
+	switch {
+	case i < 0:
+		return false
+	case deeper:
+		return s.Members[i].schema.twin(rest, name)
 	}
-	return false
+	s.Members[i].schema.Encoding, s.Members[i].required = "base64", false // either of the two will do
+	s.Members = slices.Insert(s.Members, i+1, member{name: name, schema: &schema{
+		Type: "string", Description: "The same as plain text.", MaxLength: fileText,
+	}})
+	return true
 }
 
 // schemaOf follows a node and its references. Deeper or recursive parts become
@@ -166,24 +167,25 @@ func (b *builder) schemaOf(n *Node, depth int, seen []string) *schema {
 	if n == nil {
 		return &schema{}
 	}
+	// Definitions that refer to each other twice double with each level.
 	if b.nodes++; b.nodes > maxSchemaNodes {
 		return &schema{Type: "object"}
 	}
 	if n.Ref != "" {
 		def := b.facts.Definitions[refName(n.Ref)]
+		// A recursive definition ends as an object of any members.
 		if def == nil || slices.Contains(seen, n.Ref) || len(seen) > 50 {
 			return &schema{Type: "object", Description: n.Description}
 		}
 		s := b.schemaOf(def, depth, append(slices.Clone(seen), n.Ref))
-		if n.Description != "" {
-			s.Description = n.Description
-		}
+		s.Description = cmp.Or(n.Description, s.Description)
 		return s
 	}
 	s := &schema{
 		Type: n.Type, Description: clean(n.Description, maxWords), Enum: n.Enum, Default: n.Default,
 		Minimum: n.Minimum, Maximum: n.Maximum, MaxLength: n.MaxLength,
 	}
+	// Other formats (int64, password …) say nothing that is checked.
 	if slices.Contains([]string{"date-time", "date", "email", "uri"}, n.Format) && n.Type == "string" {
 		s.Format = n.Format
 	}
@@ -198,12 +200,15 @@ func (b *builder) schemaOf(n *Node, depth int, seen []string) *schema {
 	case s.Type == "object":
 		b.objectOf(s, n, depth, seen)
 	}
+	// Descriptions in the wild have defaults of the wrong type; a client would show
+	// them.
 	if !s.fits(s.Default) {
 		s.Default = nil
 	}
 	return s
 }
 
+// arrayOf completes the schema of a list.
 func (b *builder) arrayOf(s *schema, n *Node, depth int, seen []string) {
 	s.Items = &schema{Type: "object"}
 	if depth < maxSchemaDepth {
@@ -211,9 +216,12 @@ func (b *builder) arrayOf(s *schema, n *Node, depth int, seen []string) {
 	}
 	// An enumeration of a list means its items.
 	s.Items.Enum, s.Enum = append(s.Items.Enum, s.Enum...), nil
+	// Far more than any operation is good for; without a bound a model may fill a list
+	// for ever.
 	s.MaxItems = 1000
 }
 
+// objectOf completes the schema of an object: its members, or the values of a map.
 func (b *builder) objectOf(s *schema, n *Node, depth int, seen []string) {
 	s.Enum = nil
 	if depth >= maxSchemaDepth || n.Properties == nil {
@@ -226,12 +234,23 @@ func (b *builder) objectOf(s *schema, n *Node, depth int, seen []string) {
 		s.Rest = false
 	}
 	for _, name := range sortedKeys(n.Properties) {
+		// A name that providers of models refuse cannot be offered; the member is left
+		// out.
 		if argName(name) != name {
 			continue
 		}
-		s.Members = append(s.Members, member{name, slices.Contains(n.Required, name), b.schemaOf(n.Properties[name], depth+1, seen)})
+		required, sub := slices.Contains(n.Required, name), b.schemaOf(n.Properties[name], depth+1, seen)
+		s.Members = append(s.Members, member{name, required, sub})
 	}
-	slices.SortStableFunc(s.Members, func(x, y member) int { return boolCompare(y.required, x.required) })
+	slices.SortStableFunc(s.Members, func(x, y member) int { return rankMember(x) - rankMember(y) })
+}
+
+// rankMember orders the members of an object: required ones first.
+func rankMember(m member) int {
+	if m.required {
+		return 0
+	}
+	return 1
 }
 
 // correct applies corrections.yaml.
@@ -246,9 +265,7 @@ func (s *schema) correct(f *argFix) error {
 		s.Default = nil
 	}
 	s.MinLength, s.MinItems = f.MinLength, f.MinItems
-	return s.describe(&argDoc{
-		Enum: f.Enum, Default: f.Default, Minimum: f.Minimum, Maximum: f.Maximum, MaxLength: f.MaxLength, Pattern: f.Pattern,
-	})
+	return s.describe(&argDoc{limits: f.limits})
 }
 
 // describe adds words and constraints; later ones replace earlier ones.
@@ -263,27 +280,16 @@ func (s *schema) describe(d *argDoc) error {
 			return fmt.Errorf("its description has more than %d characters", maxWords)
 		}
 	}
+	// Providers of models refuse enumerations of anything but strings.
 	if len(d.Enum) != 0 {
 		if target.Type != "string" {
 			return fmt.Errorf("an enum on a %s; only strings have one", target.Type)
 		}
 		target.Enum = d.Enum
 	}
-	if d.Minimum != nil {
-		target.Minimum = d.Minimum
-	}
-	if d.Maximum != nil {
-		target.Maximum = d.Maximum
-	}
-	if d.Pattern != "" {
-		target.Pattern = d.Pattern
-	}
-	if d.MaxLength != 0 {
-		target.MaxLength = d.MaxLength
-	}
-	if d.Format != "" {
-		target.Format = d.Format
-	}
+	target.Minimum, target.Maximum = cmp.Or(d.Minimum, target.Minimum), cmp.Or(d.Maximum, target.Maximum)
+	target.Pattern, target.Format = cmp.Or(d.Pattern, target.Pattern), cmp.Or(d.Format, target.Format)
+	target.MaxLength = cmp.Or(d.MaxLength, target.MaxLength)
 	if d.Default != nil {
 		raw, err := marshal(d.Default)
 		if err != nil || !s.fits(raw) {

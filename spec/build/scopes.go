@@ -27,6 +27,8 @@ func scopesOf(rules []scopeRule, method, path string) []string {
 	if best == nil {
 		return nil
 	}
+	// Gitea asks for the read scope on GET alone, even where another method changes
+	// nothing.
 	access := "write:"
 	if method == "GET" {
 		access = "read:"

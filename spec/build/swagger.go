@@ -14,10 +14,12 @@ import (
 const (
 	// MaxSwaggerBytes is the size of the largest description that is read.
 	MaxSwaggerBytes = 32 << 20
-	maxDepth        = 100  // nesting of the document
-	maxNodeDepth    = 24   // nesting of one schema without references
-	maxProse        = 2000 // runes of a summary or description that are kept
-	maxOperations   = 5000
+	// The bounds are far beyond any real description; what is beyond them is an attack
+	// on memory or a broken file.
+	maxDepth      = 100  // nesting of the document
+	maxNodeDepth  = 24   // nesting of one schema without references
+	maxProse      = 2000 // runes of a summary or description that are kept
+	maxOperations = 5000
 )
 
 // swagger is the part of a Swagger 2.0 document that is looked at. Schemas stay
@@ -37,6 +39,7 @@ type swagger struct {
 	Parameters  map[string]json.RawMessage            `json:"parameters,omitempty"`
 }
 
+// swaggerOperation is an operation of a document.
 type swaggerOperation struct {
 	ID          string                     `json:"operationId"`
 	Summary     string                     `json:"summary,omitempty"`
@@ -48,6 +51,8 @@ type swaggerOperation struct {
 	Responses   map[string]json.RawMessage `json:"responses"`
 }
 
+// swaggerParam is a parameter. One that is no body has its schema among its own
+// members.
 type swaggerParam struct {
 	Ref              string          `json:"$ref,omitempty"`
 	Name             string          `json:"name"`
@@ -57,6 +62,7 @@ type swaggerParam struct {
 	Schema           json.RawMessage `json:"schema,omitempty"`
 }
 
+// swaggerResponse is an answer of an operation.
 type swaggerResponse struct {
 	Ref string `json:"$ref,omitempty"`
 	// Description is required by the format; the facts have none.
@@ -118,6 +124,7 @@ func (r *reader) path(f *Facts, path string) error {
 	}
 	for _, method := range sortedKeys(item) {
 		upper := strings.ToUpper(method)
+		// "parameters", "x-…" and methods that no tool is made of.
 		if !slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, upper) {
 			continue
 		}
@@ -137,6 +144,7 @@ func (r *reader) path(f *Facts, path string) error {
 	return nil
 }
 
+// operation reads one operation; false when it could not be called as it is described.
 func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperation, bool) {
 	op := FactOperation{
 		ID: clean(o.ID, 100), Method: method, Path: path, Deprecated: o.Deprecated,
@@ -148,6 +156,7 @@ func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperat
 			r.report.left(method, path, "a parameter cannot be read")
 			return op, false
 		}
+		// Aegis sends no header of a client's, so a tool must not seem to take one.
 		if p.In == "header" {
 			r.report.note(method, path, "the header parameter "+quote(clean(p.Name, 60))+" is left out")
 			continue
@@ -201,6 +210,7 @@ func (r *reader) results(op *FactOperation, o *swaggerOperation) {
 	}
 }
 
+// param reads a parameter, or the shared one that it refers to.
 func (r *reader) param(raw json.RawMessage) (FactParam, bool) {
 	var p swaggerParam
 	if json.Unmarshal(raw, &p) != nil {
@@ -212,6 +222,8 @@ func (r *reader) param(raw json.RawMessage) (FactParam, bool) {
 			return FactParam{}, false
 		}
 	}
+	// An operation with a parameter that is not understood may do something else
+	// without it, so it is no tool.
 	if p.Name == "" || !slices.Contains([]string{"path", "query", "body", "formData", "header"}, p.In) {
 		return FactParam{}, false
 	}
@@ -243,6 +255,7 @@ func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:]
 // follows them, and those that are no JSON.
 func checkDepth(data []byte, limit int) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
+	// A number beyond float64 is no reason to refuse the document.
 	dec.UseNumber()
 	depth := 0
 	for {

@@ -32,6 +32,7 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
+// generate writes the catalog and the reference, after pinning new facts where asked.
 func generate(root, swagger string) error {
 	factsFile := filepath.Join(root, "spec", "facts", "gitea.json")
 	if swagger != "" {
@@ -64,6 +65,8 @@ func generate(root, swagger string) error {
 	return os.WriteFile(filepath.Join(root, "docs", "tools.md"), build.Markdown(cat), 0o644)
 }
 
+// pin replaces the facts by those of a description, without its prose: the words of our
+// tools are written by hand.
 func pin(swagger, factsFile string) error {
 	data, err := os.ReadFile(swagger)
 	if err != nil {
