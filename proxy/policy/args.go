@@ -29,6 +29,7 @@ func newReader(c *proxy.Call, op *operation, self string) (*reader, bool) {
 func (r *reader) spelled() bool {
 	for i := range r.wire.Query {
 		f := &r.wire.Query[i]
+		// Paging is known of every list, and no rule is about it.
 		if f.Param == nil && f.Name != "page" && f.Name != "limit" && !r.takes(f.Name, proxy.InQuery) {
 			return false
 		}
@@ -38,6 +39,8 @@ func (r *reader) spelled() bool {
 		if f.Param != nil { // of the operation's own tool, which has checked it
 			continue
 		}
+		// Forms and files reach Gitea as members of the body when a client spells the
+		// request itself.
 		takes := r.takes(f.Name, proxy.InBody) || r.takes(f.Name, proxy.InForm) || r.takes(f.Name, proxy.InFile)
 		if !takes || !r.op.spells(f.Value, 0) {
 			return false
@@ -62,6 +65,8 @@ func (op *operation) spells(v any, depth int) bool {
 		return !slices.ContainsFunc(v, func(item any) bool { return !op.spells(item, depth+1) })
 	case map[string]any:
 		for name, member := range v {
+			// Members that no rule is about may be called as they like: Gitea ignores
+			// what it does not know.
 			if exact, judged := op.nested[folded(name)]; judged && exact != name || !op.spells(member, depth+1) {
 				return false
 			}
@@ -118,6 +123,8 @@ func (r *reader) values(place string) (out []any, ok bool) {
 // top returns the values of one name in one place. A file is a member of the body
 // where the client spelled the request itself.
 func (r *reader) top(in, wire string) (out []any) {
+	// Form fields, files and whole bodies are all in Body; the field's own place tells
+	// them apart.
 	list := r.wire.Body
 	switch proxy.In(in) {
 	case proxy.InPath:
@@ -127,6 +134,8 @@ func (r *reader) top(in, wire string) (out []any) {
 	}
 	for i := range list {
 		f := &list[i]
+		// Every value of the name, not the first: a server that takes the last one must
+		// be judged too.
 		if f.Name == wire && f.Value != nil && (string(f.In) == in || f.Param == nil && in == string(proxy.InFile)) {
 			out = append(out, f.Value)
 		}
@@ -150,6 +159,7 @@ func (r *reader) texts(place string) (out []string, ok bool) {
 			if v != "" {
 				out = append(out, v)
 			}
+		// Where Gitea takes a name or an id, a client may send digits as a number.
 		case json.Number:
 			out = append(out, v.String())
 		case []any: // a key of the query may be repeated
@@ -192,6 +202,7 @@ func (r *reader) pathText(wire string) (string, bool) {
 // first returns the texts of the first place that has any, and that place.
 func (r *reader) first(places []string) (texts []string, place string, ok bool) {
 	for _, place := range places {
+		// What comes behind the default cannot be reached.
 		if place == placeDefault {
 			return nil, placeDefault, true
 		}

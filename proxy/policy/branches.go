@@ -31,6 +31,8 @@ func (r *branchRules) name() string {
 }
 
 const (
+	// What callers are told. The text names no value: a refusal must not confirm what
+	// exists.
 	textBranch     = "this endpoint may not write to that branch or tag"
 	textDefault    = "this endpoint may not write to the default branch; name another branch"
 	textRef        = "an argument is no name of a branch or tag, so the rules cannot be applied"
@@ -72,6 +74,8 @@ func (s *session) writable(rule, what string) *denial {
 	case s.op.unknownFile != "":
 		return deny(rule,
 			"it is not known which "+what+" the argument "+s.op.unknownFile+" of this operation can write")
+	// A credential is not bound by these rules: what it can write is Gitea's decision
+	// alone.
 	case s.op.tool.Risk >= proxy.R4:
 		return deny(rule, textCredential)
 	case s.op.site.Wipes:
@@ -101,6 +105,8 @@ func (s *session) patterns() *denial {
 
 // written judges the branches and tags that arguments name.
 func (s *session) written() *denial {
+	// Targets come behind the branches: they are revisions, and a tag or branch will
+	// point at them.
 	for i, places := range slices.Concat(s.op.site.Branches, s.op.site.Targets) {
 		texts, place, ok := s.r.first(places)
 		if !ok {
@@ -112,6 +118,8 @@ func (s *session) written() *denial {
 			}
 		}
 		for _, text := range texts {
+			// A hash says nothing of the branch that it is on, so nothing tells whether
+			// it may be built on.
 			if i >= len(s.op.site.Branches) && isCommit(text) {
 				return deny(s.p.branches.name(), textCommit)
 			}
@@ -128,6 +136,8 @@ func (s *session) onDefault() *denial {
 	if s.p.branches.protect {
 		return deny("branches.protect_default", textDefault)
 	}
+	// Without protect_default the default branch is one like any other: its name
+	// decides.
 	repo, d := s.repository(s.p.branches.name())
 	if d != nil {
 		return d
@@ -172,6 +182,8 @@ func (s *session) release() *denial {
 	if !given {
 		return nil
 	}
+	// Editing a draft may publish it, and publishing makes the tag: so the release as
+	// it is now decides, whatever the call changes of it.
 	at, d := s.place("id")
 	if d != nil {
 		return d
@@ -183,6 +195,7 @@ func (s *session) release() *denial {
 	if d := s.branch(rel.Tag); d != nil {
 		return d
 	}
+	// Gitea then makes a missing tag at the default branch.
 	if rel.Target == "" {
 		return s.onDefault()
 	}
@@ -205,6 +218,8 @@ func (s *session) pull() *denial {
 	if err != nil {
 		return s.unanswered(s.p.branches.name(), err)
 	}
+	// An update merges the base into the branch of the pull request, so it writes to
+	// that one.
 	if s.op.site.Pull == "update" {
 		return s.headBranch(pull)
 	}
@@ -221,6 +236,7 @@ func (s *session) pull() *denial {
 // deletesHead reports whether a merge deletes the pull request's own branch.
 func (s *session) deletesHead() (bool, *denial) {
 	values, ok := s.r.values("body.delete_branch_after_merge")
+	// It cannot be read, so the worse is assumed.
 	if !ok {
 		return true, nil
 	}
@@ -267,6 +283,8 @@ func (s *session) place(number string) (Place, *denial) {
 	if !ok1 || !ok2 || len(owners) != 1 || len(names) != 1 {
 		return at, deny(s.p.first(), textUnread)
 	}
+	// A place is looked up in Gitea with the text as it is, so it has to be a name and
+	// nothing else.
 	_, okOwner := ownerName(owners[0])
 	_, okRepo := repoName(names[0])
 	if !okOwner || !okRepo {

@@ -24,6 +24,8 @@ func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 	if op == nil {
 		return p.unmatched(c)
 	}
+	// The other rules are about writes alone, so most calls end here without their
+	// arguments having been looked at.
 	if op.tool.ReadOnly && !p.scope.restricts() {
 		return nil
 	}
@@ -63,6 +65,8 @@ func (s *session) write() *denial {
 // owner. It is not known whose write_token is.
 func (p *Policy) self(c *proxy.Call) string {
 	switch {
+	// What acts is then the token of the endpoint, and Aegis does not ask Gitea whose
+	// it is.
 	case p.credential != nil && !reads(c), c.Identity == nil:
 		return ""
 	case c.Options.Sudo != "":
@@ -91,6 +95,7 @@ func (p *Policy) unmatched(c *proxy.Call) *denial {
 		return deny(p.first(),
 			"no known operation has this method and path, and the rules of this endpoint allow only known ones")
 	}
+	// Sizes can be judged of any request.
 	r := &reader{op: &operation{tool: c.Tool, site: &site{}}, wire: &c.Wire}
 	return (&session{p: p, c: c, op: r.op, r: r}).budgets()
 }
@@ -104,6 +109,7 @@ func (s *scope) name() string {
 }
 
 const (
+	// What callers are told; never a name, which could tell that something exists.
 	textRepo  = "this endpoint may not reach the repository that the call names"
 	textOwner = "this endpoint may not reach what belongs to the account that the call names"
 	textWhole = "this call concerns every repository of its account, and this endpoint may not reach all of them"
@@ -150,13 +156,18 @@ func (s *session) pathScope() *denial {
 			return deny(sc.name(), textUnread)
 		}
 		return s.judge(owner, repo)
+	// A list of an account is cut to the rows that may be seen, so its owner need only
+	// have some. A write concerns all of them.
 	case s.op.owner != "" && (s.op.tool.ReadOnly || len(site.Repos) > 0):
 		return s.eachOwner([]string{"path." + s.op.owner}, sc.owner, textOwner)
 	case s.op.owner != "":
 		return s.eachOwner([]string{"path." + s.op.owner}, sc.whole, textWhole)
+	// sites.yaml says what the call can reach; the path has nothing to add.
 	case site.Reach != "" || len(site.Repos)+len(site.Owners) > 0:
 		return nil
 	}
+	// Routes about the server, and about accounts as such. What they read is no
+	// repository, or is cut by Rows.
 	switch s.op.segments[0] {
 	case "version", "settings", "gitignore", "licenses", "label", "markdown", "markup", "signing-key.gpg",
 		"signing-key.pub", "token", "users", "admin", "orgs":
@@ -179,6 +190,7 @@ func (s *session) repoSite(site repoSite) *denial {
 	owners, _, ok1 := s.r.first(site.Owner)
 	names, _, ok2 := s.r.first(site.Name)
 	if !ok1 || !ok2 {
+		// A write with the endpoint's own token: see self.
 		if slices.Contains(site.Owner, placeSelf) && s.r.self == "" {
 			return deny(s.p.scope.name(), "it is not known in whose account this would be; name the owner")
 		}
@@ -187,6 +199,7 @@ func (s *session) repoSite(site repoSite) *denial {
 	if len(owners) == 0 || len(names) == 0 {
 		return deny(s.p.scope.name(), "the call does not say which repository it is about")
 	}
+	// All pairs: a repeated key must not hide one repository behind another.
 	for _, o := range owners {
 		for _, n := range names {
 			if d := s.judge(o, n); d != nil {

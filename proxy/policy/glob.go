@@ -37,6 +37,7 @@ func newGlob(text string, fold bool) (glob, error) {
 	for i := 0; i < len(text); {
 		rest := text[i:]
 		switch {
+		// So that **/x also means x at the top, as in .gitignore and CODEOWNERS.
 		case strings.HasPrefix(rest, "**/") && (i == 0 || text[i-1] == '/'):
 			b.WriteString(`(?:.*/)?`)
 			i += 3
@@ -79,6 +80,8 @@ func ascii(s string) bool {
 const maxGlob = 300
 
 func (g *glob) match(text string) bool {
+	// Folding can change the length of what is no ASCII, and then bytes cannot be
+	// compared by place.
 	if !g.simple || g.fold && !ascii(text) {
 		return g.re.MatchString(text)
 	}

@@ -33,6 +33,7 @@ type hour struct {
 // people and tokens, so only an instance with more of them ever forgets one.
 const maxCounted = 1 << 16
 
+// newHour returns the count of one endpoint, with what was counted before.
 func newHour(n int, o Options) *hour {
 	h := &hour{n: n, every: time.Hour / time.Duration(n), now: o.Now, endpoint: o.Endpoint, Counters: o.Counters}
 	if h.Counters == nil {
@@ -51,6 +52,8 @@ func (h *hour) take(identity string) (time.Duration, bool) {
 		at = now
 	}
 	next := at.Add(h.every)
+	// The stored time runs ahead of the clock by what was used: at most an hour's
+	// worth.
 	if over := next.Sub(now) - h.every*time.Duration(h.n); over > 0 {
 		return over, false
 	}

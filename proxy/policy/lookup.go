@@ -79,6 +79,8 @@ func (a asker) get(ctx context.Context, c *proxy.Call, op string, args proxy.Arg
 	if tool == nil {
 		return errors.New("the catalog lacks " + op)
 	}
+	// The identity's own credential, never write_token: what it may not see must not be
+	// told through a refusal. No options but sudo, so that the answer is whole.
 	own := &proxy.Call{
 		RequestID: c.RequestID, Team: c.Team, Name: tool.Name, Identity: c.Identity, Client: c.Client,
 		Received: c.Received, TraceID: c.TraceID, Tool: tool, Args: args,
@@ -118,6 +120,7 @@ func (a asker) Repository(ctx context.Context, c *proxy.Call, at Place) (Reposit
 	}
 	r := Repository{DefaultBranch: v.DefaultBranch, DeletesMerged: v.Deletes}
 	switch {
+	// An empty answer of a proxy must not open the branch "".
 	case v.DefaultBranch == "":
 		return Repository{}, errors.New("the repository names no default branch")
 	case v.Parent != nil:
@@ -144,6 +147,7 @@ func (a asker) Pull(ctx context.Context, c *proxy.Call, at Place) (Pull, error) 
 	if v.Head.Repo != nil {
 		p.HeadRepo = v.Head.Repo.FullName
 	}
+	// As with the default branch: nothing is no answer.
 	if p.Base == "" {
 		return Pull{}, errors.New("the pull request names no base")
 	}
@@ -174,6 +178,7 @@ func (a asker) Files(ctx context.Context, c *proxy.Call, at Place) (paths []stri
 		}
 		for _, f := range files {
 			paths = append(paths, f.Name)
+			// A move deletes the old path, which is a write to it.
 			if f.Before != "" {
 				paths = append(paths, f.Before)
 			}
@@ -197,6 +202,7 @@ func (a asker) Release(ctx context.Context, c *proxy.Call, at Place) (Release, e
 // unanswered is the refusal of a call of which too little is known.
 func (s *session) unanswered(rule string, err error) *denial {
 	var e *proxy.Error
+	// The kind of the error, not its text: that may quote what the team may not see.
 	why := ""
 	if errors.As(err, &e) {
 		why = " (" + string(e.Kind) + ")"

@@ -27,6 +27,7 @@ const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 // in one of Gitea's reserved endings, so such a name is judged without it.
 func repoName(s string) (string, bool) {
 	name, ok := ownerName(s)
+	// Again and again: x.git.wiki is x as well.
 	for ok {
 		short := name
 		for _, end := range []string{".git", ".wiki", ".rss", ".atom"} {
@@ -59,6 +60,8 @@ func refNames(s string) ([]string, bool) {
 		return nil, false
 	}
 	names := []string{s}
+	// Git tries refs/, refs/heads/ and refs/tags/ before a name, and Gitea cuts some of
+	// them, so heads/main and refs/heads/main can both be main.
 	for {
 		short := s
 		for _, start := range []string{"refs/", "heads/", "tags/"} {

@@ -13,8 +13,10 @@ import (
 // object is what is known of a JSON object of Gitea's from its own members:
 // enough to tell of which repository it is.
 type object struct {
-	fullName, opType, kind     string
-	repoOwnerName, repoName    string
+	// Members that name a repository in words, or say what kind of thing the object is.
+	fullName, opType, kind  string
+	repoOwnerName, repoName string
+	// Members that are objects, or texts, and are looked into on demand.
 	owner, repository, repo    []byte
 	organization, body         []byte
 	hasName, hasUnits, hasRepo bool
@@ -31,6 +33,7 @@ func look(data []byte) (o object) {
 		if jsonscan.Kind(v) == '{' {
 			o.objects++
 		}
+		// A name with an escape is the same name: \u0066ull_name must not go unseen.
 		if bytes.IndexByte(name, '\\') >= 0 {
 			name = jsonscan.AppendQuote(nil, jsonscan.Unquote(name))
 		}
@@ -69,6 +72,7 @@ func (o *object) note(name string, v []byte) {
 		o.hasVersion = true
 	case "login":
 		o.hasLogin = true
+	// A comment in a timeline shows the title of what it refers to.
 	case "issue", "ref_issue", "dependent_issue", "ref_comment":
 		if jsonscan.Kind(v) == '{' {
 			o.others = append(o.others, v)
@@ -94,6 +98,7 @@ func (w *view) judge(o *object) verdict {
 // byName judges a repository, and what names one in two words.
 func (w *view) byName(o *object) verdict {
 	switch {
+	// Only a repository has all three; full_name alone is also a person's.
 	case o.fullName != "" && o.owner != nil && o.hasName:
 		return w.named(o.fullName)
 	case o.repoOwnerName != "":
@@ -139,6 +144,7 @@ func (w *view) commitReference(body []byte) verdict {
 	if len(links) == 0 {
 		return denied // where it comes from cannot be told
 	}
+	// Every link: one of them is the commit, and which cannot be told.
 	for _, link := range links {
 		name, found := namedBy(afterHost(link[1]))
 		if !found || w.named(name.owner+"/"+name.repo) == denied {
@@ -159,6 +165,7 @@ func (w *view) byURL(o *object) verdict {
 		path := afterHost(jsonscan.Unquote(quoted))
 		if _, rest, found := strings.Cut(path, "/api/v1/"); found {
 			segments := strings.SplitN(rest, "/", 4)
+			// /repos/issues/search is a route and no repository.
 			if len(segments) >= 3 && segments[0] == "repos" && segments[1] != "issues" {
 				seen = max(seen, w.named(segments[1]+"/"+segments[2]))
 			}
@@ -186,6 +193,7 @@ func afterHost(address string) string {
 // named judges owner/name as Gitea spells it.
 func (w *view) named(full string) verdict {
 	owner, repo, ok := fullName(full)
+	// A name that cannot be read is of nothing that may be seen.
 	if !ok || w.scope.repo(owner, repo) != "" {
 		return denied
 	}
@@ -211,6 +219,7 @@ func (w *view) drops(o *object, quoted, v []byte) bool {
 	switch string(quoted) {
 	case `"starred_repos_count"`:
 		return o.hasLogin
+	// Forks and the other side of a transfer are repositories of others.
 	case `"forks_count"`, `"repo_transfer"`:
 		return repository
 	case `"num_issues"`, `"num_open_issues"`, `"num_closed_issues"`:
@@ -219,6 +228,7 @@ func (w *view) drops(o *object, quoted, v []byte) bool {
 		return true
 	case `"original_url"`, `"remote_address"`:
 		return w.link(jsonscan.Unquote(v)) == denied
+	// The old name of a repository that was renamed or moved.
 	case `"content"`:
 		return o.opType == "rename_repo" || o.opType == "transfer_repo"
 	}
@@ -231,6 +241,8 @@ func (w *view) link(address string) verdict {
 		return unknown
 	}
 	segments := strings.Split(strings.Trim(afterHost(address), "/"), "/")
+	// Elsewhere, or somewhere in Gitea that is no repository: not shown, as it may tell
+	// a name.
 	if len(segments) < 2 {
 		return denied
 	}

@@ -38,6 +38,7 @@ func (s *session) paths() *denial {
 // merged judges the files that a merge brings in.
 func (s *session) merged() *denial {
 	name := s.p.paths.name()
+	// What is judged now must be what is merged.
 	if later, ok := s.r.values("body.merge_when_checks_succeed"); !ok || len(later) > 0 && later[0] != false {
 		return deny(name, "the pull request may hold other files when it is merged later; "+
 			"merge it when its checks have succeeded")
@@ -74,6 +75,7 @@ const textPath = "this endpoint may not write that file"
 // budgets decides how much one write may carry.
 func (s *session) budgets() (found *denial) {
 	b := s.p.budgets
+	// Values are walked through only when there is something to measure.
 	if b.MaxFileBytes == 0 && b.MaxBodyBytes == 0 && b.MaxBatch == 0 {
 		return nil
 	}
@@ -113,6 +115,7 @@ func (s *session) argument(f *proxy.Field) string {
 
 // size returns how many bytes a text stands for.
 func (s *session) size(name, text string, isFile bool) int64 {
+	// Bounds are about what is stored, so base64 counts as what it stands for.
 	if !isFile || !s.op.bytes[strings.ToLower(name)] {
 		return int64(len(text))
 	}

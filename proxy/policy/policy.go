@@ -96,6 +96,7 @@ func (p *Policy) learn(tools []*proxy.Tool) error {
 		if t.OperationID == "" {
 			continue
 		}
+		// Two tools of one operation would be judged by the table of one of them.
 		if before := p.ops[t.OperationID]; before != nil {
 			return fmt.Errorf("two operations are called %s", t.OperationID)
 		}
@@ -137,6 +138,8 @@ func reads(c *proxy.Call) bool { return c.Tool.ReadOnly || c.Wire.Method == http
 // write lets a write pass: counted, and with the team's credential. One that never
 // gets to Gitea, because a person is asked first, is not counted.
 func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
+	// The audit, the limits and the log know the caller as before: the credential is
+	// exchanged for the way down alone.
 	own := c.Identity
 	if p.hour != nil {
 		who := own.Login
@@ -152,6 +155,8 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 			c.Stats.Policy = d.rule
 			return nil, d.err()
 		}
+		// Counted before it is sent, so that calls at the same time cannot exceed the
+		// count together, and given back if nothing was.
 		sent := c.Stats.Attempts
 		defer func() {
 			if c.Stats.Attempts == sent {
@@ -162,6 +167,7 @@ func (p *Policy) write(ctx context.Context, c *proxy.Call, next proxy.Handler) (
 	if p.credential == nil {
 		return next.Handle(ctx, c)
 	}
+	// AllowSudo goes: the rights of the endpoint's token are not the caller's to lend.
 	as := *own
 	as.Credential, as.AllowSudo = *p.credential, false
 	c.Identity, c.Stats.WriteToken = &as, true

@@ -26,6 +26,7 @@ func (s *session) otherSites() *denial {
 // head judges a revision, or two with dots between them, that may be another
 // repository's: owner:branch, owner/name:branch.
 func (s *session) head(text string) *denial {
+	// Two dots and three mean ranges of different kinds, with a revision at either end.
 	for _, part := range strings.Split(strings.ReplaceAll(text, "...", ".."), "..") {
 		of, _, found := strings.Cut(part, ":")
 		if !found {
@@ -57,6 +58,7 @@ func (s *session) head(text string) *denial {
 // link judges the address of a repository, on whatever server: names and
 // addresses of one and the same server are too many to tell it from others.
 func (s *session) link(text string) *denial {
+	// Fragment and query name nothing in a repository's address.
 	text, _, _ = strings.Cut(text, "#")
 	text, _, _ = strings.Cut(text, "?")
 	if _, rest, found := strings.Cut(text, "://"); found {
@@ -102,6 +104,7 @@ func (s *session) context(text string) *denial {
 
 // opaque refuses an id that may be of any repository.
 func (s *session) opaque(text string) *denial {
+	// 0 means none, as everywhere in Gitea's API.
 	if strings.Trim(text, "0") == "" {
 		return nil
 	}
@@ -157,6 +160,7 @@ func (s *session) references() (found *denial) {
 func (s *session) referred(text string) *denial {
 	const refusal = "a text refers to an issue, pull request or commit of a repository " +
 		"that this endpoint may not reach; leave the reference out"
+	// The expressions cost far more than the search for a sign that they need.
 	if strings.ContainsAny(text, "#!") {
 		for _, m := range shortReference.FindAllStringSubmatch(text, -1) {
 			if d := s.judge(m[1], m[2]); d != nil {
@@ -198,6 +202,7 @@ func (p *Policy) ours(host string) bool {
 	if len(p.hosts) == 0 {
 		return true
 	}
+	// user@host is a link to host.
 	if _, rest, found := strings.Cut(host, "@"); found {
 		host = rest
 	}
@@ -232,6 +237,7 @@ func referredBy(path string) (out []pair) {
 	for i := 2; i+1 < len(segments); i++ {
 		switch segments[i] {
 		case "issues", "pulls", "commit":
+			// Gitea acts on numbers and hashes only; "issues/new" is a page.
 			if next := segments[i+1]; next != "" && strings.Trim(next[:1], "0123456789abcdefABCDEF") == "" {
 				out = append(out, pair{segments[i-2], segments[i-1]})
 			}

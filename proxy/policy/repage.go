@@ -37,9 +37,11 @@ type book struct {
 
 // repage answers with the wanted page of what may be seen.
 func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next proxy.Handler) (*proxy.Result, error) {
+	// Stages above must find the call as they left it.
 	given := c.Wire.Query
 	defer func() { c.Wire.Query = given }()
 	b := book{page: pageOf(given)}
+	// Each page of the team's needs at least one of Gitea's.
 	if b.page > maxRepaged {
 		return nil, p.tooFar()
 	}
@@ -58,6 +60,7 @@ func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next 
 		w := p.view(op)
 		head, rows, tail := w.list(jsonscan.Trim(res.Body))
 		b.add(rows)
+		// One row more than the page has, to know whether another page follows.
 		if b.seen <= b.page*b.limit && res.Page.NextPage != nil {
 			if n == maxRepaged {
 				return nil, p.tooFar()
@@ -65,6 +68,7 @@ func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next 
 			continue
 		}
 		res.Body = slices.Concat(head, bytes.Join(b.rows, []byte(",")), tail)
+		// Without counts: they would tell of the others.
 		res.Page = &proxy.Pagination{Page: b.page, Limit: b.limit}
 		if following := b.page + 1; b.seen > b.page*b.limit {
 			res.Page.NextPage = &following
@@ -83,6 +87,7 @@ func (p *Policy) tooFar() error {
 func (b *book) add(rows [][]byte) {
 	first := (b.page - 1) * b.limit
 	for _, row := range rows {
+		// Cloned, as the memory of an answer serves the next one.
 		if b.seen >= first && b.seen < first+b.limit {
 			b.rows = append(b.rows, slices.Clone(row))
 		}

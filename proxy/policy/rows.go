@@ -42,7 +42,8 @@ func (p *Policy) Rows() proxy.Stage {
 // withheld is the error of an answer that cannot be judged.
 func (p *Policy) withheld() error {
 	return proxy.NewError(proxy.KindPolicyDenied,
-		"Gitea's answer may show repositories that this endpoint may not reach, so it is withheld (rule policy."+p.scope.name()+")", nil)
+		"Gitea's answer may show repositories that this endpoint may not reach, so it is withheld "+
+			"(rule policy."+p.scope.name()+")", nil)
 }
 
 // missing is the error of an object that is not there, or not for the team: the
@@ -68,8 +69,10 @@ func (p *Policy) filter(op *operation, res *proxy.Result) (*proxy.Result, error)
 	w := p.view(op)
 	body, seen := w.root(make([]byte, 0, len(res.Body)), jsonscan.Trim(res.Body))
 	switch {
+	// As if it did not exist: "forbidden" would say that it does.
 	case seen == denied && op.tool.ReadOnly, op.site.Reach == reachResult && seen != allowed:
 		return nil, missing()
+	// A write has happened; an error would have it repeated.
 	case seen == denied:
 		body = []byte("null")
 		res.Warnings = append(res.Warnings,
@@ -119,6 +122,7 @@ func (w *view) root(dst, data []byte) ([]byte, verdict) {
 		if !w.cross {
 			return w.value(dst, data, 0)
 		}
+	// A text or a number alone names nothing.
 	default:
 		return append(dst, data...), unknown
 	}
@@ -148,6 +152,7 @@ func (w *view) rows(dst, list []byte) []byte {
 		at := len(dst)
 		dst = comma(dst)
 		var seen verdict
+		// Lists of names, such as the repositories of a team.
 		if w.cross && jsonscan.Kind(row) == '"' {
 			seen = w.named(jsonscan.Unquote(row))
 			dst = append(dst, row...)
@@ -201,6 +206,7 @@ func (w *view) object(dst, data []byte, depth int) ([]byte, verdict) {
 	if seen == denied {
 		return append(dst, "null"...), denied
 	}
+	// First, as the members that go with a lost one may stand before it.
 	lost := w.lost(&o, data)
 	dst = append(dst, '{')
 	for name, v := range jsonscan.Members(data) {
@@ -219,6 +225,7 @@ func (w *view) object(dst, data []byte, depth int) ([]byte, verdict) {
 
 // lost returns the members of an object that show another repository, by name.
 func (w *view) lost(o *object, data []byte) (names []string) {
+	// Most objects of long lists have none, and need no second look.
 	if o.objects == 0 {
 		return nil
 	}

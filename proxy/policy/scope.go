@@ -64,6 +64,7 @@ func (s *scope) restricts() bool {
 // repo returns the rule that keeps a repository from the team, "" when none does.
 // Both names are as ownerName and repoName return them.
 func (s *scope) repo(owner, repo string) string {
+	// The binding first: it is the narrowest, and lists are within it.
 	if s.bindOwner != "" && owner != s.bindOwner {
 		return "bind.owner"
 	}

@@ -19,10 +19,12 @@ var (
 func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 	e := proxy.AsError(err)
 	switch {
+	// Whether the object is missing or another team's must not be told apart.
 	case op.site.Reach == reachResult && (e.Kind == proxy.KindNotFound || e.Kind == proxy.KindForbidden):
 		return missing()
 	case e.Kind == proxy.KindMoved:
 		return p.scrubMoved(e)
+	// Without a status it is Aegis that speaks, in its own words.
 	case e.Status == 0 || !p.tells(c, e.Public):
 		return err
 	}
@@ -56,6 +58,7 @@ func (p *Policy) scrubMoved(e *proxy.Error) error {
 func (p *Policy) tells(c *proxy.Call, text string) bool {
 	w := view{scope: p.scope}
 	for _, full := range twoWords.FindAllString(text, -1) {
+		// The full stop of a sentence.
 		full = strings.TrimRight(full, ".")
 		if w.named(full) == denied && !refersTo(c, full) {
 			return true

@@ -75,6 +75,7 @@ func loadSites() (map[string]*site, error) {
 	if err := dec.Decode(&table); err != nil {
 		return nil, fmt.Errorf("sites.yaml: %w", err)
 	}
+	// The decoder would ignore a second document without a word.
 	if err := dec.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("sites.yaml: more than one document")
 	}
@@ -141,6 +142,7 @@ func newOperation(t *proxy.Tool, s *site) *operation {
 		name := strings.ToLower(p[strings.LastIndexAny(p, ".")+1:])
 		op.bytes[name] = !slices.Contains(s.Texts, p) && !strings.HasSuffix(name, "_text")
 	}
+	// The plain-text twin that the catalog puts beside base64.
 	if op.bytes["content"] || op.bytes["content_base64"] {
 		op.bytes["content_text"] = false
 	}
@@ -170,6 +172,7 @@ func pathNames(segments []string) (owner, repo string) {
 		if !isParam {
 			continue
 		}
+		// Owner and repo must be neighbours: {owner} alone is an account.
 		next := ""
 		if i+1 < len(segments) {
 			next, _ = param(segments[i+1])
@@ -209,6 +212,7 @@ func suspects(t *proxy.Tool, report func(place string, repo bool)) {
 		p := &t.Params[i]
 		place := string(p.In) + "." + p.Wire
 		note(place, p.Wire, p.In)
+		// Lists of files: each has a path and a branch of its own.
 		if p.In == proxy.InBody && p.Schema != nil && p.Schema.Items != nil && !t.ReadOnly {
 			for j := range p.Schema.Items.Properties {
 				q := &p.Schema.Items.Properties[j]

@@ -62,6 +62,7 @@ func ParseSuite(data []byte) (*Suite, error) {
 	if err := dec.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one document")
 	}
+	// A suite of nothing would pass whatever the rules are.
 	if len(s.Calls) == 0 || len(s.Calls) > maxCalls {
 		return nil, fmt.Errorf("calls: must list 1 to %d calls", maxCalls)
 	}
@@ -107,6 +108,7 @@ func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)
 	out := make([]Outcome, 0, len(s.Calls))
 	for i := range s.Calls {
 		c := &s.Calls[i]
+		// Rules are compiled once for each team, not for each call.
 		t, known := teams[c.Team]
 		if !known {
 			var found bool

@@ -81,6 +81,8 @@ func load(ctx context.Context, store kv.Store, userID int64, now time.Time) (wai
 
 // change rewrites a person's record; edit may run more than once.
 func (c *Confirm) change(ctx context.Context, userID int64, edit func(*waiting)) error {
+	// Replicas share the record, so it is changed by comparing versions and not under a
+	// lock.
 	for range casRetries {
 		w, version, err := load(ctx, c.o.Store, userID, c.o.Now())
 		if err != nil {
@@ -105,6 +107,8 @@ func (c *Confirm) change(ctx context.Context, userID int64, edit func(*waiting))
 // wait makes a code for the call, unless one waits already, and says where the
 // person reads it.
 func (c *Confirm) wait(ctx context.Context, call *proxy.Call, digest []byte) error {
+	// Codes are kept by user id, and read on a page that needs a sign-in; a static
+	// token has neither.
 	if call.Identity.UserID == 0 || c.o.AccountURL == "" {
 		return proxy.NewError(proxy.KindPolicyDenied, "a person must confirm calls of "+call.Tool.Name+
 			", and there is no page where this identity could read a code; nothing was sent", nil)
@@ -115,6 +119,8 @@ func (c *Confirm) wait(ctx context.Context, call *proxy.Call, digest []byte) err
 		return unavailable(err)
 	}
 	err = c.change(ctx, call.Identity.UserID, func(w *waiting) {
+		// A model that repeats its call must not fill the list, nor make the code void
+		// that the person is about to read.
 		for _, p := range w.Calls {
 			if subtle.ConstantTimeCompare(p.Digest, digest) == 1 {
 				return
@@ -146,6 +152,8 @@ func (c *Confirm) redeem(ctx context.Context, call *proxy.Call, digest []byte) e
 	var ok, gone bool
 	err := c.change(ctx, call.Identity.UserID, func(w *waiting) {
 		ok, gone = false, false
+		// Codes are compared in constant time, and a right one for another call
+		// counts as wrong.
 		for i, p := range w.Calls {
 			right := subtle.ConstantTimeCompare([]byte(normal(p.Code)), []byte(given)) == 1
 			if right && subtle.ConstantTimeCompare(p.Digest, digest) == 1 {
@@ -155,6 +163,8 @@ func (c *Confirm) redeem(ctx context.Context, call *proxy.Call, digest []byte) e
 				return
 			}
 		}
+		// 60 bits cannot be guessed in ten tries; the bound is against a client that
+		// tries for ever.
 		if w.Wrong++; w.Wrong >= maxWrong {
 			w.Calls, w.Wrong, gone = nil, 0, true
 		}

@@ -171,6 +171,7 @@ func (c *Confirm) answered(ctx context.Context, call *proxy.Call, digest []byte)
 	case !call.Reply.Accepted:
 		return proxy.NewError(proxy.KindPolicyDenied,
 			"the user declined this call; nothing was sent. Do not try again unless the user asks for it", nil)
+	// Last, so that a slip of the keyboard is told only to the person who was asked.
 	case st.retype != "" && !sameName(call.Reply.Typed, st.retype):
 		return refused("what the user typed is not the name of what the call is about", nil)
 	}

@@ -36,6 +36,7 @@ var errState = errors.New("confirm: malformed or forged state")
 // newState returns the sealed state of a question.
 func (c *Confirm) newState(digest []byte, retype string) (string, error) {
 	b := make([]byte, 1+idSize, stateFixed+len(retype)+sha256.Size)
+	// The version of the form, so that a later one is not taken for this.
 	b[0] = 1
 	if _, err := rand.Read(b[1:]); err != nil {
 		return "", fmt.Errorf("confirm: %w", err)
@@ -55,6 +56,7 @@ func (c *Confirm) openState(text string) (*state, error) {
 		return nil, errState
 	}
 	body, mac := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	// Before anything is read: until here the bytes are the client's.
 	if !hmac.Equal(mac, c.mac(body)) {
 		return nil, errState
 	}
@@ -66,6 +68,7 @@ func (c *Confirm) openState(text string) (*state, error) {
 	}, nil
 }
 
+// mac authenticates a state. The label keeps the key's other uses apart from this one.
 func (c *Confirm) mac(b []byte) []byte {
 	m := hmac.New(sha256.New, c.o.Key)
 	m.Write([]byte("aegis confirmation v1\x00"))
@@ -73,6 +76,7 @@ func (c *Confirm) mac(b []byte) []byte {
 	return m.Sum(nil)
 }
 
+// boundTo reports whether the question was about the call with this digest.
 func (s *state) boundTo(digest []byte) bool { return subtle.ConstantTimeCompare(s.digest, digest) == 1 }
 
 // digestOf binds to who calls, where, what and with which arguments. Arguments
@@ -87,6 +91,7 @@ func digestOf(c *proxy.Call) []byte {
 		string(c.Identity.Mode), c.Identity.TokenName, fmt.Sprint(c.Identity.UserID), strings.ToLower(c.Identity.Login),
 		c.Team, c.Tool.Name, c.Tool.Method, c.Tool.Path, c.Options.Sudo, string(args),
 	} {
+		// Lengths before the parts, so that no two calls can give the same bytes.
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash takes every write
 		h.Write([]byte(part))
 	}

@@ -125,6 +125,8 @@ func destinations(call *proxy.Call) (shown []string) {
 	for i := range call.Wire.Body {
 		f := &call.Wire.Body[i]
 		switch v := f.Value.(type) {
+		// An object as one member is nothing that fits into a question; a whole body is
+		// taken member by member.
 		case map[string]any:
 			if f.In == proxy.InWhole {
 				maps.Copy(members, v)

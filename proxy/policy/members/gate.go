@@ -147,6 +147,8 @@ func (d *Directory) enter(ctx context.Context, id *proxy.Identity, member func(*
 	p := d.person(keyOf(id))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// Yes is believed for ttl, no and errors for recheck only: somebody who was just
+	// added waits seconds, not minutes.
 	age := d.now().Sub(p.asked)
 	due := p.asked.IsZero() || age >= ttl || age >= recheck && (p.stale || p.err != nil || !member(p))
 	if due {
@@ -225,6 +227,7 @@ func (d *Directory) person(key string) *person {
 // which costs one question each.
 func (d *Directory) forget() {
 	for k, p := range d.known {
+		// A locked one is being asked about, so it is not out of date.
 		if p.mu.TryLock() {
 			if d.now().Sub(p.asked) >= ttl {
 				delete(d.known, k)
@@ -239,6 +242,7 @@ func (d *Directory) forget() {
 
 // keyOf tells identities apart by what a renaming does not change.
 func keyOf(id *proxy.Identity) string {
+	// A login can be given to another account, an id cannot.
 	if id.Mode == proxy.ModeOAuth && id.UserID != 0 {
 		return "user " + strconv.FormatInt(id.UserID, 10)
 	}
@@ -251,8 +255,8 @@ func (d *Directory) Stage() proxy.Stage {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			res, err := next.Handle(ctx, c)
 			var e *proxy.Error
-			said := errors.As(err, &e) && e.Status != 0 // by Gitea, not by a stage of ours
-			if said && (e.Kind == proxy.KindForbidden || e.Kind == proxy.KindNotFound || e.Kind == proxy.KindUnauthorized) {
+			denials := []proxy.Kind{proxy.KindForbidden, proxy.KindNotFound, proxy.KindUnauthorized}
+			if errors.As(err, &e) && e.Status != 0 && slices.Contains(denials, e.Kind) { // of Gitea, not of a stage
 				d.Doubt(c.Identity)
 			}
 			return res, err
