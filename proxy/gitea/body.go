@@ -55,6 +55,8 @@ func (c *Client) fillObject(r *request, call *proxy.Call) error {
 	if call.Op != nil {
 		path = call.Op.Path
 	}
+	// Only the routes of contents take paths and files in their bodies; elsewhere
+	// "path" and "content" are words like any other.
 	files := strings.Contains(path, "contents")
 	var buf bytes.Buffer
 	buf.WriteByte('{')
@@ -84,6 +86,7 @@ func (c *Client) fillObject(r *request, call *proxy.Call) error {
 // wireValue turns a value of the body into what Gitea wants, and checks the parts of
 // it that name or carry files. What a client spelled itself is what Gitea wants.
 func (c *Client) wireValue(f *proxy.Field, files bool) (any, error) {
+	// The content of a file may be megabytes, and holds no path.
 	if files && (f.Param == nil || f.Name != "content") {
 		if err := walkPaths(map[string]any{f.Name: f.Value}, 0); err != nil {
 			return nil, err
@@ -105,6 +108,7 @@ func (c *Client) wireValue(f *proxy.Field, files bool) (any, error) {
 // fileText encodes text that is due as base64, and bounds file contents.
 func (c *Client) fileText(name string, enc proxy.Encoding, isFile bool, text string) (any, error) {
 	if enc == proxy.EncodeBase64 {
+		// Before it grows by a third.
 		if size := int64(len(text)); size > c.maxBinary {
 			return nil, tooLarge(name, size, c.maxBinary)
 		}
@@ -152,6 +156,7 @@ func (c *Client) nestedObject(s *proxy.Schema, v map[string]any, name string, fi
 		}
 		wire, where := cmp.Or(p.Wire, p.Name), name+"."+p.Name
 		if wire != p.Name {
+			// Which of the two Gitea would get would depend on the order of a map.
 			if _, both := v[wire]; both {
 				return nil, invalid(where, "and "+wire+" exclude each other; give one of them")
 			}
@@ -183,6 +188,7 @@ func encodes(s *proxy.Schema) bool {
 
 // checkPairs demands exactly one of a tool's arguments that share a wire name.
 func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
+	// A value that the client spelled itself is what Gitea wants, and has no twin.
 	given := func(p *proxy.Param) bool {
 		return slices.ContainsFunc(body, func(f proxy.Field) bool { return f.Param != nil && f.Param.Name == p.Name })
 	}

@@ -23,6 +23,8 @@ func (a *answer) read(r io.Reader, size int64, pool *buffers.Pool) error {
 	for err == nil {
 		switch {
 		case len(buf) < cap(buf):
+		// Small answers grow in place: one buffer in the end, which the pool takes
+		// back.
 		case cap(buf) < piece:
 			*b = buf
 			b = pool.Grow(b, cap(buf))
@@ -38,6 +40,8 @@ func (a *answer) read(r io.Reader, size int64, pool *buffers.Pool) error {
 		*b = buf
 		a.body, a.release = buf, sync.OnceFunc(func() { pool.Put(b) })
 	} else {
+		// The body is a copy here, so the first piece can serve the next answer at
+		// once.
 		*b = full[0]
 		a.body = slices.Concat(append(full, buf)...)
 		pool.Put(b)
@@ -46,6 +50,7 @@ func (a *answer) read(r io.Reader, size int64, pool *buffers.Pool) error {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
+	// Short of what was announced: a part must never pass for the whole.
 	if err == nil && size > a.size {
 		err = io.ErrUnexpectedEOF
 	}

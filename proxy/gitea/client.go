@@ -91,6 +91,7 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 		return nil, err
 	}
 	single := transport.Clone()
+	// See sendOnce: requests that may change something and have no body.
 	single.DisableKeepAlives = true
 	around := limits.Around
 	if around == nil {
@@ -124,6 +125,7 @@ type connections interface {
 // without TLS or a proxy between, what needs no goroutines for it.
 func pool(cfg config.Gitea, transport *http.Transport) connections {
 	host, port := cfg.URL.Hostname(), cfg.URL.Port()
+	// A name in another script would have to be encoded first, as net/http does.
 	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && isASCII(host)
 	if !plain || !http1.Supported {
 		return transport
@@ -168,6 +170,8 @@ func newTransport(cfg config.Gitea) (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All of them may be idle: else a burst of calls would close connections that the
+	// next one opens again.
 	connections := or(cfg.MaxConnections, defaultConnections)
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -201,6 +205,8 @@ func rootCAs(file string) (*x509.CertPool, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
+	// Without this a mistyped file would trust the system's authorities alone, and fail
+	// at the first call.
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("gitea.ca_file: %s holds no PEM certificate", file)
 	}
@@ -237,6 +243,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	if err := c.ask(ctx, "/version", "", proxy.Credential{}, &v); err != nil {
 		return "", err
 	}
+	// It goes into every result, to a model: one short line.
 	version := proxy.Shorten(clean(v.Version), 64)
 	if version == "" {
 		return "", proxy.NewError(proxy.KindUpstreamError,

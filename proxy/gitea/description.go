@@ -31,6 +31,7 @@ func (c *Client) Description(ctx context.Context, cred proxy.Credential) ([]byte
 }
 
 func (c *Client) description(ctx context.Context, cred proxy.Credential) ([]byte, error) {
+	// The document is beside /api/v1, not below it, so the address is set by hand.
 	req := &request{method: http.MethodGet, accept: mediaJSON, cred: cred, repeatable: true}
 	out, err := c.httpRequest(ctx, req)
 	if err != nil {
@@ -48,6 +49,7 @@ func (c *Client) description(ctx context.Context, cred proxy.Credential) ([]byte
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
+		// Gitea answers 404 when its administrator switched the page off.
 		do := "set ENABLE_SWAGGER = true in section [api] of its app.ini"
 		if resp.StatusCode >= 500 {
 			do = "it is not well itself"

@@ -48,6 +48,7 @@ func pages[T any](ctx context.Context, c *Client, path string, cred proxy.Creden
 		if err := c.ask(ctx, path, query, cred, &rows); err != nil {
 			return err
 		}
+		// Not a short page: Gitea may make pages shorter than they are asked for.
 		if len(rows) == 0 {
 			return nil
 		}

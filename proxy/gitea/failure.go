@@ -55,6 +55,7 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	kind, known := kinds[ans.status]
 	switch {
 	case known:
+	// A status without a name of its own means what its class means.
 	case ans.status/100 == 4:
 		kind = proxy.KindBadRequest
 	default:
@@ -62,8 +63,11 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	}
 	e := &proxy.Error{Kind: kind, Status: ans.status, RetryAfter: proxy.RetryAfter(ans.header, time.Now(), maxAsked)}
 	message := c.message(req, ans)
+	// Quoted is how much of the text are Gitea's words: masking and the envelope treat
+	// these as a stranger's.
 	e.Quoted = len(message)
 	hint := advice[kind]
+	// A proxy in between may answer so after Gitea has begun.
 	if kind == proxy.KindUpstreamUnavailable && !req.repeatable {
 		hint += "; it is unknown whether the request was carried out: check before you repeat it"
 	}
@@ -78,6 +82,7 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 // when there are none worth it.
 func (c *Client) message(req *request, ans *answer) string {
 	text := errorText(ans)
+	// What broke is for Gitea's operator, and may hold addresses or statements of SQL.
 	if ans.status >= 500 && tellsInternals(text) {
 		return ""
 	}
@@ -89,6 +94,8 @@ func (c *Client) message(req *request, ans *answer) string {
 func errorText(ans *answer) string {
 	media := mediaType(ans.header)
 	body := strings.TrimSpace(string(ans.body))
+	// By its look and not its type: proxies label pages as JSON, and Gitea JSON as
+	// text.
 	if strings.HasPrefix(body, "{") {
 		var e struct {
 			Message       string          `json:"message"`
@@ -184,6 +191,8 @@ func (c *Client) redirected(req *request, ans *answer) *proxy.Error {
 // movedTo returns the repository or account that an API path begins with.
 func movedTo(path string) (what, name string) {
 	segs := strings.SplitN(path, "/", 4)
+	// Only what is a name is repeated: the rest of a Location is whatever a server
+	// likes.
 	plain := func(i int) string {
 		if i >= len(segs) {
 			return ""

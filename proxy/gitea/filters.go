@@ -112,6 +112,7 @@ func warnIgnored(what, arg string, names []string) []string {
 	if len(names) == 0 {
 		return nil
 	}
+	// A warning must stay readable, however many labels were given.
 	shown := names[:min(len(names), 10)]
 	quoted := make([]string, len(shown))
 	for i, name := range shown {

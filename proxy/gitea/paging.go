@@ -47,12 +47,14 @@ func (c *Client) pageSizes(ctx context.Context, cred proxy.Credential) sizes {
 	if s := c.paging.known.Load(); s != nil {
 		return *s
 	}
+	// One call asks, the others wait for its answer instead of asking too.
 	c.paging.mu.Lock()
 	defer c.paging.mu.Unlock()
 	s := sizes{Max: fallbackMax, Tree: defaultTreeLimit}
 	if known := c.paging.known.Load(); known != nil {
 		return *known
 	}
+	// A server that does not answer must not cost every call a request.
 	if !c.paging.asked.IsZero() && time.Since(c.paging.asked) < sizesRetry {
 		return s
 	}
@@ -95,6 +97,8 @@ func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, 
 	default:
 		return
 	}
+	// What Gitea says differs from route to route: Link, X-Total-Count, X-HasMore,
+	// members of the body, or nothing.
 	facts := readPageFacts(tool, ans, res)
 	page := &proxy.Pagination{Page: max(req.page, 1)}
 	page.Limit = c.effectiveLimit(ctx, tool, req, facts)
@@ -125,6 +129,7 @@ func setNext(page *proxy.Pagination, f pageFacts) {
 	}
 	more := false
 	switch {
+	// The most exact first: a Link header names the page.
 	case f.linked:
 		more = f.next > page.Page
 	case f.hasMore != 0:
@@ -132,6 +137,7 @@ func setNext(page *proxy.Pagination, f pageFacts) {
 	case f.total >= 0:
 		more = int64(page.Page)*int64(page.Limit) < f.total
 	}
+	// An empty page ends a list, whatever its headers count.
 	if more && f.rows != 0 {
 		next := page.Page + 1
 		page.NextPage = &next
@@ -151,8 +157,10 @@ func (c *Client) effectiveLimit(ctx context.Context, tool *proxy.Tool, req *requ
 			return min(req.limit, bound)
 		}
 		return bound
+	// The route takes no size.
 	case req.limit == 0:
 		return fixedPage
+	// It gave as many as were asked for, so it did not cap.
 	case f.rows >= req.limit:
 		return req.limit
 	}
@@ -229,6 +237,7 @@ func count(array []byte) (n int) {
 
 // headerCount reads a header that holds a count, -1 when it does not.
 func headerCount(h http.Header, name string) int64 {
+	// 32 bits: products of counts and sizes must not overflow.
 	n, err := strconv.ParseInt(h.Get(name), 10, 32)
 	if err != nil || n < 0 {
 		return -1

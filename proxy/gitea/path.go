@@ -31,6 +31,7 @@ func (r *request) fillPath(call *proxy.Call) error {
 		r.path, err = buildPath(call.Op, call.Wire.Values)
 		return err
 	}
+	// The methods that the API has; others, such as TRACE, mean something to proxies.
 	switch r.method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	default:
@@ -40,6 +41,8 @@ func (r *request) fillPath(call *proxy.Call) error {
 	switch {
 	case !strings.HasPrefix(path, "/"):
 		return invalid("path", "must be a path below /api/v1 that begins with '/', such as /repos/acme/infra")
+	// Each of these would make the path that is checked another one than the path that
+	// is routed.
 	case strings.ContainsAny(path, "%?#\\"):
 		return invalid("path",
 			"must not hold '%', '?', '#' or '\\'; it is plain text, and the query has an argument of its own")
@@ -87,6 +90,7 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 	if f == nil {
 		return invalid(p.Name, "is required")
 	}
+	// A number is its digits; nothing else has one form as a segment.
 	text, ok := scalar(f.Value)
 	if !ok {
 		return invalid(argument(f), "must be a string or a number")
@@ -185,6 +189,7 @@ func hasSegment(v string, bad func(string) bool) (found, endless bool) {
 		if slices.ContainsFunc(strings.FieldsFunc(v, isSlash), bad) {
 			return true, false
 		}
+		// Again without one layer of encoding, until nothing changes.
 		next := unescape(v)
 		if next == v {
 			return false, false

@@ -22,6 +22,7 @@ func selection(call *proxy.Call, req *request) *jsonscan.Selection {
 	if len(call.Options.Fields) == 0 {
 		return nil
 	}
+	// Needs are what stages above read of an answer whatever its caller keeps.
 	paths := append(make([]string, 0, 16), call.Options.Fields...)
 	paths = append(paths, call.Options.Needs...)
 	switch call.Tool.Paging {
@@ -50,6 +51,7 @@ var chunks = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 // is none.
 func (c *Client) readPicked(resp *http.Response, req *request, ans *answer) error {
 	bound := c.maxResponse * rawFactor
+	// Refused before a byte is read.
 	if resp.ContentLength > bound {
 		return c.overRaw(ans.status)
 	}
@@ -59,6 +61,7 @@ func (c *Client) readPicked(resp *http.Response, req *request, ans *answer) erro
 	page := false // it begins as HTML does
 	for {
 		n, err := resp.Body.Read(chunk[:])
+		// Looked at in the first bytes, as nothing is kept of what is not selected.
 		if ans.size == 0 {
 			page = bytes.HasPrefix(jsonscan.Trim(chunk[:n]), []byte("<"))
 		}

@@ -66,9 +66,11 @@ func (c *Client) prepare(call *proxy.Call) (*request, error) {
 		return nil, proxy.NewError(proxy.KindUnauthorized, "this identity has no Gitea token; sign in again", nil)
 	}
 	req := &request{
-		method:     call.Wire.Method,
-		accept:     acceptOf(tool),
-		cred:       call.Identity.Credential,
+		method: call.Wire.Method,
+		accept: acceptOf(tool),
+		cred:   call.Identity.Credential,
+		// Both must say so: some GETs change something, and a POST that only computes
+		// may be slow.
 		repeatable: tool.ReadOnly && (call.Wire.Method == http.MethodGet || call.Wire.Method == http.MethodHead),
 	}
 	if err := req.setSudo(call); err != nil {
@@ -106,6 +108,7 @@ func (r *request) setSudo(call *proxy.Call) error {
 	if !call.Identity.AllowSudo {
 		return proxy.NewError(proxy.KindForbidden, "this identity may not act as another user", nil)
 	}
+	// It becomes a header, where a line end would begin another one.
 	if len(login) > 255 || checkPathValue("username", login) != "" || strings.IndexFunc(login, notASCII) >= 0 {
 		return invalid("sudo", "must be the login of a Gitea user")
 	}
@@ -120,6 +123,8 @@ func notASCII(r rune) bool { return r >= utf8.RuneSelf }
 func checkNames(tool *proxy.Tool) error {
 	for i := range tool.Params {
 		p := &tool.Params[i]
+		// A mistake in a catalog, and no client's: catalogs come from descriptions of
+		// servers.
 		if p.In != proxy.InBody && p.In != proxy.InPath && isSteering(p.Wire) {
 			return proxy.NewError(proxy.KindInternal, "the tool carries a parameter that Aegis does not send", nil)
 		}
@@ -205,6 +210,7 @@ func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	page, pageGiven := pagingArg(query, "page")
 	limit, limitGiven := pagingArg(query, limitName(op.Paging))
 	r.page, r.limit = max(page, 1), limit
+	// The caller's size, or a route that takes none.
 	if limit > 0 || findParam(op, proxy.InQuery, limitName(op.Paging)) == nil {
 		return
 	}
@@ -264,6 +270,7 @@ func writeQuery(b *strings.Builder, f *proxy.Field) error {
 			texts = append(texts, text)
 		}
 	}
+	// Without a parameter it is not known whether commas join, so the key is repeated.
 	if f.Param != nil && !f.Param.Multi {
 		return writePair(b, f, strings.Join(texts, ","))
 	}
@@ -311,6 +318,7 @@ func checkQueryValue(wire, v string) string {
 		return "must have at most 16384 bytes"
 	case !utf8.ValidString(v):
 		return "must be valid UTF-8"
+	// NUL ends a text in git and in databases.
 	case strings.IndexByte(v, 0) >= 0:
 		return "must not hold NUL"
 	}

@@ -68,11 +68,14 @@ func (s scrubber) scrub(text string) string {
 	if s.secret != "" {
 		text = strings.ReplaceAll(text, s.secret, goneSecret)
 	}
+	// One line first: an expression must not be got around by a line end or an
+	// invisible character.
 	text = clean(wholeWords(text))
 	if strings.ContainsRune(text, '<') {
 		text = clean(stripMarkup(text))
 	}
 	text = string(s.credentials([]byte(text)))
+	// Paths before hosts, as file names look like names of hosts.
 	text = windowsPath.ReplaceAllString(text, gonePath)
 	text = sourceLine.ReplaceAllString(text, gonePath)
 	text = unixPath.ReplaceAllString(text, "${1}"+gonePath)
@@ -100,6 +103,7 @@ func wholeWords(text string) string {
 func (s scrubber) scrubHosts(text string) string {
 	text = urlShape.ReplaceAllStringFunc(text, func(m string) string {
 		scheme, authority, _ := strings.Cut(m, "://")
+		// User and password of a URL, whatever is in them.
 		if _, host, found := strings.Cut(authority, "@"); found {
 			authority = host
 		}
@@ -109,6 +113,7 @@ func (s scrubber) scrubHosts(text string) string {
 		return scheme + "://" + authority
 	})
 	text = hostPort.ReplaceAllString(text, goneHost)
+	// A shorter name would be found inside of words.
 	if name, _, _ := strings.Cut(s.host, ":"); len(name) >= 4 {
 		// Made anew for each message, as errors are rare.
 		own := regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(name, "")))
@@ -143,6 +148,7 @@ func hidePrivate(addr string) string {
 	if err != nil {
 		return addr
 	}
+	// ::ffff:10.0.0.1 is as private as 10.0.0.1.
 	ip = ip.Unmap()
 	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) // RFC 6598
 	if ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() ||

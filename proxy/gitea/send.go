@@ -55,6 +55,7 @@ func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.CallSt
 		if ans != nil {
 			facts.BytesIn += ans.size
 		}
+		// net/http may have sent it twice already.
 		if sent > 1 || !req.repeatable || !passing(ans, err) || ctx.Err() != nil {
 			return ans, err
 		}
@@ -87,6 +88,7 @@ func (c *Client) pause(ctx context.Context, ans *answer) bool {
 			wait = asked
 		}
 	}
+	// The first answer is better than a timeout.
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
 		return false
 	}
@@ -151,6 +153,8 @@ func (c *Client) httpRequest(ctx context.Context, req *request) (*http.Request, 
 	if err != nil {
 		return nil, proxy.NewError(proxy.KindInternal, "the request's path cannot be built", err)
 	}
+	// Not http.NewRequest: it would parse the address again, and escape the path in its
+	// own way.
 	out := (&http.Request{
 		Method: req.method, URL: u, Host: c.host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -165,6 +169,7 @@ func (c *Client) httpRequest(ctx context.Context, req *request) (*http.Request, 
 	if req.body != nil {
 		out.Header["Content-Type"] = []string{req.contentType}
 		out.ContentLength = int64(len(req.body))
+		// Without GetBody, so that net/http cannot send it again by itself.
 		out.Body = io.NopCloser(bytes.NewReader(req.body))
 		if len(req.body) == 0 {
 			out.Body = http.NoBody
@@ -181,6 +186,7 @@ func (c *Client) readBody(resp *http.Response, req *request, ans *answer) error 
 	switch enc := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return ans.readError(resp.Body)
+	// Its bytes would be taken for those of a file, and its size bounds nothing.
 	case enc != "" && !strings.EqualFold(enc, "identity"):
 		return &proxy.Error{Kind: proxy.KindUpstreamError, Status: resp.StatusCode,
 			Public: "the answer is compressed although nobody asked for that; " +
@@ -194,6 +200,7 @@ func (c *Client) readBody(resp *http.Response, req *request, ans *answer) error 
 	switch {
 	case size > c.maxResponse:
 		return c.overResponse(resp.StatusCode, size)
+	// Refused by its head, before megabytes are read for nothing.
 	case size > c.maxBinary && kindOf(media) == proxy.BodyBinary:
 		return c.overBinary(resp.StatusCode, size)
 	}
@@ -220,6 +227,7 @@ func transportError(ctx context.Context, req *request, cause error) *proxy.Error
 		unsure = "; it is unknown whether Gitea carried it out: check before you repeat it"
 	}
 	switch {
+	// The context first: transports report its end as errors of many kinds.
 	case errors.Is(ctx.Err(), context.Canceled):
 		return proxy.NewError(proxy.KindCancelled, "the call was cancelled"+unsure, cause)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

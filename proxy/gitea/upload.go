@@ -36,6 +36,7 @@ func (c *Client) fillForm(r *request, call *proxy.Call) error {
 		if err != nil {
 			return err
 		}
+		// A route for bytes takes the file as the whole body.
 		if call.Tool.Consumes == mediaBytes {
 			r.body, r.contentType = data, mediaBytes
 			return nil
@@ -93,11 +94,13 @@ const notBase64 = "must be base64 (RFC 4648 section 4, with padding)"
 // checkBase64 bounds the decoded size of base64 without decoding it, and
 // refuses plain text that was given where base64 is due.
 func (c *Client) checkBase64(name, text string) error {
+	// Decoded, a file would take its memory again before its size is known.
 	var digits, pads int64
 	for i := 0; i < len(text); i++ {
 		switch b := text[i]; {
 		case b == '=':
 			pads++
+		// Go's decoder ignores line ends, and tools wrap base64 at 76 columns.
 		case b == '\n' || b == '\r':
 		case unreserved(b) && b != '-' && b != '_' && b != '.' && b != '~' || b == '+' || b == '/':
 			if pads > 0 {

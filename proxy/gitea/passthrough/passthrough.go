@@ -79,6 +79,8 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
+	// CONNECT would make Aegis a proxy to anywhere, TRACE shows a client the headers
+	// that Aegis adds.
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		refuse(w, x, http.StatusMethodNotAllowed,
 			proxy.NewError(proxy.KindMethodNotAllowed, "this method is not passed on", nil))
@@ -101,6 +103,7 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // cannot remove what is set here.
 func (p *pass) rewrite(pr *httputil.ProxyRequest) {
 	out := pr.Out
+	// The path stays as it was escaped: git and packages have names with %2F in them.
 	out.URL.Scheme, out.URL.Host = p.o.Gitea.Scheme, p.o.Gitea.Host
 	out.URL.RawQuery = pr.In.URL.RawQuery // unparsable ones too: they are Gitea's to refuse
 	for name := range out.Header {
@@ -144,6 +147,8 @@ func forged(name string) bool {
 }
 
 var (
+	// What reverse proxies and single sign-on in front of Gitea write, by families and
+	// by name.
 	forgedPrefixes = []string{"x-forwarded-", "x-webauth-", "x-remote-", "remote-", "x-auth-request-", "x-original-"}
 	forgedNames    = map[string]bool{
 		"forwarded": true, "x-forwarded": true, "x-real-ip": true, "x-client-ip": true, "x-cluster-client-ip": true,
@@ -179,6 +184,7 @@ func (w *watched) Close() error {
 // failed answers a request that Gitea did not.
 func (p *pass) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x := proxy.RequestInfoFrom(r.Context())
+	// Clients go away all the time; that is no trouble worth a warning.
 	if errors.Is(err, context.Canceled) {
 		p.o.Log.Debug().Str("request_id", x.RequestID).Msg("the client went away while its request was passed through")
 	} else {

@@ -21,6 +21,7 @@ func (p *pass) withhold(out *http.Request) bool {
 	if found {
 		out.Header.Del("Authorization")
 	}
+	// A percent sign may hide the word.
 	if strings.Contains(out.URL.RawQuery, "token") || strings.Contains(out.URL.RawQuery, "%") {
 		query, cut := p.cutQuery(out.URL.RawQuery)
 		out.URL.RawQuery = query
@@ -67,6 +68,7 @@ func (p *pass) ours(value string) bool {
 	if p.o.Ours(credentials) {
 		return true
 	}
+	// Git sends a token as the user or as the password.
 	plain, err := base64.StdEncoding.DecodeString(credentials)
 	if err != nil {
 		return false
