@@ -34,6 +34,7 @@ func (s *Set) Bind(b config.Bind) (*Set, error) {
 	switch {
 	case b.Owner == "" && b.Repo == "":
 		return s, nil
+	// A repository's name alone could be anybody's.
 	case b.Owner == "":
 		return nil, fmt.Errorf("bind.repo: needs bind.owner")
 	case !plainName(b.Owner) || b.Repo != "" && !plainName(b.Repo):
@@ -76,12 +77,15 @@ func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
 		if slices.Contains(dropped, p.Name) {
 			continue
 		}
+		// The argument stays, so that the request is made as before; to callers it does
+		// not exist.
 		if value := fixed[p.Name]; value != "" {
 			p.Fixed = value
 		}
 		bound.Params = append(bound.Params, p)
 	}
 	gone := func(name string) bool { return fixed[name] != "" || slices.Contains(dropped, name) }
+	// Tools are shared by all teams, so this is a copy with schemas of its own.
 	bound.InputSchema = edited(t.InputSchema, "", nil, gone)
 	if t.ListSchema != nil {
 		bound.ListSchema = edited(t.ListSchema, "", nil, gone)
@@ -93,7 +97,8 @@ func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
 // leaves reports whether an operation moves or copies things out of a binding, or
 // brings them in, or is about more than the binding holds.
 func leaves(t *proxy.Tool, b config.Bind) bool {
-	return leaving[t.OperationID] || b.Repo != "" && (t.OperationID == "generateRepo" || t.OperationID == "repoSearch") ||
+	id := t.OperationID
+	return leaving[id] || b.Repo != "" && (id == "generateRepo" || id == "repoSearch") ||
 		slices.ContainsFunc(t.Params, func(p proxy.Param) bool { return naming[p.Wire] })
 }
 
@@ -116,6 +121,8 @@ var (
 // the operation does not belong into the binding.
 func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropped []string, ok bool) {
 	fixed = map[string]string{}
+	// An empty value fixes nothing: with an owner alone, repo stays the caller's to
+	// give.
 	set := func(in proxy.In, wire, value string) {
 		for i := range t.Params {
 			if p := &t.Params[i]; p.In == in && p.Wire == wire && value != "" {
@@ -146,6 +153,8 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 	case t.OperationID == "userListRepos":
 		set(proxy.InPath, "username", b.Owner)
 		return fixed, nil, b.Repo == ""
+	// Only the owner can be given; rows of the owner's other repositories are removed
+	// by the policy.
 	case t.OperationID == "issueSearchIssues":
 		set(proxy.InQuery, "owner", b.Owner)
 	case t.OperationID == "repoSearch", t.OperationID == "userGetCurrent":
@@ -156,6 +165,7 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 		if !choosing[t.Params[i].Wire] {
 			continue
 		}
+		// An operation that cannot do without one is about others.
 		if t.Params[i].Required {
 			return nil, nil, false
 		}

@@ -10,14 +10,17 @@ func clean(text string) string {
 	var out []string
 	fields := strings.Fields(unquoted(text))
 	for n, w := range fields {
+		// A sign at the end of a word ends a clause, unless it ends the question.
 		stop := n+1 < len(fields) && len(w) > 2 && strings.ContainsAny(w[len(w)-1:], ",;.:?!")
 		mark := markStop
 		if strings.HasSuffix(w, ":") {
 			mark = markText
 		}
+		// .gitignore and .gitea/workflows are files too.
 		if strings.HasPrefix(w, ".git") || capitalFiles[w] {
 			w = "a.file"
 		}
+		// Behind the tests above: the dot of .gitignore is part of its name.
 		w = strings.Trim(w, ".,;:!?()[]{}<>`\"'*")
 		if lower := strings.ToLower(w); lower == "let's" || lower == "let’s" || lower == "lets" {
 			continue // "let's list" asks for the list, nothing is to be allowed
@@ -42,9 +45,9 @@ func clean(text string) string {
 var polite = func() *strings.Replacer {
 	var pairs []string
 	for line := range strings.Lines(courtesies) {
-		said, meant, _ := strings.Cut(line, ":")
-		for s := range strings.SplitSeq(said, ",") {
-			pairs = append(pairs, " "+strings.TrimSpace(s)+" ", strings.TrimRight(" "+strings.TrimSpace(meant), " ")+" ")
+		said, meant, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		for s := range strings.SplitSeq(strings.TrimSuffix(said, ":"), ",") {
+			pairs = append(pairs, " "+strings.TrimSpace(s)+" ", strings.TrimRight(" "+meant, " ")+" ")
 		}
 	}
 	return strings.NewReplacer(pairs...)
@@ -76,6 +79,7 @@ func unquoted(text string) string {
 	for i := first; i < len(parts); i += 2 {
 		b.WriteString(parts[i] + " ")
 	}
+	// A question that is all quotation is meant as it is.
 	if len(strings.Fields(b.String())) < 2 {
 		return text
 	}
@@ -108,8 +112,11 @@ func kindOf(w string, before []string) []string {
 		return []string{"0"} // a number like any other
 	case slash && repo == "": // docs/
 		return []string{"folder"}
+	// A leading slash, three segments or an ending: a path.
 	case slash && (owner == "" || strings.Contains(repo, "/") || fileLike(repo)):
 		return []string{markFile}
+	// CI/CD is two words, and feature/login is the name of a branch: the word "branch"
+	// says all that is needed.
 	case slash && (abbreviations[owner] || branchPrefixes[owner] || last == "branch"):
 		if abbreviations[owner] {
 			return []string{owner, repo}

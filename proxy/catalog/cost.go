@@ -94,6 +94,7 @@ func ListEntry(t *proxy.Tool) []byte {
 	if e.InputSchema == nil {
 		e.InputSchema = t.InputSchema
 	}
+	// MCP gives these two hints a meaning for tools that write only.
 	if !t.ReadOnly {
 		e.Annotations.Destructive, e.Annotations.Idempotent = &t.Destructive, &t.Idempotent
 	}
@@ -116,6 +117,7 @@ func EstimateTokens(text []byte) int {
 		switch class {
 		case letter:
 			tokens++
+			// Fitted to the tool lists of this catalog; the error is held by a test.
 			if n > 12 {
 				tokens += (n - 5) / 8
 			}

@@ -43,6 +43,8 @@ func (d *decoder) value(path string, raw []byte) any {
 		for name, value := range jsonscan.Members(raw) {
 			key := d.text(path, name)
 			at := join(path, key)
+			// Servers differ in which of the two counts, so a rule could judge one and
+			// Gitea take the other.
 			if _, twice := object[key]; twice {
 				d.report.add(at, "is given twice")
 			}
@@ -50,6 +52,7 @@ func (d *decoder) value(path string, raw []byte) any {
 		}
 		return object
 	}
+	// Never float64: ids and hashes of digits must come through unchanged.
 	return json.Number(jsonscan.Trim(raw))
 }
 
@@ -58,6 +61,7 @@ func (d *decoder) value(path string, raw []byte) any {
 func (d *decoder) text(path string, raw []byte) string {
 	raw = jsonscan.Trim(raw)
 	s := unquote(raw)
+	// The cheap test first: most texts hold no replacement character.
 	if strings.ContainsRune(s, utf8.RuneError) && bytes.Contains(raw, []byte(`\u`)) && loneSurrogate(raw) {
 		d.report.add(path, "has an escape that is half a character")
 	}

@@ -20,9 +20,11 @@ func (ix *index) correct(list []string) {
 		}
 		known++
 		like := ix.similar(w)
+		// Of several, only words of names and titles can be meant.
 		if len(like) > 1 {
 			like = slices.DeleteFunc(like, func(v string) bool { return !ix.named[v] })
 		}
+		// A word of four letters is too near to too many others.
 		if len(like) == 1 && (len(w) != 4 || len(like[0]) > 4) {
 			list[i] = like[0]
 		}
@@ -82,6 +84,7 @@ func notWordRune(r rune) bool {
 
 // similar returns the known words closest to an unknown one.
 func (ix *index) similar(w string) []string {
+	// Distances: one mistake in a short word, two in a long one.
 	limit := 2
 	if len(w) >= 7 {
 		limit = 3
@@ -101,6 +104,7 @@ func (ix *index) similar(w string) []string {
 			continue
 		}
 		switch d := config.Distance(w, v, limit); {
+		// A nearer word drops those that were found before.
 		case d < limit-1:
 			limit, out = d+1, append(out[:0], v)
 		case d < limit:

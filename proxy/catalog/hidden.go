@@ -17,6 +17,7 @@ var (
 func (sel *Selection) hideReferences() {
 	hidden := func(text string) bool {
 		for _, name := range toolName.FindAllString(text, -1) {
+			// A word that only looks like a tool's name stays.
 			if sel.enabled[name] == nil && (sel.set.byName[name] != nil || sel.set.outside[name]) {
 				return true
 			}
@@ -24,6 +25,7 @@ func (sel *Selection) hideReferences() {
 		return false
 	}
 	for name, t := range sel.enabled {
+		// A copy: the tool itself is shared with teams that have both.
 		if hidden(t.Description) {
 			with := *t
 			with.Description = without(t, hidden)

@@ -67,12 +67,16 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 		for _, w := range words(strings.TrimPrefix(t.Name, "gitea_") + " " + t.Title) {
 			ix.named[w] = true
 		}
+		// "my" in a question says something of the tool only where tools make that
+		// difference.
 		if slices.Contains(d.variant, "my") {
 			ix.owned[d.verb] = true
 			for _, w := range append(d.object, d.domain) {
 				ix.owned[w] = true
 			}
 		}
+		// Weights are added before saturation, as BM25F has it: a word in name and
+		// description is one strong word, not two.
 		counts := map[string]float64{}
 		for _, f := range []struct {
 			text   string
@@ -99,6 +103,7 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 		ix.docs = append(ix.docs, d)
 	}
 	for i := range ix.docs {
+		// Relative to the mean, which is all that BM25 needs of it.
 		ix.docs[i].length /= total / float64(len(tools))
 	}
 	ix.vocab = slices.Sorted(maps.Keys(ix.terms))
@@ -114,6 +119,8 @@ func newDoc(t *proxy.Tool) doc {
 		switch {
 		case i == 0:
 			d.verb = w
+		// A variant is one before other words, or behind "in": list_my_repositories,
+		// search_in_organization.
 		case variants[w] && (i < len(list)-1 || list[i-1] == "in"):
 			d.variant = append(d.variant, w)
 		case !stopWords[w]:
@@ -123,6 +130,7 @@ func newDoc(t *proxy.Tool) doc {
 	if t.Domain == "admin" {
 		d.variant = append(d.variant, "admin")
 	}
+	// gitea_issue_lock is about an issue, gitea_user_get_by_id about a user.
 	if len(d.object) == 0 || len(list) > 1 && list[1] == "by" {
 		d.object = append(d.object, d.domain)
 	}

@@ -49,6 +49,7 @@ func Load(cat *spec.Catalog) (*Set, error) {
 		s.asked[t.Name] = cat.Operations[i].Aliases
 	}
 	slices.SortFunc(s.tools, func(a, b *proxy.Tool) int { return strings.Compare(a.Name, b.Name) })
+	// Once here and not at each call; RE2 has no pattern that runs long on some text.
 	for _, text := range l.patterns {
 		re, err := regexp.Compile(text)
 		if err != nil {
@@ -101,6 +102,8 @@ type loader struct {
 }
 
 func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
+	// A catalog may come from a file of the operator's, so nothing of it is taken for
+	// granted.
 	risk, ok := proxy.ParseRisk(o.Risk)
 	if !ok {
 		return nil, fmt.Errorf("unknown risk %q", o.Risk)
@@ -246,6 +249,8 @@ func edited(schema json.RawMessage, first string, value []byte, gone func(string
 func (l *loader) compact(raw []byte, silent bool) []byte {
 	c := compactor{silent: silent}
 	key := string(raw)
+	// The same schema is written with and without words, and both are kept. No JSON
+	// text begins with a space here.
 	if c.silent {
 		key = " " + key
 	}

@@ -99,6 +99,8 @@ func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handle
 	if _, err := sel.operation(name); err != nil {
 		return nil, err // also for the tools of search mode: they do not call each other
 	}
+	// From here on the call is the inner one, for the audit, the limits and the policy
+	// too.
 	c.Name, c.RawArgs, c.Args = name, inner, nil
 	return sel.dispatch(ctx, c, next)
 }
@@ -128,6 +130,7 @@ type found struct {
 	Optional    []string `json:"optional,omitempty"`
 }
 
+// searchAnswer is the answer of gitea_search_tools.
 type searchAnswer struct {
 	Tools []found `json:"tools"`
 	// Total is the number of tools that match at all.
@@ -135,6 +138,8 @@ type searchAnswer struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
+// search answers gitea_search_tools. Names of arguments are part of it, so that many
+// calls need no description first.
 func (sel *Selection) search(args proxy.Arguments) searchAnswer {
 	query, _ := args["query"].(string)
 	limit := defaultHits
@@ -207,6 +212,8 @@ type description struct {
 	OutputSchema      json.RawMessage `json:"output_schema,omitempty"`
 }
 
+// describe answers gitea_describe_tool. The schema of the result is left out unless it
+// is asked for: it is mostly longer than all the rest.
 func describe(t *proxy.Tool, output bool) description {
 	d := description{
 		Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version,

@@ -52,6 +52,7 @@ func (ix *phraseIndex) add(doc int, text string) {
 		}
 		p.words = append(p.words, w)
 		p.owned = p.owned || owners[w]
+		// A phrase that has a word twice is listed once.
 		if l := ix.with[w]; len(l) == 0 || l[len(l)-1] != n {
 			ix.with[w] = append(l, n)
 		}
@@ -64,6 +65,7 @@ func (ix *phraseIndex) finish(docs int) {
 	ix.weight = make(map[string]float64, len(ix.with))
 	for w, list := range ix.with {
 		n, last := 0.0, -1
+		// Phrases of one tool are next to each other, so a tool counts once.
 		for _, i := range list {
 			if doc := ix.phrases[i].doc; doc != last {
 				n, last = n+1, doc
@@ -93,6 +95,8 @@ func (ix *phraseIndex) match(list []said, docs int) []float64 {
 		if p.owned && !owned {
 			c *= ownerShare
 		}
+		// What only the phrase has and what only the question has count against it, the
+		// former more: a phrase is short, a question may say much besides.
 		like := c / (c + missingShare*(p.whole-c) + beyondShare*(all-c))
 		if like = like * like * like; like > best[p.doc] {
 			like, best[p.doc] = best[p.doc], like
@@ -110,6 +114,8 @@ func (ix *phraseIndex) match(list []said, docs int) []float64 {
 // things are meant.
 func (ix *phraseIndex) common(list []said, docs int) (common []float64, all float64, owned bool) {
 	common = make([]float64, len(ix.phrases))
+	// A word of the question counts once for a phrase, by its best relative there,
+	// however many relatives the phrase has.
 	took := make([]float64, len(ix.phrases)) // by the word at hand
 	var touched []int32
 	for _, s := range list {

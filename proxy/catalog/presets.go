@@ -109,6 +109,7 @@ func Toolsets() []string {
 
 // has reports whether the preset takes a tool.
 func (p *preset) has(t *proxy.Tool) bool {
+	// Removals win, so that a glob of additions need not name its exceptions.
 	if matchAny(p.remove, t.Name) {
 		return false
 	}

@@ -33,6 +33,7 @@ func (ix *index) parse(text string) query {
 	text = clean(text)
 	list := words(text)
 	list = list[:min(len(list), maxWords)]
+	// Before halves are joined: a half may be the misspelled one.
 	ix.correct(list)
 	list = joinRequests(ix.joinHalves(list))
 	p := parser{ix: ix, q: &q, share: 1, several: plural(text), passive: participles(text), behind: map[string]bool{}}
@@ -67,6 +68,8 @@ func (p *parser) said(w string) []said {
 		weight = asideShare
 	}
 	switch w {
+	// That a repository or file was named says little: nearly every question could name
+	// one.
 	case markRepo:
 		return []said{{"repository", 0.3 * weight}}
 	case markFile:
@@ -85,6 +88,7 @@ func (p *parser) said(w string) []said {
 // word adds what the i-th word says.
 func (p *parser) word(list []string, i int) {
 	w := list[i]
+	// Only in what the question is about, not behind a preposition or in a reason.
 	mine := w == "my" && p.share == 1 && !p.common(list[i+1:])
 	p.q.mine = p.q.mine || mine
 	deed := !p.aside && p.verb(list, i)
@@ -92,6 +96,8 @@ func (p *parser) word(list []string, i int) {
 	case p.mark(w):
 	case deed && deeds[w] != nil:
 	case w == "my" && !mine:
+	// A name that is none of the catalog's words is a value, as in "a label called
+	// urgent".
 	case i > 0 && (list[i-1] == "named" || list[i-1] == "call" || list[i-1] == "titl") && p.ix.terms[w] == nil:
 	case isNumber(w):
 		p.q.one = true
@@ -113,6 +119,7 @@ func (p *parser) phrases(list []string, i int) {
 	if p.passive[list[i]] {
 		return
 	}
+	// Three words ahead at most: further on it is another thought.
 	for j := i + 1; j < len(list) && j <= i+3; j++ {
 		for _, s := range phrases[list[i]+" "+list[j]] {
 			p.q.addAny(s, p.share)
@@ -157,6 +164,8 @@ func (p *parser) endClause() {
 		return
 	}
 	for v := range p.q.verbs {
+		// The first clause was a question or an explanation; its verbs may still be
+		// what is wanted.
 		p.q.verbs[v] *= 0.4
 	}
 	p.acted, p.asked, p.share = false, false, 1
@@ -187,6 +196,7 @@ func (p *parser) named() {
 // people adds members when a question asks who is in a team or an organization, or
 // puts somebody unnamed into or out of one.
 func (p *parser) people() {
+	// "Add bob to the team": nothing says that bob is a member to be.
 	moves := p.q.verbs["add"] == 1 || p.q.verbs[stem("remove")] >= 0.8
 	for _, group := range []string{"team", "organization"} {
 		if p.q.terms[group] > 0 && p.things <= 1 && (p.q.who || moves && p.behind[group]) {
@@ -278,6 +288,7 @@ func (p *parser) verb(list []string, i int) bool {
 		p.several = true
 	default:
 		weight := 1.0
+		// A second verb is mostly part of what the first is about: "request to merge".
 		if p.acted {
 			weight = 0.4
 		}
@@ -369,6 +380,7 @@ func (q *query) addAny(word string, weight float64) {
 func (q *query) finish(plural bool) {
 	get, many := q.verbs["get"], q.verbs["list"]
 	switch {
+	// "Show" is to get one and to list many; the plural says which.
 	case get >= many && many > 0 && plural:
 		q.verbs["list"], q.verbs["get"] = get, 0.6*get
 	case q.acted || len(q.verbs) != 0:
@@ -384,6 +396,7 @@ func (q *query) finish(plural bool) {
 			}
 		}
 	}
+	// Both stay true only as long as every verb agrees.
 	q.reads, q.writes = len(q.verbs) > 0, len(q.verbs) > 0
 	for v := range q.verbs {
 		switch v {

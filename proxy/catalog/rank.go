@@ -61,6 +61,7 @@ func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 	named := strings.Fields(text)
 	for i := range hits {
 		h := &hits[i]
+		// So that words and phrases can be weighed against each other.
 		if top > 0 {
 			h.score /= top
 		}
@@ -68,6 +69,7 @@ func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 		scope, alike := h.scope(&q), min(like[h.n], 1)
 		h.score = h.score*scope + phraseShare*like[h.n]*(scope+(1-scope)*alike)
 		if slices.Contains(named, h.tool.Name) || slices.Contains(named, h.tool.OperationID) {
+			// A question that names a tool or an operation is about that one.
 			h.score += 1000
 		}
 	}
@@ -81,11 +83,13 @@ func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 // fitness says how well a tool's kind suits the question, as a factor: does it
 // do what is asked to what is asked, and to no more than that.
 func (d *doc) fitness(q *query) float64 {
+	// The wrong verb costs much, but the right thing stays findable.
 	f := 0.4 + 0.6*d.verbFit(q)
 	covered := 0.0
 	for _, w := range d.object {
 		covered += min(q.terms[w], 1)
 	}
+	// A tool about more than was asked for loses for what it adds.
 	f *= 0.5 + 0.5*covered/float64(len(d.object))
 	if q.terms[d.domain] > 0 {
 		f *= 1.1
@@ -120,6 +124,7 @@ func (d *doc) scope(q *query) float64 {
 	if q.reads && !d.tool.ReadOnly || q.writes && d.tool.ReadOnly {
 		f *= againstGrain
 	}
+	// Last resorts are still found, behind what works.
 	if d.tool.Deprecated {
 		f *= 0.4
 	}

@@ -54,10 +54,14 @@ func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w proxy.Wire, err error) {
 	w.Method, w.Path = args["method"].(string), args["path"].(string)
 	query, _ := args["query"].(map[string]any)
+	// An empty object is a body, which some routes want; no body at all is something
+	// else.
 	body, given := args["body"].(map[string]any)
 	if err := checkRaw(&w, query, body, given); err != nil {
 		return nil, nil, w, err
 	}
+	// By the routes of the whole catalog, not of what is enabled: a path that reaches a
+	// hidden operation must not be taken for an unknown one.
 	found, values := sel.set.routes.find(w.Method, w.Path)
 	switch {
 	case found == nil && sel.open:
@@ -69,6 +73,7 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 	case found == nil || sel.enabled[found.Name] == nil:
 		return nil, nil, w, proxy.NewError(proxy.KindUnknownTool,
 			"no operation with this method and path is available here", nil)
+	// A body of JSON could not carry the file.
 	case strings.HasPrefix(found.Consumes, "multipart/"):
 		var report problems
 		report.add("path", "is a file upload; use the tool "+found.Name)
@@ -109,6 +114,7 @@ func checkRaw(w *proxy.Wire, query, body map[string]any, given bool) error {
 		}
 		seen[name] = true
 	}
+	// Proxies drop it or refuse the request.
 	if given && w.Method == "GET" {
 		report.add("body", "must be absent with GET")
 	}
@@ -191,10 +197,12 @@ func checkRawPath(report *problems, path string) {
 	case strings.Contains(path, "//") || strings.HasSuffix(path, "/"):
 		report.add("path", "must not have empty segments or a slash at its end")
 	}
+	// A model that has read Gitea's own documentation writes it so.
 	lower := strings.ToLower(path)
 	if strings.HasPrefix(lower, "/api/v1/") || lower == "/api/v1" {
 		report.add("path", "must not repeat /api/v1")
 	}
+	// Three dots are a segment too, which some file systems take for two.
 	for _, seg := range strings.Split(path, "/") {
 		if seg != "" && strings.Trim(seg, ".") == "" {
 			report.add("path", "must not have segments of dots")
@@ -212,6 +220,7 @@ func checkRawQuery(report *problems, query map[string]any) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		at := join("query", key)
+		// As forgiving as any server may be.
 		switch strings.ToLower(strings.TrimSpace(key)) {
 		case "sudo", "token", "access_token":
 			report.add(at, "is never accepted: Aegis holds the credential")

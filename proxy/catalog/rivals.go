@@ -24,6 +24,7 @@ func (r *router) rivals() map[string]*rivalry {
 	for i := range r.routes {
 		for j := range r.routes {
 			a, b := &r.routes[i], &r.routes[j]
+			// Every pair once, at the start; calls then look at the few that matter.
 			if i != j && a.tool.Method == b.tool.Method && mayMeet(a.segments, b.segments) {
 				if out[a.tool.Name] == nil {
 					out[a.tool.Name] = &rivalry{own: a.segments}
@@ -57,6 +58,7 @@ func (s *Set) strays(t *proxy.Tool, args proxy.Arguments) bool {
 		return false
 	}
 	parts := pathParts(t, args)
+	// As Gitea's router would decide: the route with more literal segments.
 	own, _ := match(rivals.own, parts, rank{})
 	for i := range rivals.others {
 		if got, ok := match(rivals.others[i].segments, parts, rank{}); ok && got.above(own) {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -50,25 +51,28 @@ func parseSegment(t *proxy.Tool, text string) segment {
 	case open < 0 || end < open:
 		return segment{literal: text}
 	case open == 0 && end == len(text)-1:
-		s := segment{param: text[1:end]}
-		for i := range t.Params {
-			if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == s.param {
-				s.many = p.Wildcard
-			}
-		}
-		return s
+		p := pathParam(t, text[1:end])
+		return segment{param: text[1:end], many: p.Wildcard}
 	}
 	s := segment{prefix: text[:open], between: text[end+1:], first: text[open+1 : end]}
 	if next := strings.IndexByte(s.between, '{'); next >= 0 {
 		s.second = strings.Trim(s.between[next:], "{}")
 		s.between = s.between[:next]
-		for i := range t.Params {
-			if p := &t.Params[i]; p.In == proxy.InPath && p.Wire == s.second && p.Schema != nil {
-				s.enum = p.Schema.Enum
-			}
+		if p := pathParam(t, s.second); p.Schema != nil {
+			s.enum = p.Schema.Enum
 		}
 	}
 	return s
+}
+
+// pathParam returns the path parameter of this wire name, an empty one for none.
+func pathParam(t *proxy.Tool, wire string) proxy.Param {
+	for _, p := range t.Params {
+		if p.In == proxy.InPath && p.Wire == wire {
+			return p
+		}
+	}
+	return proxy.Param{}
 }
 
 // find returns the tool of the most literal route that matches, and the values of
@@ -117,13 +121,7 @@ func values(segments []segment, parts []string) map[string]string {
 type rank struct{ literal, mixed, eaten int }
 
 func (r rank) above(o rank) bool {
-	if r.literal != o.literal {
-		return r.literal > o.literal
-	}
-	if r.mixed != o.mixed {
-		return r.mixed > o.mixed
-	}
-	return r.eaten < o.eaten
+	return cmp.Or(cmp.Compare(r.literal, o.literal), cmp.Compare(r.mixed, o.mixed), cmp.Compare(o.eaten, r.eaten)) > 0
 }
 
 // match follows a template along a path. Templates have at most one wildcard,
@@ -134,6 +132,7 @@ func match(segments []segment, parts []string, r rank) (rank, bool) {
 			return r, false
 		}
 		switch {
+		// Shortest first: the segments behind it say where it ends.
 		case s.many:
 			for n := 1; n <= len(parts); n++ {
 				next := r
@@ -166,6 +165,8 @@ func match(segments []segment, parts []string, r rank) (rank, bool) {
 // fits reports whether a segment such as {sha}.{diffType} matches text.
 func (s *segment) fits(text string) bool {
 	rest, ok := strings.CutPrefix(text, s.prefix)
+	// The last one: a value may hold the text between, as main...v1.0 or a name with
+	// dots does.
 	i := strings.LastIndex(rest, s.between)
 	if !ok || i < 1 && s.prefix == "" || i < 0 {
 		return false

@@ -46,17 +46,21 @@ func (l *loader) parse(raw json.RawMessage, depth int) (*proxy.Schema, error) {
 	}
 	var r rawSchema
 	dec := json.NewDecoder(bytes.NewReader(raw))
+	// A keyword that is not known here would be a rule that clients read and Aegis does
+	// not check.
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
 		return nil, fmt.Errorf("the schema uses what is not checked: %w", err)
 	}
 	s := &proxy.Schema{
 		Type: r.Type, Format: r.Format, Enum: r.Enum, Pattern: r.Pattern,
-		MinLength: r.MinLength, MaxLength: r.MaxLength, Minimum: r.Minimum, Maximum: r.Maximum, MinItems: r.MinItems, MaxItems: r.MaxItems,
+		MinLength: r.MinLength, MaxLength: r.MaxLength, MinItems: r.MinItems, MaxItems: r.MaxItems,
+		Minimum: r.Minimum, Maximum: r.Maximum,
 	}
 	if !slices.Contains([]string{"", "string", "integer", "number", "boolean", "array", "object"}, s.Type) {
 		return nil, fmt.Errorf("unknown type %q", s.Type)
 	}
+	// Compiled once for all arguments that have it; see Load.
 	if s.Pattern != "" && !slices.Contains(l.patterns, s.Pattern) {
 		l.patterns = append(l.patterns, s.Pattern)
 	}
@@ -87,6 +91,7 @@ func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
 	if s.Type != "object" {
 		return nil
 	}
+	// Absent means true, as JSON Schema has it.
 	switch text := strings.TrimSpace(string(r.Additional)); {
 	case text == "false":
 	case text == "" || text == "true":

@@ -93,6 +93,8 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	}
 	sel.hideReferences()
 	c.shadowed(cfg.Enable, &r)
+	// The raw tool reaches what is enabled, so a toolset that lacks it does not take it
+	// away; disable does.
 	if cfg.Raw && !matchAny(r.disable, rawName) {
 		sel.raw = rawTool(cfg.ReadOnly, r.maxRisk)
 		// Gitea serves some operations on further, undocumented routes. Where
@@ -103,6 +105,8 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	for i, name := range cfg.Pinned {
 		sel.pin(&c, fmt.Sprintf("pinned[%d]", i), name)
 	}
+	// An endpoint without a tool is a mistake, unless another problem has already said
+	// so.
 	if len(sel.enabled) == 0 && !slices.ContainsFunc(c.problems, func(p Problem) bool { return !p.Warning }) {
 		c.add("toolsets", "no tool is left with these filters; widen toolsets, enable, max_risk or read_only")
 	}
@@ -157,6 +161,7 @@ func (c *checker) raised(entries map[string]string) map[string]proxy.Risk {
 		case c.set.outside[wire]: // a list from the top of the file, for other teams too
 		case c.set.byName[wire] == nil:
 			c.unknownTool(at, name)
+		// Of two spellings of one name the higher class counts.
 		default:
 			out[wire] = max(risk, out[wire])
 		}

@@ -51,6 +51,7 @@ func (sel *Selection) Tools() []*proxy.Tool {
 func (sel *Selection) SudoTools() []*proxy.Tool {
 	sel.sudo.once.Do(func() {
 		for _, t := range sel.Tools() {
+			// They send nothing to Gitea; the inner call of gitea_call_tool takes sudo.
 			if isMeta(t.Name) {
 				sel.sudo.list = append(sel.sudo.list, t)
 				continue
@@ -136,6 +137,7 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 	if err != nil {
 		return err
 	}
+	// The audit records the tool of a refused call too.
 	c.Tool = t
 	may := grants{sudo: c.Identity != nil && c.Identity.AllowSudo, code: c.TakesCode}
 	args, opts, err := sel.set.validate(t, c.RawArgs, may)

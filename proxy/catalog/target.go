@@ -32,6 +32,7 @@ func (sel *Selection) Target(name string, args json.RawMessage) *proxy.Tool {
 	if t != sel.raw {
 		return t
 	}
+	// Whether they may be given is for the call itself; here only the route matters.
 	raw, _, err := sel.set.validate(t, args, grants{sudo: true, code: true})
 	if err != nil {
 		return nil

@@ -20,12 +20,16 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Ar
 		raw = json.RawMessage("{}")
 	}
 	var report problems
+	// Before anything is decoded: depth and number of values bound the memory of what
+	// follows.
 	if err := checkText(raw); err != nil {
 		return nil, opts, proxy.NewError(proxy.KindInvalidArguments, err.Error(), nil)
 	}
 	v := validator{set: s, report: &report}
 	args := make(proxy.Arguments, len(t.Params))
 	d := decoder{report: &report}
+	// jsonscan does not look for duplicates, and of two values Gitea and a rule could
+	// each take another.
 	seen := map[string]bool{}
 	for name, value := range jsonscan.Members(raw) {
 		key := d.text("the name of an argument", name)
@@ -115,6 +119,8 @@ func (p *problems) about(name string) bool {
 // unknownArgument says why a name is refused, and what may have been meant.
 func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 	switch lower := strings.ToLower(name); {
+	// Said at once: a model that has read Gitea's documentation would try it again
+	// otherwise.
 	case lower == "token" || lower == "access_token":
 		return "is never accepted: Aegis holds the credential"
 	case lower == "sudo" && !allowSudo:

@@ -58,6 +58,7 @@ func (v *validator) str(path string, s *proxy.Schema, x any) (any, bool) {
 	if !ok {
 		return v.fail(path, "must be a string")
 	}
+	// Characters, as JSON Schema counts; bytes are bounded by the size of the request.
 	n := utf8.RuneCountInString(text)
 	switch {
 	case len(s.Enum) != 0 && !slices.Contains(s.Enum, text):
@@ -128,6 +129,7 @@ func (v *validator) integer(path string, s *proxy.Schema, x any) (any, bool) {
 	case s.Maximum != nil && n > *s.Maximum:
 		return v.fail(path, fmt.Sprintf("must be at most %d", *s.Maximum))
 	}
+	// In plain digits, whatever the client wrote: a path or a rule must not see 1e2.
 	return json.Number(strconv.FormatInt(n, 10)), true
 }
 
@@ -161,6 +163,7 @@ func (v *validator) number(path string, x any) (any, bool) {
 			n, ok = json.Number(text), true
 		}
 	}
+	// Gitea's decoder would take its time over a number of a million digits.
 	if !ok || len(n) > 100 {
 		return v.fail(path, "must be a number")
 	}
@@ -205,11 +208,13 @@ func (v *validator) object(path string, s *proxy.Schema, x any) (any, bool) {
 		return v.fail(path, "must be an object")
 	}
 	fits := true
+	// Sorted, so that the same arguments give the same problems in the same order.
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value, at := object[name], join(path, name)
 		i := slices.IndexFunc(s.Properties, func(p proxy.Property) bool { return p.Name == name })
 		sub := s.Items // the values of an open object
 		switch {
+		// Models write null for what they leave out.
 		case i >= 0 && value == nil && !s.Properties[i].Required:
 			delete(object, name) // as if absent
 			continue

@@ -29,6 +29,7 @@ func joinRequests(list []string) []string {
 // stem cuts the endings that differ between a question and a description.
 // It is crude on purpose: both sides go through it.
 func stem(w string) string {
+	// Before endings are cut, as aliases are whole words.
 	if to := aliases[w]; to != "" {
 		w = to
 	}
@@ -45,7 +46,9 @@ func stem(w string) string {
 		w = w[:len(w)-1]
 	}
 	for _, end := range []string{"ing", "ed"} {
+		// Four letters must stay: "ring" and "bed" have no ending.
 		if cut := strings.TrimSuffix(w, end); cut != w && len(cut) >= 4 {
+			// pinned is pin, but called is call and passed is pass.
 			if n := len(cut); cut[n-1] == cut[n-2] && cut[n-1] != 's' && cut[n-1] != 'l' {
 				cut = cut[:n-1]
 			}
