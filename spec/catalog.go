@@ -23,7 +23,7 @@ type Catalog struct {
 	// without a schema of its own has the one of its name.
 	Arguments map[string]json.RawMessage `json:"arguments"`
 	// Definitions are the schemas of results by name; {"$ref":"Name"} in one of
-	// them or in an operation's Output stands for another. See [Catalog.Output].
+	// them or in an operation's Output means another. See [Catalog.Output].
 	Definitions map[string]json.RawMessage `json:"definitions"`
 	// Operations are sorted by Name.
 	Operations []Operation `json:"operations"`
@@ -96,7 +96,7 @@ type Param struct {
 	// query arrays that repeat the key.
 	Wildcard bool `json:"wildcard,omitempty"`
 	Multi    bool `json:"multi,omitempty"`
-	// Encode is "base64" for text that is sent as base64. Such an argument stands
+	// Encode is "base64" for text that is sent as base64. Such an argument comes
 	// beside the one of the same wire name that takes base64 itself.
 	Encode string `json:"encode,omitempty"`
 	// Schema is the JSON Schema of the value with its description; empty for

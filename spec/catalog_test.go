@@ -32,6 +32,7 @@ func ids(cat *spec.Catalog, want func(*spec.Operation) bool) []string {
 }
 
 func TestEveryOperation(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	if len(cat.Operations) != 537 {
 		t.Errorf("%d operations, want 537", len(cat.Operations))
@@ -63,6 +64,7 @@ func TestEveryOperation(t *testing.T) {
 // The sets that other parts of Aegis rely on, spelled out: a change in the
 // inputs that touches one must be meant.
 func TestFlags(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	for _, c := range []struct {
 		name string
@@ -99,6 +101,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestRisksAndAnnotationsAgree(t *testing.T) {
+	t.Parallel()
 	for _, o := range builtin(t).Operations {
 		reading := o.Risk == "R0" || o.Risk == "R1"
 		if reading != o.ReadOnly {
@@ -120,6 +123,7 @@ func TestRisksAndAnnotationsAgree(t *testing.T) {
 }
 
 func TestPagingOfRoutesThatIgnoreIt(t *testing.T) {
+	t.Parallel()
 	byID := map[string]string{}
 	for _, o := range builtin(t).Operations {
 		byID[o.ID] = o.Paging
@@ -136,6 +140,7 @@ func TestPagingOfRoutesThatIgnoreIt(t *testing.T) {
 }
 
 func TestWildcards(t *testing.T) {
+	t.Parallel()
 	got := map[string]bool{}
 	for _, o := range builtin(t).Operations {
 		for _, p := range o.Params {
@@ -160,6 +165,7 @@ func TestWildcards(t *testing.T) {
 // TestScopes compares with rows taken from the server's router, one for each
 // kind of rule.
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	have := map[string][]string{}
 	for _, o := range builtin(t).Operations {
 		have[o.Method+" "+o.Path] = o.Scopes
@@ -212,6 +218,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestParamOrder(t *testing.T) {
+	t.Parallel()
 	for _, o := range builtin(t).Operations {
 		stage := 0
 		for _, p := range o.Params {

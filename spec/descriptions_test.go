@@ -13,6 +13,7 @@ import (
 // TestDescriptions refuses what would leave a model guessing: no words, the
 // words of another tool, too many words, or none beyond the name.
 func TestDescriptions(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	titles, texts := map[string]string{}, map[string]string{}
 	for i := range cat.Operations {
@@ -41,6 +42,7 @@ func TestDescriptions(t *testing.T) {
 
 // TestAliases wants other words for every operation, short ones, and none for two.
 func TestAliases(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	seen := map[string]string{}
 	for i := range cat.Operations {
@@ -87,6 +89,7 @@ func saysNoMore(o *spec.Operation) bool {
 // TestArgumentsAreDescribed wants words for every argument and every part of
 // one, and no Markdown in them.
 func TestArgumentsAreDescribed(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	for i := range cat.Operations {
 		o := &cat.Operations[i]

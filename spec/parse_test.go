@@ -16,6 +16,7 @@ const small = `{"version":"1.0.0","source":"x","gitea_version":"1","arguments":{
 	`"risk":"R0","read_only":true,"idempotent":true,"output":{"$ref":"User"}}]}`
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	cat, err := spec.Parse([]byte(small))
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +28,7 @@ func TestParse(t *testing.T) {
 
 // TestParseRefuses breaks one rule at a time.
 func TestParseRefuses(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ from, to, says string }{
 		"unknown member":       {`"risk":"R0"`, `"risk":"R0","extra":1`, "extra"},
 		"text after the end":   {`"User"}}]}`, `"User"}}]} {}`, "after its end"},
@@ -72,6 +74,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestOutputHasNoReferences(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	e := spec.NewExpander(cat)
 	for i := range cat.Operations {
@@ -86,6 +89,7 @@ func TestOutputHasNoReferences(t *testing.T) {
 }
 
 func TestOutputOfRecursion(t *testing.T) {
+	t.Parallel()
 	cat, err := spec.Parse([]byte(small))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 // TestSlimFieldsExist looks every field of the short lists up in the schema of
 // the result: a misspelled one would keep nothing.
 func TestSlimFieldsExist(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	expand := spec.NewExpander(cat)
 	for i := range cat.Operations {
@@ -58,6 +59,7 @@ func hasField(schema map[string]any, path string) bool {
 
 // TestListsHaveSlimFields wants a short list for everything that lists objects.
 func TestListsHaveSlimFields(t *testing.T) {
+	t.Parallel()
 	cat := builtin(t)
 	without := map[string]bool{"gitea_repository_list_topics": true, "gitea_user_get_heatmap": true} // words and pairs of numbers
 	for i := range cat.Operations {

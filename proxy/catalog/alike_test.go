@@ -40,6 +40,7 @@ const (
 // a call or records it, and to a server: verdicts, questions, records, masking and the
 // request that arrives are the same.
 func TestBothFormsAreTreatedAlike(t *testing.T) {
+	t.Parallel()
 	r := newAlike(t)
 	sel := everything(t)
 	same, masked, asked, allowed := 0, 0, 0, make([]int, len(r.policies))

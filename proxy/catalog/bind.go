@@ -34,7 +34,7 @@ func (s *Set) Bind(b config.Bind) (*Set, error) {
 	switch {
 	case b.Owner == "" && b.Repo == "":
 		return s, nil
-	// A repository's name alone could be anybody's.
+	// A repository's name alone does not say which account it belongs to.
 	case b.Owner == "":
 		return nil, fmt.Errorf("bind.repo: needs bind.owner")
 	case !plainName(b.Owner) || b.Repo != "" && !plainName(b.Repo):

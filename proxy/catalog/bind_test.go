@@ -29,6 +29,7 @@ func bound(t testing.TB, owner, repo string) *catalog.Set {
 // TestBindKeeps compares the operations that stay in a binding with the list that
 // was reviewed: testdata/bind_owner.txt and bind_repo.txt.
 func TestBindKeeps(t *testing.T) {
+	t.Parallel()
 	for file, set := range map[string]*catalog.Set{"bind_owner.txt": bound(t, "acme", ""), "bind_repo.txt": bound(t, "acme", "web")} {
 		var lines []string
 		for _, tool := range set.Tools() {
@@ -54,6 +55,7 @@ func TestBindKeeps(t *testing.T) {
 // TestBindHidesArguments looks for the bound arguments everywhere that a client
 // can read.
 func TestBindHidesArguments(t *testing.T) {
+	t.Parallel()
 	for _, repo := range []string{"", "web"} {
 		set := bound(t, "acme", repo)
 		for _, tool := range set.Tools() {
@@ -105,6 +107,7 @@ func TestBindHidesArguments(t *testing.T) {
 
 // TestBindFills calls tools of a binding and looks at what goes on.
 func TestBindFills(t *testing.T) {
+	t.Parallel()
 	set := bound(t, "acme", "web")
 	sel, problems := set.Select(config.Default().Tools)
 	if len(problems) > 0 {
@@ -151,6 +154,7 @@ func TestBindFills(t *testing.T) {
 
 // TestBindRefusesOddNames: a binding that names nothing binds to nothing.
 func TestBindRefusesOddNames(t *testing.T) {
+	t.Parallel()
 	for _, b := range []config.Bind{{Repo: "web"}, {Owner: "a/b"}, {Owner: "acme", Repo: ".."}, {Owner: "аcme"}, {Owner: "acme", Repo: "*"}} {
 		if set, err := builtin(t).Bind(b); err == nil {
 			t.Errorf("%+v is taken, with %d tools", b, len(set.Tools()))
@@ -161,6 +165,7 @@ func TestBindRefusesOddNames(t *testing.T) {
 // TestAllowRiskByTool: max_risk is raised for the named tools alone, and what
 // wins over max_risk wins over this too.
 func TestAllowRiskByTool(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	cfg := config.Default().Tools
 	cfg.MaxRisk = "R2"
@@ -189,6 +194,7 @@ func TestAllowRiskByTool(t *testing.T) {
 // TestBindInSearchMode: search and describe do not speak of what is fixed, and a
 // tool outside is unknown there too.
 func TestBindInSearchMode(t *testing.T) {
+	t.Parallel()
 	cfg := config.Default().Tools
 	cfg.Mode = "search"
 	cfg.Enable = []string{"gitea_*"}

@@ -65,7 +65,7 @@ i want to, i need to, i like to, i would like to, i d like to, i have to, help m
 how to, can i, i want, i need, for me:
 let me know, give me, get me, tell me, show me, let me see, bring me: show`
 
-// unquoted cuts what stands in double quotes, unless next to nothing is left.
+// unquoted cuts what is in double quotes, unless next to nothing is left.
 func unquoted(text string) string {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '"' || r == '“' || r == '”' })
 	if len(parts) < 2 {

@@ -30,6 +30,7 @@ func tokens(tb testing.TB, tools []*proxy.Tool) int {
 
 // TestListIsCheap holds the token budgets of the two modes.
 func TestListIsCheap(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	full, _ := set.Select(config.Tools{Raw: true})
 	got := tokens(t, full.Tools())
@@ -48,6 +49,7 @@ func TestListIsCheap(t *testing.T) {
 
 // TestEstimate compares the estimate with the tokenizer.
 func TestEstimate(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for _, cfg := range []config.Tools{
 		{Raw: true}, {Mode: "search", Raw: true}, {Toolsets: []string{"issue"}}, {Toolsets: []string{"reader"}}, {Toolsets: []string{"admin"}},
@@ -66,6 +68,7 @@ func TestEstimate(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
+	t.Parallel()
 	sel, _ := builtin(t).Select(config.Tools{Toolsets: []string{"issue", "pull"}})
 	costs := sel.Cost()
 	var sum catalog.Cost

@@ -18,6 +18,7 @@ import (
 // tool is one call to all that come after the catalog, for every operation and for
 // all arguments that both can spell.
 func TestBothFormsMeanTheSame(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	same := 0
 	for _, tool := range builtin(t).Tools() {
@@ -67,6 +68,7 @@ func oneForm(tool *proxy.Tool) string {
 // TestWhatOneFormSpells lists what the raw tool cannot spell in a path: the tool of
 // the operation sends it, escaped, and the raw tool refuses it or means another route.
 func TestWhatOneFormSpells(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for _, value := range []string{"a%b", "a?b", "a#b", `a\b`, "a/b"} {
 		given := map[string]any{"owner": "acme", "repo": "web", "filepath": value}
@@ -96,6 +98,7 @@ func TestWhatOneFormSpells(t *testing.T) {
 // TestUnknownRouteHasNoTarget: what the catalog lacks is judged in the strictest
 // way, and nothing is read from its path.
 func TestUnknownRouteHasNoTarget(t *testing.T) {
+	t.Parallel()
 	c, _, err := run(everything(t), "gitea_api_request",
 		`{"method":"POST","path":"/repos/acme/web/new/thing","query":{"b":1,"a":null},"body":{"z":1,"y":[2]}}`, false)
 	if err != nil {
@@ -117,6 +120,7 @@ func TestUnknownRouteHasNoTarget(t *testing.T) {
 
 // TestRefusedCallsMeanNothing: no stage may act on half a call.
 func TestRefusedCallsMeanNothing(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for name, args := range map[string]string{
 		"gitea_issue_get":                 `{"owner":"acme"}`,

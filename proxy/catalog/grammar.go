@@ -46,7 +46,7 @@ var attributes = wordSet(`
 title description name status state author messag text body url size id date number detail default link`)
 
 // participles returns the stems of the words that end like "opened", and like
-// "running" where something stands before.
+// "running" where a word comes before.
 func participles(text string) map[string]bool {
 	out := map[string]bool{}
 	for i, w := range strings.Fields(text) {

@@ -245,7 +245,7 @@ func edited(schema json.RawMessage, first string, value []byte, gone func(string
 // compact drops from an argument's schema what a client need not read: bounds
 // that only Aegis checks, whose violation names the rule, defaults, which are the
 // server's, and, when silent, the words: those of arguments that
-// [CommonArguments] explains for all tools, and of tools that nobody should use.
+// [CommonArguments] explains for all tools, and of tools that should not be used any more.
 func (l *loader) compact(raw []byte, silent bool) []byte {
 	c := compactor{silent: silent}
 	key := string(raw)

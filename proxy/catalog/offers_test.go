@@ -10,6 +10,7 @@ import (
 // TestOffersAreInTheSchema: what a tool says of its own arguments is what its schemas list, with
 // and without the argument for acting as others.
 func TestOffersAreInTheSchema(t *testing.T) {
+	t.Parallel()
 	cfg := config.Default().Tools
 	cfg.Raw = true
 	sel, problems := builtin(t).Select(cfg)

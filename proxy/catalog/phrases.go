@@ -28,7 +28,7 @@ type said struct {
 
 // Constants of the comparison: what the words count that only the phrase has and
 // that only the question has, a word that only means one of the phrase, a phrase
-// about somebody's things when the question names nobody, and a tool's second
+// about somebody's things when the question names no owner, and a tool's second
 // best phrase. unknownShare is what a word that no phrase has weighs, of the most.
 const (
 	missingShare = 0.4

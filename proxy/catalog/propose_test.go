@@ -9,6 +9,7 @@ import (
 
 // TestNothingDestructiveIsProposed for a name that is merely similar.
 func TestNothingDestructiveIsProposed(t *testing.T) {
+	t.Parallel()
 	sel, problems := builtin(t).Select(config.Default().Tools)
 	if len(problems) > 0 {
 		t.Fatal(problems)

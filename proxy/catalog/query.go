@@ -205,8 +205,8 @@ func (p *parser) people() {
 	}
 }
 
-// laterShare is the weight of what stands behind a preposition when something
-// stands before it: "labels of this repository" asks for labels. asideShare is
+// laterShare is the weight of what comes behind a preposition when something
+// comes before it: "labels of this repository" asks for labels. asideShare is
 // that of what follows "because", attributeShare that of the title, the state and
 // the like of something, passiveShare that of participles, and
 // looseShare that of words which no tool is named after.
@@ -359,7 +359,7 @@ func (p *parser) common(next []string) bool {
 	return !p.ix.owned[w] && !slices.ContainsFunc(synonyms[w], func(s string) bool { return p.ix.owned[s] })
 }
 
-// shared are things that are found by the same tools, whoever has them.
+// shared are things that are found by the same tools, no matter who has them.
 var shared = wordSet("branch pull chang comment review fork commit code file work build issu ticket bug")
 
 func (q *query) add(word string, weight float64) {

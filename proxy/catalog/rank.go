@@ -158,5 +158,5 @@ func (d *doc) verbFit(q *query) float64 {
 const unnamedDomain = 0.8
 
 // mustBeNamed reports whether who asks for something of a domain says its name:
-// files of a package are not just "files", but nobody says "contents".
+// files of a package are not just "files", but people do not say "contents".
 var mustBeNamed = wordSet("pull packag releas notification project")

@@ -47,11 +47,11 @@ func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 		own(proxy.Param{Name: "body", In: proxy.InWhole, Schema: object}, wording{text: "JSON body."}))
 }
 
-// rawTarget checks the raw tool's arguments. It returns a tool that stands for the
+// rawTarget checks the raw tool's arguments. It returns a tool with the properties of the
 // operation they reach, so that the stages below see its real risk, and that
 // operation with the request; nil for a route that the catalog lacks. A route
 // whose operation is not enabled is answered as if nothing were there.
-func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w proxy.Wire, err error) {
+func (sel *Selection) rawTarget(args proxy.Arguments) (reached, op *proxy.Tool, w proxy.Wire, err error) {
 	w.Method, w.Path = args["method"].(string), args["path"].(string)
 	query, _ := args["query"].(map[string]any)
 	// An empty object is a body, which some routes want; no body at all is something
@@ -65,7 +65,7 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 	found, values := sel.set.routes.find(w.Method, w.Path)
 	switch {
 	case found == nil && sel.open:
-		stands = sel.derived(&proxy.Tool{
+		reached = sel.derived(&proxy.Tool{
 			// Nothing is known of it, so it counts as the worst that it can be.
 			Method: w.Method, Consumes: "application/json",
 			Risk: proxy.R4, Destructive: w.Method != "GET", OpenWorld: true,
@@ -83,7 +83,7 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 		if err := checkSpelling(op, body); err != nil {
 			return nil, nil, w, err
 		}
-		stands = sel.derived(op)
+		reached = sel.derived(op)
 		for name, v := range values {
 			w.Values = append(w.Values, proxy.Field{Name: name, In: proxy.InPath, Value: v})
 		}
@@ -95,7 +95,7 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (stands, op *proxy.Tool, w
 	for _, list := range [][]proxy.Field{w.Values, w.Query, w.Body} {
 		inOrder(op, list)
 	}
-	return stands, op, w, nil
+	return reached, op, w, nil
 }
 
 // checkRaw refuses what the raw tool never sends.
@@ -106,7 +106,7 @@ func checkRaw(w *proxy.Wire, query, body map[string]any, given bool) error {
 	seen := make(map[string]bool, len(body))
 	for key := range body {
 		name := foldName(key)
-		if name == "sudo" { // Gitea takes it from forms; nobody needs it elsewhere
+		if name == "sudo" { // Gitea takes it from forms; no operation has such a member
 			report.add("body", "must not have a member sudo")
 		}
 		if seen[name] {

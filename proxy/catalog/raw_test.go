@@ -35,6 +35,7 @@ func sample(tool *proxy.Tool) string {
 
 // TestEveryRouteIsFound routes a filled-in path of each operation back to it.
 func TestEveryRouteIsFound(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for _, tool := range set.Tools() {
 		if got := set.Route(tool.Method, sample(tool)); got != tool.Name {
@@ -44,6 +45,7 @@ func TestEveryRouteIsFound(t *testing.T) {
 }
 
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for request, want := range map[string]string{
 		"GET /repos/a/b/issues/comments":                 "gitea_issue_list_repo_comments",
@@ -75,6 +77,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestRawTarget(t *testing.T) {
+	t.Parallel()
 	call, _, err := run(everything(t), "gitea_api_request", `{"method":"DELETE","path":"/repos/acme/infra","query":{"a":[1,"x",true]}}`, false)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +101,7 @@ func TestRawTarget(t *testing.T) {
 
 // TestRawRefuses attacks the raw tool.
 func TestRawRefuses(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for _, path := range []string{
 		"", "repos/a/b", "/repos/a%2fb", "/repos/../admin", "/repos/./x", "/repos/.../x", "/repos//a", "//host/x", "/repos/a/", "/", "/a?sudo=bob", "/a#b", "/a\\b",
@@ -141,6 +145,7 @@ func TestRawRefuses(t *testing.T) {
 
 // TestRawObeysFilters asks for hidden operations by their path.
 func TestRawObeysFilters(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for name, cfg := range map[string]config.Tools{
 		"read only": {Raw: true, ReadOnly: true},
@@ -181,6 +186,7 @@ func TestRawObeysFilters(t *testing.T) {
 
 // TestRawReadOnlyOffersOnlyGet checks what a read-only team sees of it.
 func TestRawReadOnlyOffersOnlyGet(t *testing.T) {
+	t.Parallel()
 	sel, _ := builtin(t).Select(config.Tools{Raw: true, ReadOnly: true})
 	tool, err := sel.Lookup("gitea_api_request")
 	if err != nil || !tool.ReadOnly || strings.Contains(string(tool.InputSchema), "POST") {

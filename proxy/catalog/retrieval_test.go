@@ -102,6 +102,7 @@ func score(sel *catalog.Selection, list []question) (first, five int, misses []s
 // tuned with and in the parts that it was not. With -v it prints the figures and
 // the misses of the first part.
 func TestRetrieval(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	sel, _ := set.Select(config.Tools{Mode: "search"})
 	all := questions(t, set)

@@ -15,6 +15,7 @@ import (
 // TestValuesReachNoOtherRoute: a value that spells a word of another route would
 // go round filters, since Gitea prefers literal routes.
 func TestValuesReachNoOtherRoute(t *testing.T) {
+	t.Parallel()
 	sel, problems := builtin(t).Select(config.Tools{Raw: true})
 	if len(problems) != 0 {
 		t.Fatal(problems)
@@ -51,6 +52,7 @@ func TestValuesReachNoOtherRoute(t *testing.T) {
 // TestDisablingClosesUnknownRoutes: undocumented aliases (zipball for archive)
 // must not bring back what was switched off.
 func TestDisablingClosesUnknownRoutes(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		disable []string
 		open    bool
@@ -71,6 +73,7 @@ func TestDisablingClosesUnknownRoutes(t *testing.T) {
 // TestFloodsOfArguments: neither many values nor many unknown names cost more
 // than the text is long.
 func TestFloodsOfArguments(t *testing.T) {
+	t.Parallel()
 	sel, _ := builtin(t).Select(config.Tools{})
 	h := sel.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		t.Error("let through")
@@ -90,6 +93,7 @@ func TestFloodsOfArguments(t *testing.T) {
 
 // TestDescriptionsNameOnlyEnabledTools: a model follows every hint it reads.
 func TestDescriptionsNameOnlyEnabledTools(t *testing.T) {
+	t.Parallel()
 	name := regexp.MustCompile(`gitea_[a-z0-9_]+`)
 	for _, cfg := range []config.Tools{
 		{Toolsets: []string{"reader"}}, {Toolsets: []string{"contributor"}}, {Toolsets: []string{"reviewer"}}, {Toolsets: []string{"maintainer"}},

@@ -34,6 +34,7 @@ func everyList(tb testing.TB) []*proxy.Tool {
 // TestSchemasKeepToTheSubset validates every listed schema against the subset's
 // meta-schema, and lets the library check the schema itself.
 func TestSchemasKeepToTheSubset(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/subset.json")
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +78,7 @@ func resolve(t *testing.T, raw []byte) *jsonschema.Resolved {
 // TestSubsetRefuses keeps the meta-schema honest: what providers refuse, it
 // refuses.
 func TestSubsetRefuses(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/subset.json")
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +101,7 @@ func TestSubsetRefuses(t *testing.T) {
 // TestProviderRestrictions encodes what providers of language models refuse a
 // whole list for.
 func TestProviderRestrictions(t *testing.T) {
+	t.Parallel()
 	name := regexp.MustCompile(`^[a-z0-9_]{1,45}$`)
 	for _, tool := range everyList(t) {
 		if !name.MatchString(tool.Name) {
@@ -191,6 +194,7 @@ func fits(typ string, v, enum any) bool {
 // length or a list, every integer a minimum, every array a size, page sizes
 // are 1 to 50, and names in paths have a pattern.
 func TestEverythingIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, tool := range everything(t).Enabled() {
 		for i := range tool.Params {
 			p := &tool.Params[i]
@@ -238,6 +242,7 @@ func unbounded(at string, s *proxy.Schema) (problems []string) {
 // TestListSchemaAgrees compares the listed schema with the complete one: the
 // same arguments, required alike, of the same types.
 func TestListSchemaAgrees(t *testing.T) {
+	t.Parallel()
 	type schema struct {
 		Properties map[string]struct {
 			Type string
@@ -263,6 +268,7 @@ func TestListSchemaAgrees(t *testing.T) {
 
 // TestExamples sends every example through validation.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	n := 0
 	for _, tool := range sel.Enabled() {
@@ -281,6 +287,7 @@ func TestExamples(t *testing.T) {
 
 // TestKeep takes tools out and asks for them in every way.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	set := builtin(t).Keep(func(tool *proxy.Tool) bool { return tool.Domain != "wiki" && tool.OperationID != "repoDelete" })
 	sel, problems := set.Select(config.Tools{Raw: true})
 	if len(problems) != 0 || len(sel.Enabled()) != 536 {
@@ -297,6 +304,7 @@ func TestKeep(t *testing.T) {
 // TestCommonArguments checks that what the list leaves without words is
 // explained.
 func TestCommonArguments(t *testing.T) {
+	t.Parallel()
 	for _, tool := range everything(t).Enabled() {
 		var s struct {
 			Properties map[string]struct{ Description string }

@@ -41,6 +41,7 @@ func found(doc map[string]any) []string {
 }
 
 func TestSearchFinds(t *testing.T) {
+	t.Parallel()
 	ask := searching(t, config.Tools{Raw: true})
 	for query, want := range map[string]string{
 		"open a PR":                  "gitea_pull_create",
@@ -82,6 +83,7 @@ func quote(s string) string {
 
 // TestSearchIgnoresNames asks with and without the names of particular things.
 func TestSearchIgnoresNames(t *testing.T) {
+	t.Parallel()
 	ask := searching(t, config.Tools{})
 	for query, want := range map[string]string{
 		`create an issue "delete the webhook" in acme/infra`:  "gitea_issue_create",
@@ -109,6 +111,7 @@ func TestSearchIgnoresNames(t *testing.T) {
 }
 
 func TestSearchFilters(t *testing.T) {
+	t.Parallel()
 	ask := searching(t, config.Tools{})
 	_, doc, err := ask(`gitea_search_tools {"query":"delete everything","domain":"issue","limit":25}`)
 	if err != nil {
@@ -142,6 +145,7 @@ func TestSearchFilters(t *testing.T) {
 }
 
 func TestSearchIsDeterministic(t *testing.T) {
+	t.Parallel()
 	one, two := searching(t, config.Tools{}), searching(t, config.Tools{})
 	for _, q := range []string{"issue", "list things of a repository", "creat lable", "user"} {
 		a, _, _ := one(`gitea_search_tools {"query":"` + q + `","limit":25}`)
@@ -153,6 +157,7 @@ func TestSearchIsDeterministic(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	ask := searching(t, config.Tools{Raw: true})
 	res, doc, err := ask(`gitea_describe_tool {"name":"gitea_issue_create"}`)
 	if err != nil {
@@ -180,6 +185,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestCallTool(t *testing.T) {
+	t.Parallel()
 	sel, _ := builtin(t).Select(config.Tools{Mode: "search", Raw: true})
 	for _, args := range []string{
 		`{"name":"gitea_issue_get","arguments":{"owner":"a","repo":"b","index":"7","fields":["title"]}}`,

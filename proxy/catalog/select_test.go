@@ -23,6 +23,7 @@ func names(tools []*proxy.Tool) []string {
 }
 
 func TestEveryToolOnce(t *testing.T) {
+	t.Parallel()
 	got := names(everything(t).Tools())
 	if len(got) != 538 || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != 538 {
 		t.Errorf("%d tools, sorted %v", len(got), slices.IsSorted(got))
@@ -31,6 +32,7 @@ func TestEveryToolOnce(t *testing.T) {
 
 // TestFilters states what each filter leaves, as a property of the tools.
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	domain := func(d ...string) func(*proxy.Tool) bool {
 		return func(t *proxy.Tool) bool { return slices.Contains(d, t.Domain) }
@@ -69,6 +71,7 @@ func TestFilters(t *testing.T) {
 // set in every way there is: all ways agree, and a hidden tool is answered as
 // one that never existed.
 func TestOneDecision(t *testing.T) {
+	t.Parallel()
 	set, whole := builtin(t), os.Getenv("AEGIS_TEST_WHOLE") == "1"
 	for _, cfg := range []config.Tools{
 		{Mode: "search", Raw: true, ReadOnly: true},
@@ -129,6 +132,7 @@ func TestHiddenLooksLikeMissing(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for name, c := range map[string]struct {
 		cfg  config.Tools
@@ -168,6 +172,7 @@ func TestProblems(t *testing.T) {
 
 // TestPresets states what each preset must and must not have.
 func TestPresets(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for name, c := range map[string]struct {
 		max       int
@@ -227,6 +232,7 @@ func TestPresets(t *testing.T) {
 // TestPresetGlobsMatch fails for a glob of a preset that names nothing: a
 // renamed tool would silently leave its presets.
 func TestPresetGlobsMatch(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for _, g := range catalog.PresetGlobs() {
 		if _, problems := set.Select(config.Tools{Enable: []string{g}}); len(problems) != 0 {
@@ -236,6 +242,7 @@ func TestPresetGlobsMatch(t *testing.T) {
 }
 
 func TestSearchModeLists(t *testing.T) {
+	t.Parallel()
 	sel, _ := builtin(t).Select(config.Tools{Mode: "search", Raw: true, Pinned: []string{"gitea_issue_list", "gitea_user_get_me"}})
 	want := []string{"gitea_api_request", "gitea_call_tool", "gitea_describe_tool", "gitea_issue_list", "gitea_search_tools", "gitea_user_get_me"}
 	if diff := cmp.Diff(want, names(sel.Tools())); diff != "" {
@@ -247,6 +254,7 @@ func TestSearchModeLists(t *testing.T) {
 }
 
 func TestFullModeHasNoSearchTools(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for _, n := range []string{"gitea_search_tools", "gitea_describe_tool", "gitea_call_tool"} {
 		if _, err := sel.Lookup(n); err == nil {
@@ -259,6 +267,7 @@ func TestFullModeHasNoSearchTools(t *testing.T) {
 }
 
 func TestBasicAuthOnly(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for _, c := range [][2]string{
 		{"gitea_user_list_tokens", `{"username":"alice"}`},
@@ -273,6 +282,7 @@ func TestBasicAuthOnly(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	for name, want := range map[string]string{"gitea_issue_get": "", "gitea_isue_get": "gitea_issue_get", "qqqqqqqqqq": ""} {
 		if near, ok := set.Has(name); near != want || ok != (name == "gitea_issue_get") {
@@ -284,6 +294,7 @@ func TestHas(t *testing.T) {
 // TestToolsetsDocument compares the numbers in docs/toolsets.md with the
 // presets and domains.
 func TestToolsetsDocument(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/toolsets.md")
 	if err != nil {
 		t.Fatal(err)

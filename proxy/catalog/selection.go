@@ -144,13 +144,13 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 	if err != nil {
 		return err
 	}
-	stands, op, wire := t, t, proxy.Wire{}
+	reached, op, wire := t, t, proxy.Wire{}
 	if t == sel.raw {
-		if stands, op, wire, err = sel.rawTarget(args); err != nil {
+		if reached, op, wire, err = sel.rawTarget(args); err != nil {
 			return err
 		}
 	}
-	if err := tokenless(stands); err != nil {
+	if err := tokenless(reached); err != nil {
 		return err
 	}
 	if sel.set.strays(t, args) {
@@ -158,7 +158,7 @@ func (sel *Selection) prepare(c *proxy.Call) error {
 			"a path argument is a word that Gitea takes for another operation on this route, "+
 				"so "+t.Name+" cannot reach an object of that name. Nothing was sent to Gitea.", nil)
 	}
-	c.Tool, c.Args, c.Options = stands, args, opts
+	c.Tool, c.Args, c.Options = reached, args, opts
 	if t != sel.raw {
 		c.Resolve(t)
 		return nil

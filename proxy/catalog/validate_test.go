@@ -13,6 +13,7 @@ import (
 )
 
 func TestArgumentsThatFit(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	num := func(s string) json.Number { return json.Number(s) }
 	for name, c := range map[string]struct {
@@ -71,6 +72,7 @@ func TestArgumentsThatFit(t *testing.T) {
 }
 
 func TestArgumentsThatDoNotFit(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	const at = `"owner":"acme","repo":"infra"`
 	for name, c := range map[string]struct {
@@ -143,6 +145,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 
 // TestHostileNames sends what must never become part of a path.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for _, v := range []string{
 		"..", ".", "...", "a/b", "o/x/../../admin", "r?state=all&", "a#b", "a%2e", "%2e%2e%2fsecret", "a b", "a\x00", "a\n", "\u202e", "é", "",
@@ -168,6 +171,7 @@ func TestHostileNames(t *testing.T) {
 // TestErrorsKeepSecrets puts a secret wherever a value can be and looks for it
 // in the errors.
 func TestErrorsKeepSecrets(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	const secret = "hunter2hunter2"
 	for _, args := range []string{
@@ -190,6 +194,7 @@ func TestErrorsKeepSecrets(t *testing.T) {
 }
 
 func TestProblemsAreBounded(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString(`{"owner":"a"`)
 	for i := range 500 {
@@ -204,6 +209,7 @@ func TestProblemsAreBounded(t *testing.T) {
 }
 
 func TestSudo(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	call, _, err := run(sel, "gitea_repository_get", `{"owner":"a","repo":"b","sudo":"bob"}`, true)
 	if err != nil || call.Options.Sudo != "bob" {
@@ -232,6 +238,7 @@ func TestSudo(t *testing.T) {
 // TestIntegers compares the reading of integers with exact arithmetic on
 // values around the limits.
 func TestIntegers(t *testing.T) {
+	t.Parallel()
 	sel := everything(t)
 	for text, want := range map[string]int64{
 		"1": 1, "1.0": 1, "10e-1": 1, "0.1e1": 1, "1e2": 100, "1E+2": 100, "9223372036854775807": math.MaxInt64, "9.223372036854775807e18": math.MaxInt64,

@@ -21,6 +21,7 @@ import (
 )
 
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	js, any := get("/x"), get("/x")
 	any.Produces = ""
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
@@ -79,6 +80,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestAnswersThatMakeNoSense(t *testing.T) {
+	t.Parallel()
 	js := get("/x")
 	for _, tc := range []struct{ name, media, body, want string }{
 		{"html labelled json", "application/json", "<!DOCTYPE html><title>Login secret-host.internal</title>", "HTML page"},
@@ -99,6 +101,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 }
 
 func TestBodiesOverTheBounds(t *testing.T) {
+	t.Parallel()
 	bounds := func(cfg *config.Gitea, l *gitea.Limits) { cfg.MaxResponseBytes, l.MaxBinaryBytes = 10_000, 3_000 }
 	any := get("/x")
 	any.Produces = ""
@@ -145,6 +148,7 @@ func TestBodiesOverTheBounds(t *testing.T) {
 
 // A server that never stops sending must not fill memory.
 func TestEndlessBodyIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{200, 404} {
 		u := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -170,6 +174,7 @@ func TestEndlessBodyIsBounded(t *testing.T) {
 }
 
 func TestCompressionIsNeverAskedFor(t *testing.T) {
+	t.Parallel()
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	_, _ = io.WriteString(z, "{}")
@@ -186,6 +191,7 @@ func TestCompressionIsNeverAskedFor(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
+	t.Parallel()
 	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", "120834")
@@ -200,6 +206,7 @@ func TestHead(t *testing.T) {
 // Over TLS the request must be as exact as without, in HTTP/2 too, and a
 // certificate that nobody vouches for must end the connection.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	u := &upstream{}
 	u.Server = httptest.NewUnstartedServer(u.record(nil))
 	u.EnableHTTP2 = true
@@ -230,6 +237,7 @@ func TestTLS(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "empty.pem")
 	if err := os.WriteFile(file, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)

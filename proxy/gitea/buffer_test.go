@@ -17,6 +17,7 @@ import (
 // answer which is still being used, whatever the sizes and whether they are
 // announced or not.
 func TestBuffersServeOneCallAtATime(t *testing.T) {
+	t.Parallel()
 	body := func(n int) string { return `["` + strings.Repeat(strconv.Itoa(n%10), 50+n*n*37%90_000) + `"]` }
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(path.Base(r.URL.Path))
@@ -57,6 +58,7 @@ func TestBuffersServeOneCallAtATime(t *testing.T) {
 
 // TestCutAnswersAreErrors: fewer bytes than announced are no answer.
 func TestCutAnswersAreErrors(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", "100")

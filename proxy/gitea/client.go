@@ -228,8 +228,8 @@ func (c *Client) Login(ctx context.Context, cred proxy.Credential) (proxy.Person
 		return proxy.Person{}, proxy.NewError(proxy.KindUpstreamError,
 			"Gitea did not say whose token this is; check that gitea.url is the address of a Gitea server", nil)
 	}
-	// Whoever has a login will list something soon: learn the page sizes now, so
-	// that a call is one request.
+	// A person who has signed in will list something soon: learn the page sizes now,
+	// so that a call is one request.
 	c.pageSizes(ctx, cred)
 	return proxy.Person{ID: user.ID, Login: user.Login, Admin: user.IsAdmin}, nil
 }

@@ -55,6 +55,7 @@ func named(t testing.TB, tool *proxy.Tool, args proxy.Arguments) *proxy.Call {
 // from its description, and compares what arrives with what the description and
 // the measured encoding of paths demand.
 func TestEveryOperation(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	handler, tools := chain(t, u)
 	f := readFacts(t)
@@ -108,6 +109,7 @@ func wrongType(s *proxy.Schema) any {
 // TestEveryOperationRefusesBadArguments breaks the valid arguments of every
 // operation in one place each.
 func TestEveryOperationRefusesBadArguments(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	handler, tools := chain(t, u)
 	f := readFacts(t)
@@ -153,6 +155,7 @@ func TestEveryOperationRefusesBadArguments(t *testing.T) {
 
 // TestEveryPathRefusesHostileValues tries each path argument of each operation.
 func TestEveryPathRefusesHostileValues(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	tools := builtin(t)
@@ -194,6 +197,7 @@ func TestEveryPathRefusesHostileValues(t *testing.T) {
 
 // The wildcards of the catalog are those that were measured, no more.
 func TestWildcards(t *testing.T) {
+	t.Parallel()
 	for _, tool := range builtin(t) {
 		for _, p := range tool.Params {
 			want := p.In == proxy.InPath && rawSlash[tool.Path] == p.Wire

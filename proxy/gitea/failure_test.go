@@ -18,6 +18,7 @@ import (
 const swagger = `,"url":"http://127.0.0.1:3300/api/swagger"}`
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name   string
 		status int
@@ -83,6 +84,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestInsidesStayInside(t *testing.T) {
+	t.Parallel()
 	stack := "runtime error: invalid memory address\n\n/usr/local/go/src/runtime/panic.go:262\n/go/src/code.gitea.io/gitea/routers/api/v1/repo/branch.go:77 (0x1a2b3c4d)\ngoroutine 87 [running]:\n" + strings.Repeat("x", 8000)
 	for _, tc := range []struct{ media, body string }{
 		{"text/plain", stack},
@@ -104,6 +106,7 @@ func TestInsidesStayInside(t *testing.T) {
 func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
 
 func TestScrub(t *testing.T) {
+	t.Parallel()
 	jwt := "eyJhbGciOiJSUzI1NiJ9" + "." + "eyJnbnQiOjN9" + "." + "c2lnbmF0dXJl"
 	for _, tc := range []struct{ name, in, want string }{
 		{"the caller's token", "bad " + callerToken + "!", "bad [REDACTED]!"},
@@ -150,6 +153,7 @@ func TestScrub(t *testing.T) {
 
 // TestScrubKeepsNoHalfWord: what the bound cuts may be a secret.
 func TestScrubKeepsNoHalfWord(t *testing.T) {
+	t.Parallel()
 	for before := 8150; before < 8192; before++ {
 		got := gitea.Scrub("<p>"+strings.Repeat("<br>x ", before/6)+strings.Repeat("y", before%6)+" zq-half-a-secret-0123456789-abcdefghij", "h", "")
 		if i := strings.Index(got, "zq-"); i >= 0 && !strings.Contains(got, "abcdefghij") {
@@ -184,6 +188,7 @@ func FuzzScrub(f *testing.F) {
 }
 
 func TestRedirects(t *testing.T) {
+	t.Parallel()
 	other := serve(t, nil)
 	args := proxy.Arguments{"owner": "alice", "repo": "ren-old"}
 	for _, tc := range []struct {
@@ -230,6 +235,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestLoginVersionReady(t *testing.T) {
+	t.Parallel()
 	var status int
 	var body string
 	u := serve(t, func(w http.ResponseWriter, r *http.Request) { answer(status, "application/json", body)(w, r) })
@@ -285,6 +291,7 @@ func TestLoginVersionReady(t *testing.T) {
 
 // TestScrubIsRequired: a client that would pass on what Gitea quotes is not made.
 func TestScrubIsRequired(t *testing.T) {
+	t.Parallel()
 	u := &url.URL{Scheme: "http", Host: "git.example.org"}
 	if _, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{}, nop()); err == nil || !strings.Contains(err.Error(), "Scrub") {
 		t.Error(err)

@@ -45,6 +45,7 @@ func link(pairs ...any) string {
 }
 
 func TestPagination(t *testing.T) {
+	t.Parallel()
 	plain := list("/x", proxy.PagingPage)
 	for _, tc := range []struct {
 		name    string
@@ -123,6 +124,7 @@ func TestPagination(t *testing.T) {
 }
 
 func TestRoutesWithoutPaging(t *testing.T) {
+	t.Parallel()
 	u := serve(t, answer(200, "application/json", page(60), "X-Total-Count", "60"))
 	res := must(t, client(t, u.URL), call(list("/x", proxy.PagingIgnored), proxy.Arguments{"page": number("2"), "limit": number("5")}))
 	if res.Page != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "returns everything") {
@@ -137,6 +139,7 @@ func TestRoutesWithoutPaging(t *testing.T) {
 // The server's own cap is asked for once, however many calls need it, and a
 // server that does not tell it is not asked for every call.
 func TestPageSizesAreLearnedOnce(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, settings string
 		status, want   int
@@ -186,6 +189,7 @@ func TestPageSizesAreLearnedOnce(t *testing.T) {
 }
 
 func TestIgnoredFilters(t *testing.T) {
+	t.Parallel()
 	issues := list("/repos/{owner}/{repo}/issues", proxy.PagingPage)
 	issues.Params = append(issues.Params, query("labels", false), query("milestones", false))
 	search := list("/repos/issues/search", proxy.PagingPage)
@@ -256,6 +260,7 @@ func FuzzLink(f *testing.F) {
 }
 
 func TestParseLink(t *testing.T) {
+	t.Parallel()
 	for header, want := range map[string][2]int{
 		link("next", 2, "last", 60, "first", 1, "prev", 1):              {2, 60},
 		link("first", 1, "prev", 5):                                     {0, 0},

@@ -39,6 +39,7 @@ var names = []struct{ name, segment string }{
 }
 
 func TestPathOnTheWire(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	single := get("/repos/{owner}/{repo}/releases/tags/{tag}")
@@ -60,6 +61,7 @@ func TestPathOnTheWire(t *testing.T) {
 }
 
 func TestPathOfTwoParametersInOneSegment(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	tool := get("/repos/{owner}/{repo}/pulls/{index}.{diffType}")
 	res := must(t, client(t, u.URL), call(tool, proxy.Arguments{
@@ -74,6 +76,7 @@ func TestPathOfTwoParametersInOneSegment(t *testing.T) {
 }
 
 func TestSubPath(t *testing.T) {
+	t.Parallel()
 	for base, want := range map[string]string{
 		"/git":    "/git/api/v1/repos/o/r/labels/a%2Fb",
 		"/git/":   "/git/api/v1/repos/o/r/labels/a%2Fb",
@@ -91,6 +94,7 @@ func TestSubPath(t *testing.T) {
 
 // An HTTP proxy gets the whole address; the path in it must be just as exact.
 func TestPathThroughProxy(t *testing.T) {
+	t.Parallel()
 	p := serve(t, nil)
 	address, err := url.Parse(p.URL)
 	if err != nil {
@@ -128,6 +132,7 @@ var hostile = []string{
 }
 
 func TestHostilePathValues(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
@@ -161,6 +166,7 @@ func TestHostilePathValues(t *testing.T) {
 }
 
 func TestHostileAccountAndRepositoryNames(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	for _, wire := range []string{"owner", "repo", "org", "username"} {
@@ -178,6 +184,7 @@ func TestHostileAccountAndRepositoryNames(t *testing.T) {
 }
 
 func TestGitDirectory(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	tool := write("POST", "/repos/{owner}/{repo}/contents/{*filepath}")
@@ -197,6 +204,7 @@ func TestGitDirectory(t *testing.T) {
 
 // Bodies of the contents routes name paths too, and the server cleans them.
 func TestHostilePathsInBodies(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	tool := write("POST", "/repos/{owner}/{repo}/contents", param(proxy.InBody, "files"), param(proxy.InBody, "from_path"))
@@ -217,6 +225,7 @@ func TestHostilePathsInBodies(t *testing.T) {
 }
 
 func TestMissingPathArgument(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	fails(t, client(t, u.URL), call(get("/repos/{owner}"), proxy.Arguments{}), proxy.KindInvalidArguments)
 	fails(t, client(t, u.URL), call(get("/repos/{owner}"), proxy.Arguments{"owner": []any{"x"}}), proxy.KindInvalidArguments)

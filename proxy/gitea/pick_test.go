@@ -25,6 +25,7 @@ func picking(tool *proxy.Tool, args proxy.Arguments, fields ...string) *proxy.Ca
 var inLab = proxy.Arguments{"owner": "acme", "repo": "lab"}
 
 func TestFieldsArePickedWhileReading(t *testing.T) {
+	t.Parallel()
 	tools := builtin(t)
 	body := ` [ {"number":1,"title":"\u00e9","body":"long","user":{"login":"a","id":1}} , {"number":2,"user":null} ]`
 	u := serve(t, answer(200, "application/json;charset=utf-8", body, "X-Total-Count", "2"))
@@ -49,6 +50,7 @@ func TestFieldsArePickedWhileReading(t *testing.T) {
 // TestPickedAnswersKeepTheirPlace: what pages and warnings are made of is there
 // although the fields do not name it.
 func TestPickedAnswersKeepTheirPlace(t *testing.T) {
+	t.Parallel()
 	tools := builtin(t)
 	rows := strings.TrimSuffix(strings.Repeat(`{"id":1,"name":"x"},`, 7), ",")
 	for _, tc := range []struct {
@@ -82,6 +84,7 @@ func TestPickedAnswersKeepTheirPlace(t *testing.T) {
 }
 
 func TestPickedAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
 	tools := builtin(t)
 	nested := strings.Repeat("[", 101) + strings.Repeat("]", 101)
 	for name, tc := range map[string]struct {
@@ -124,6 +127,7 @@ func TestPickedAnswersThatAreNone(t *testing.T) {
 // TestPickedBounds: the bound counts what is kept, and an answer without an end
 // ends all the same.
 func TestPickedBounds(t *testing.T) {
+	t.Parallel()
 	tools := builtin(t)
 	bound := func(cfg *config.Gitea, _ *gitea.Limits) { cfg.MaxResponseBytes = 10 << 10 }
 	for _, chunked := range []bool{false, true} {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestRaw(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	for _, tc := range []struct {
@@ -53,6 +54,7 @@ func TestRaw(t *testing.T) {
 }
 
 func TestRawPaging(t *testing.T) {
+	t.Parallel()
 	u := serve(t, answer(200, "application/json", "[]", "X-Total-Count", "0"))
 	c := client(t, u.URL)
 	query := map[string]any{"limit": number("5")}

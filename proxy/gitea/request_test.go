@@ -25,6 +25,7 @@ func query(name string, multi bool) proxy.Param {
 }
 
 func TestQuery(t *testing.T) {
+	t.Parallel()
 	tool := get("/x", query("q", false), query("types", false), query("status-types", true), query("archived", false), query("milestone", false))
 	renamed := proxy.Param{Name: "title_filter", Wire: "title", In: proxy.InQuery}
 	tool.Params = append(tool.Params, renamed)
@@ -60,6 +61,7 @@ func TestQuery(t *testing.T) {
 }
 
 func TestQueryRefusals(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	tool := get("/x", query("ref", false), query("path", false), query("q", false), query("many", true))
@@ -83,6 +85,7 @@ func TestQueryRefusals(t *testing.T) {
 }
 
 func TestPageGoesWithLimit(t *testing.T) {
+	t.Parallel()
 	list := get("/x", query("page", false), query("limit", false))
 	list.Paging = proxy.PagingPage
 	tree := get("/x", query("page", false), query("per_page", false))
@@ -116,6 +119,7 @@ func TestPageGoesWithLimit(t *testing.T) {
 }
 
 func TestJSONBody(t *testing.T) {
+	t.Parallel()
 	tool := write("POST", "/repos/{owner}/{repo}/issues",
 		param(proxy.InBody, "title"), proxy.Param{Name: "new_name", Wire: "name", In: proxy.InBody},
 		param(proxy.InBody, "labels"), param(proxy.InBody, "closed"), param(proxy.InBody, "meta"))
@@ -145,6 +149,7 @@ func TestJSONBody(t *testing.T) {
 }
 
 func TestWholeBody(t *testing.T) {
+	t.Parallel()
 	whole := param(proxy.InWhole, "body")
 	text := write("POST", "/markdown/raw", whole)
 	text.Consumes = "text/plain"
@@ -182,6 +187,7 @@ func upload() *proxy.Tool {
 }
 
 func TestMultipartUpload(t *testing.T) {
+	t.Parallel()
 	data := []byte("\x00\xff\r\n--boundary\r\n\xfe")
 	u := serve(t, nil)
 	must(t, client(t, u.URL), call(upload(), proxy.Arguments{
@@ -217,6 +223,7 @@ func TestMultipartUpload(t *testing.T) {
 }
 
 func TestFileAsBytes(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	tool := upload()
 	tool.Consumes = "application/octet-stream"
@@ -229,6 +236,7 @@ func TestFileAsBytes(t *testing.T) {
 }
 
 func TestFileOverTheBound(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL, func(_ *config.Gitea, l *gitea.Limits) { l.MaxBinaryBytes = 1000 })
 	contents := write("POST", "/repos/{owner}/{repo}/contents/{*filepath}", param(proxy.InBody, "content"),
@@ -272,6 +280,7 @@ func number2(n int) string {
 
 // Text given for a file keeps every byte, whatever it looks like.
 func TestTextForAFile(t *testing.T) {
+	t.Parallel()
 	content := proxy.Property{Name: "content", Schema: &proxy.Schema{Type: "string"}}
 	contentText := proxy.Property{Name: "content_text", Wire: "content", Encode: proxy.EncodeBase64, Schema: &proxy.Schema{Type: "string"}}
 	one := write("POST", "/repos/{owner}/{repo}/contents/{*filepath}",
@@ -316,6 +325,7 @@ func TestTextForAFile(t *testing.T) {
 }
 
 func TestHeadersAreAegisOwn(t *testing.T) {
+	t.Parallel()
 	u := serve(t, answer(200, "application/json", "{}", "Set-Cookie", "session=1; Path=/"))
 	c := client(t, u.URL)
 	tool := write("PATCH", "/x", param(proxy.InBody, "a"))
@@ -347,6 +357,7 @@ func TestHeadersAreAegisOwn(t *testing.T) {
 }
 
 func TestSudo(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	k := call(get("/x"), nil)
@@ -373,6 +384,7 @@ func TestSudo(t *testing.T) {
 }
 
 func TestBasicAuthOnly(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	tool := get("/users/{username}/tokens")
 	tool.BasicAuthOnly = true
@@ -383,6 +395,7 @@ func TestBasicAuthOnly(t *testing.T) {
 }
 
 func TestBrokenCallsDoNotPanic(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
 	for _, k := range []*proxy.Call{

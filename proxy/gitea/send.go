@@ -38,7 +38,7 @@ type answer struct {
 	size   int64 // bytes that came, picked or not
 	picked bool  // body is the part of valid JSON that was asked for
 	rows   int   // of the longest list in a picked object, -1 without one
-	// release lets the body's memory serve another answer; nil: it is nobody's.
+	// release lets the body's memory serve another answer; nil: the memory is not shared.
 	release func()
 }
 

@@ -80,6 +80,7 @@ func TestRetry(t *testing.T) {
 }
 
 func TestRetrySucceeds(t *testing.T) {
+	t.Parallel()
 	var n atomic.Int32
 	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
@@ -96,6 +97,7 @@ func TestRetrySucceeds(t *testing.T) {
 }
 
 func TestFactsOfABody(t *testing.T) {
+	t.Parallel()
 	u := serve(t, nil)
 	k := call(write("POST", "/x", param(proxy.InBody, "a")), proxy.Arguments{"a": "b"})
 	must(t, client(t, u.URL), k)
@@ -108,6 +110,7 @@ func TestFactsOfABody(t *testing.T) {
 // tools alone. It must hold on a reused connection too, where net/http has a
 // retry of its own.
 func TestBrokenConnections(t *testing.T) {
+	t.Parallel()
 	hangUp := func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
@@ -157,6 +160,7 @@ func TestBrokenConnections(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -191,6 +195,7 @@ func hang(t *testing.T) (*upstream, <-chan struct{}, <-chan struct{}) {
 }
 
 func TestCancelReachesGitea(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []*proxy.Tool{get("/x"), write("POST", "/x", param(proxy.InBody, "a"))} {
 		u, arrived, ended := hang(t)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -208,6 +213,7 @@ func TestCancelReachesGitea(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	u, _, _ := hang(t)
 	c := client(t, u.URL, func(cfg *config.Gitea, _ *gitea.Limits) { cfg.Timeout = config.Duration(50 * time.Millisecond) })
 	k := call(get("/x"), nil)
@@ -229,6 +235,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestConnectionsAreReused(t *testing.T) {
+	t.Parallel()
 	var opened atomic.Int32
 	u := &upstream{}
 	u.Server = httptest.NewUnstartedServer(u.record(nil))
@@ -279,6 +286,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // reused connection turns out closed. Together with Aegis's own second attempt
 // that must not make three.
 func TestClosedConnectionsDoNotMultiplyRequests(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 // AEGIS_TEST_GITEA_URL and AEGIS_TEST_GITEA_TOKEN name one. Names are chosen so
 // that each of them would break under a wrong escape.
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	t.Run("double", func(t *testing.T) {
 		double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedDemo})
 		server := httptest.NewServer(double)

@@ -93,7 +93,7 @@ func folded(name string) string {
 const maxDepth = 64
 
 // values returns the values at a place such as "body.files[].path". Ok is false
-// when something else stands where the place should be.
+// when the place holds something else.
 func (r *reader) values(place string) (out []any, ok bool) {
 	in, rest, _ := strings.Cut(place, ".")
 	top, nested, isList := strings.Cut(rest, "[].")

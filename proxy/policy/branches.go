@@ -172,7 +172,7 @@ func (s *session) branch(text string) *denial {
 	return nil
 }
 
-// release judges the tag that an edited release stands for.
+// release judges the tag of a release that is edited.
 func (s *session) release() *denial {
 	given := false
 	for _, place := range s.op.site.Release {

@@ -102,6 +102,7 @@ func check(t *testing.T, cfg config.Policy, table []decision) {
 // TestBound is a team bound to one owner, attacked with every spelling of another
 // one (case 1 of the policy cases).
 func TestBound(t *testing.T) {
+	t.Parallel()
 	raw := func(method, path string, more args) args {
 		out := args{"method": method, "path": path}
 		for k, v := range more {
@@ -193,6 +194,7 @@ func TestBound(t *testing.T) {
 
 // TestRepos: globs on repositories, for one repository, one owner and all.
 func TestRepos(t *testing.T) {
+	t.Parallel()
 	check(t, rules(t, repos(nil, []string{"acme/secret-*", "evil/*"})), []decision{
 		{"repoGet", with(), ""},
 		{"repoGet", with(args{"repo": "Secret-plans"}), "repos.deny[0]"},
@@ -244,6 +246,7 @@ func TestRepos(t *testing.T) {
 
 // TestBranches is case 3 of the policy cases.
 func TestBranches(t *testing.T) {
+	t.Parallel()
 	file := func(more args) args {
 		return with(args{"filepath": "a.txt", "content_text": "x", "message": "m"}, more)
 	}
@@ -327,6 +330,7 @@ func TestBranches(t *testing.T) {
 // TestPaths is case 4 of the policy cases: code that CI runs is a file like any
 // other, and a rule on paths closes it.
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	write := func(path string, more ...args) args {
 		return with(append([]args{{"filepath": path, "content_text": "x", "message": "m", "branch": "b"}}, more...)...)
 	}
@@ -364,6 +368,7 @@ func TestPaths(t *testing.T) {
 
 // TestBudgets: how much one write may carry.
 func TestBudgets(t *testing.T) {
+	t.Parallel()
 	long, short := strings.Repeat("x", 11), strings.Repeat("x", 10)
 	file := func(more args) args { return with(args{"filepath": "a", "message": "m"}, more) }
 	check(t, rules(t, func(p *config.Policy) {

@@ -3,7 +3,7 @@
 // and files a write may touch, how much it may carry.
 //
 // A [Policy] has two stages. [Policy.Stage] decides before Gitea is asked;
-// [Policy.Rows] stands right around Gitea and removes from its answers what the
+// [Policy.Rows] is placed right around Gitea and removes from its answers what the
 // team may not see. Where an operation names repositories, branches and files is
 // said in sites.yaml, by operation; what is not said there and cannot be told
 // from the operation's path is refused.

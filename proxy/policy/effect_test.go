@@ -57,6 +57,7 @@ var ownCounts = regexp.MustCompile(`"(?:starred_repos|followers|following)_count
 // by name and through the raw tool, with the names, numbers and ids of another
 // organization in its arguments, and compares that organization before and after.
 func TestBoundTeamChangesNothingElse(t *testing.T) {
+	t.Parallel()
 	in := newInstance(t)
 	in.seedOwner("zqrival", "zqrival", 2)
 	in.seedOwner("acme", "ours", 2)

@@ -156,6 +156,7 @@ var account = map[string]bool{
 // TestEveryOperationNamesItsRepositories calls all operations with names that are
 // allowed, and then with one of them at a time replaced by one that is not.
 func TestEveryOperationNamesItsRepositories(t *testing.T) {
+	t.Parallel()
 	inside := sampler{"acme", "web", "ai/x", "docs/a.md"}
 	outside := sampler{"other", "secret", "main", ".gitea/workflows/ci.yml"}
 	for policyName, edit := range map[string]func(*config.Policy){
@@ -205,6 +206,7 @@ func TestEveryOperationNamesItsRepositories(t *testing.T) {
 
 // TestEveryWriteNamesItsBranch does the same with branches and files.
 func TestEveryWriteNamesItsBranch(t *testing.T) {
+	t.Parallel()
 	inside := sampler{"acme", "web", "ai/x", "docs/a.md"}
 	outside := sampler{"acme", "web", "main", "src/a.go"}
 	for _, c := range []struct {
@@ -255,6 +257,7 @@ func TestEveryWriteNamesItsBranch(t *testing.T) {
 // TestRawToolIsJudgedAlike sends every operation through the raw tool too: what
 // is refused by name is refused by path.
 func TestRawToolIsJudgedAlike(t *testing.T) {
+	t.Parallel()
 	for _, edit := range []func(*config.Policy){
 		repos([]string{"acme/*"}, []string{"acme/secret"}), branches([]string{"ai/**"}, nil, true), paths([]string{"docs/**"}, nil),
 	} {

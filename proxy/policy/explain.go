@@ -50,7 +50,7 @@ type Endpoint struct {
 
 // Request is a call to try.
 type Request struct {
-	// Login is on whose behalf; "" for nobody in particular.
+	// Login is on whose behalf; "" for no particular account.
 	Login string
 	// Tool is the name as a client spells it, Args its arguments.
 	Tool string

@@ -22,7 +22,7 @@ type glob struct {
 	rest   string // "", "*" or "**"
 }
 
-// newGlob compiles a pattern: * stands for any characters but a slash, ** for any
+// newGlob compiles a pattern: * matches any characters but a slash, ** for any
 // characters, ? for one that is no slash, and **/ also for nothing.
 func newGlob(text string, fold bool) (glob, error) {
 	if text == "" || len(text) > maxGlob {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestGlobs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		pattern, text string
 		want          bool
@@ -52,6 +53,7 @@ func TestGlobs(t *testing.T) {
 
 // TestNames: what Gitea would see, or nothing.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"acme": "acme", "ACME": "acme", "a.b-c_d": "a.b-c_d", "acme/": "", "acme%2F": "", "аcme": "", "acme ": "", "": "", "..": "", ".": "", "ac\u200bme": "", "acme\x00": "", "ſ": "", strings.Repeat("a", 256): "",
 	} {

@@ -19,6 +19,7 @@ import (
 // of the double, once without rules and once with a rule that everything fits:
 // what comes back differs in the counts alone that rules always take away.
 func TestRulesThatAllowEverythingHideNothing(t *testing.T) {
+	t.Parallel()
 	for name, seed := range map[string]fakegitea.Seed{"demo": fakegitea.SeedDemo, "lab": fakegitea.SeedLab} {
 		double := fakegitea.New(fakegitea.Options{Seed: seed, SubPath: "/sub"})
 		double.SetToken("alice", aliceToken)

@@ -96,6 +96,7 @@ func observed(t *testing.T, in *instance, org string, set *catalog.Set, cfg conf
 // TestTeamsDoNotInterfere: what one team can read is the same whatever there is of
 // the other, and holds no word of it.
 func TestTeamsDoNotInterfere(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	bound, err := set.Bind(config.Bind{Owner: "acme"})
 	if err != nil {
@@ -167,6 +168,7 @@ func stripCount(s string) string {
 // TestBoundPagesHaveNoGaps: neither a short page nor a page that leads nowhere
 // tells a bound team how much there is of others.
 func TestBoundPagesHaveNoGaps(t *testing.T) {
+	t.Parallel()
 	few, many := newInstance(t), newInstance(t)
 	seedWorld(few, "zqrival", 1)
 	seedWorld(many, "zqenemy", 4)
@@ -226,6 +228,7 @@ func TestBoundPagesHaveNoGaps(t *testing.T) {
 // TestBoundPagesHideDeniedToo: what a pattern takes from a bound team, of its own
 // owner, leaves no gap either.
 func TestBoundPagesHideDeniedToo(t *testing.T) {
+	t.Parallel()
 	in := newInstance(t)
 	in.seedOwner("acme", "ours", 4)
 	cfg := config.Policy{Bind: config.Bind{Owner: "acme"}, Repos: config.Patterns{Deny: []string{"acme/ours-repo-0", "acme/ours-repo-1", "acme/ours-repo-2"}}}
@@ -246,6 +249,7 @@ func TestBoundPagesHideDeniedToo(t *testing.T) {
 
 // TestBoundTeamIsNotToldCounts: not even how many rows are hidden.
 func TestBoundTeamIsNotToldCounts(t *testing.T) {
+	t.Parallel()
 	in := newInstance(t)
 	seedWorld(in, "zqrival", 2)
 	set, err := builtin(t).Bind(config.Bind{Owner: "acme"})

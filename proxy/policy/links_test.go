@@ -11,6 +11,7 @@ import (
 // link's scheme, and without a host too. Each of these texts, written into an
 // issue of an allowed repository, would leave a mark in a hidden one.
 func TestLinksInTexts(t *testing.T) {
+	t.Parallel()
 	set := builtin(t).Tools()
 	for _, hosts := range [][]string{nil, {"git.example"}} {
 		p, err := policy.New(rules(t, repos([]string{"acme/*"}, nil)), policy.Options{Operations: set, Hosts: hosts})

@@ -7,6 +7,7 @@ import (
 
 // TestMergedFiles: what a merge, or a branch at any commit, brings in is written too.
 func TestMergedFiles(t *testing.T) {
+	t.Parallel()
 	merge := func(n int) args { return with(args{"index": n, "do": "merge"}) }
 	check(t, rules(t, paths(nil, []string{".gitea/workflows/**"})), []decision{
 		{"repoMergePullRequest", merge(1), "paths.deny[0]"},

@@ -104,7 +104,7 @@ func isCommit(s string) bool {
 	return len(s) >= 4 && len(s) <= 64 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// filePath reports whether Gitea and git read a path as it stands.
+// filePath reports whether Gitea and git read a path as it is written.
 func filePath(s string) bool {
 	if len(s) > maxPath || !utf8.ValidString(s) || strings.Contains(s, `\`) || strings.ContainsFunc(s, hidden) {
 		return false

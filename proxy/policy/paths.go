@@ -113,9 +113,9 @@ func (s *session) argument(f *proxy.Field) string {
 	return f.Argument()
 }
 
-// size returns how many bytes a text stands for.
+// size returns how many bytes a text is, once decoded.
 func (s *session) size(name, text string, isFile bool) int64 {
-	// Bounds are about what is stored, so base64 counts as what it stands for.
+	// Bounds are about what is stored, so base64 counts as what it decodes to.
 	if !isFile || !s.op.bytes[strings.ToLower(name)] {
 		return int64(len(text))
 	}

@@ -95,7 +95,7 @@ func (b *book) add(rows [][]byte) {
 	}
 }
 
-// list returns the rows of an answer that may be seen, and what stands around
+// list returns the rows of an answer that may be seen, and what is around
 // them.
 func (w *view) list(data []byte) (head []byte, rows [][]byte, tail []byte) {
 	if jsonscan.Kind(data) == '[' {

@@ -11,7 +11,7 @@ import (
 
 // Rows returns the stage that removes from results, and from errors, what the
 // team may not see. It belongs right around the handler that calls Gitea: what
-// stands above it (masking, the envelope, the audit) never learns of it. It asks
+// is above it (masking, the envelope, the audit) never learns of it. It asks
 // for whole answers, whatever fields the call wants, as a row without its names
 // cannot be judged. It is nil when there is no rule about repositories.
 func (p *Policy) Rows() proxy.Stage {

@@ -38,6 +38,7 @@ const (
 
 // TestRows shows answers in each form in which Gitea names repositories.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	p := compile(t, rules(t, repos([]string{"acme/*"}, []string{"acme/secret-*"})), world{})
 	tools := byID(t)
 	for _, c := range []struct {
@@ -120,6 +121,7 @@ func TestRows(t *testing.T) {
 // TestAnswersThatCannotBeJudged: what only its answer names is hidden like what
 // is not there, and an answer that is no JSON is withheld.
 func TestAnswersThatCannotBeJudged(t *testing.T) {
+	t.Parallel()
 	p := compile(t, rules(t, repos([]string{"acme/*"}, []string{"acme/secret-*"})), world{})
 	tools := byID(t)
 	var said string
@@ -162,6 +164,7 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 // TestErrorsNameNothingHidden: neither a redirect nor Gitea's own words say where
 // something outside is.
 func TestErrorsNameNothingHidden(t *testing.T) {
+	t.Parallel()
 	p := compile(t, rules(t, repos([]string{"acme/*"}, nil)), world{})
 	tool := byID(t)["repoGetBranch"]
 	for _, c := range []struct {
@@ -190,6 +193,7 @@ func TestErrorsNameNothingHidden(t *testing.T) {
 
 // TestNoRulesNoStages: an endpoint without rules pays nothing.
 func TestNoRulesNoStages(t *testing.T) {
+	t.Parallel()
 	p := compile(t, config.Policy{}, nil)
 	if p.Stage() != nil || p.Rows() != nil || !p.Empty() {
 		t.Error("an empty policy has stages")

@@ -114,6 +114,7 @@ func reach(t *testing.T, r fakegitea.Request) (names []string) {
 // through the raw tool, with names spelled in hostile ways, and looks at what
 // arrives at Gitea: none of it is outside.
 func TestHostileSpellingsNeverArrive(t *testing.T) {
+	t.Parallel()
 	in := newInstance(t)
 	in.do("POST", "/orgs", args{"username": "acme"})
 	in.do("POST", "/orgs/acme/repos", args{"name": "web", "auto_init": true})
@@ -217,6 +218,7 @@ func outside(t *testing.T, name string, c *proxy.Call, r fakegitea.Request, may 
 // TestRenamedRepository: a name that is allowed leads nowhere when Gitea knows it
 // for an old one, and where it leads is not told.
 func TestRenamedRepository(t *testing.T) {
+	t.Parallel()
 	in := newInstance(t)
 	in.do("POST", "/orgs", args{"username": "acme"})
 	in.do("POST", "/orgs", args{"username": "zqrival"})

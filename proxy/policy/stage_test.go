@@ -29,6 +29,7 @@ func arrived(t *testing.T, p *policy.Policy, c *proxy.Call) (*proxy.Identity, er
 // TestWriteToken: writes run with the team's token, reads with the identity's own,
 // and nobody above the stage sees the difference.
 func TestWriteToken(t *testing.T) {
+	t.Parallel()
 	tools := byID(t)
 	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
 	own := &proxy.Identity{Login: "alice", AllowSudo: true, Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}
@@ -59,6 +60,7 @@ func TestWriteToken(t *testing.T) {
 // TestWriteTokenDoesNotRead: a GET of a route that the catalog lacks, which counts
 // as the strictest class, still reads with the identity's own token.
 func TestWriteTokenDoesNotRead(t *testing.T) {
+	t.Parallel()
 	set := builtin(t)
 	sel, problems := set.Select(config.Default().Tools)
 	if len(problems) > 0 {
@@ -83,6 +85,7 @@ func TestWriteTokenDoesNotRead(t *testing.T) {
 
 // TestRefusalSaysTheRule and nothing of what was asked for.
 func TestRefusalSaysTheRule(t *testing.T) {
+	t.Parallel()
 	p := compile(t, rules(t, repos([]string{"acme/*"}, []string{"acme/zqsecret"})), nil)
 	c := resolved(&proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"}, Identity: &proxy.Identity{}})
 	_, err := arrived(t, p, c)
@@ -95,6 +98,7 @@ func TestRefusalSaysTheRule(t *testing.T) {
 // TestWritesPerHour: an identity has an hour's worth, gets it back evenly, and
 // does not share it.
 func TestWritesPerHour(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	tools := byID(t)
 	cfg := rules(t, func(p *config.Policy) { p.Budgets.WritesPerHour = 4 })
@@ -187,6 +191,7 @@ func (c *counting) Repository(context.Context, *proxy.Call, policy.Place) (polic
 // asks once. A repository may have got the name of another one, or deletes merged
 // branches since the last call.
 func TestFactsAreFresh(t *testing.T) {
+	t.Parallel()
 	look := &counting{}
 	p := compile(t, rules(t, branches(nil, []string{"release/**"}, true)), look)
 	call := func(op string, more proxy.Arguments) policy.Verdict {
@@ -213,6 +218,7 @@ func TestFactsAreFresh(t *testing.T) {
 
 // TestAskGitea: the lookup reads what it needs with the call's own credential.
 func TestAskGitea(t *testing.T) {
+	t.Parallel()
 	in := newInstance(t)
 	in.seedOwner("acme", "ours", 1)
 	in.do("POST", "/repos/acme/ours-repo-0/forks", args{"organization": nil, "name": "copy"})
@@ -243,6 +249,7 @@ func TestAskGitea(t *testing.T) {
 // TestWriteTokenIsNamed: whoever reads the answer or the log learns that the write
 // ran as somebody else, and a token that Gitea refuses is not the caller's trouble.
 func TestWriteTokenIsNamed(t *testing.T) {
+	t.Parallel()
 	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
 	call := func() *proxy.Call {
 		return resolved(&proxy.Call{Tool: byID(t)["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"},

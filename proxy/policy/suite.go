@@ -17,7 +17,7 @@ import (
 )
 
 // Suite is a file of calls and the decisions that are expected; docs/teams.md
-// describes its form. It stands in for Gitea: what calls do not say comes from
+// describes its form. It takes the place of Gitea: what calls do not say comes from
 // the file.
 type Suite struct {
 	Login        string                `yaml:"login"`

@@ -72,6 +72,7 @@ func endpoints(t testing.TB) func(string) (policy.Endpoint, bool) {
 
 // TestSuite runs a file of calls, and one whose expectations are all wrong.
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	s, err := policy.ParseSuite([]byte(suite))
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +102,7 @@ func TestSuite(t *testing.T) {
 // TestSuiteKnowsConfirmations: a call that waits for a person is neither allowed nor
 // denied, and a denied one is not asked about.
 func TestSuiteKnowsConfirmations(t *testing.T) {
+	t.Parallel()
 	for want, call := range map[string]string{
 		"confirm": `team: robots, tool: gitea_issue_create, args: {owner: acme, repo: web, title: x}`,
 		"allow":   `tool: gitea_issue_create, args: {owner: acme, repo: web, title: x}`,
@@ -119,6 +121,7 @@ func TestSuiteKnowsConfirmations(t *testing.T) {
 }
 
 func TestSuiteIsStrict(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"unknown key": "calls: [{tool: x, expect: deny, wants: y}]", "no calls": "login: a", "empty": "",
 		"two documents": "calls: [{tool: x, expect: deny}]\n---\ncalls: []", "no tool": "calls: [{expect: deny}]", "odd expectation": "calls: [{tool: x, expect: maybe}]",
@@ -132,6 +135,7 @@ func TestSuiteIsStrict(t *testing.T) {
 
 // TestTry explains one call.
 func TestTry(t *testing.T) {
+	t.Parallel()
 	e, _ := endpoints(t)("robots")
 	v, err := policy.Try(t.Context(), e, nil, policy.Request{Tool: "gitea_contents_create_file",
 		Args: json.RawMessage(`{"owner":"acme","repo":"web","filepath":"a","content_text":"x","message":"m","branch":"main"}`)})
@@ -146,6 +150,7 @@ func TestTry(t *testing.T) {
 
 // TestTheManualsSuiteWorks: the example of docs/teams.md is a suite.
 func TestTheManualsSuiteWorks(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/teams.md")
 	if err != nil {
 		t.Fatal(err)

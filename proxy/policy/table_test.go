@@ -12,6 +12,7 @@ import (
 // repository, an owner, a branch or a file has its place in the table, or the
 // reason why it names none.
 func TestEveryNamingArgumentIsJudged(t *testing.T) {
+	t.Parallel()
 	for id, tool := range byID(t) {
 		unknown, _, err := policy.Unjudged(tool)
 		if err != nil {
@@ -26,6 +27,7 @@ func TestEveryNamingArgumentIsJudged(t *testing.T) {
 // TestTableFitsCatalog: an entry is about an operation that there is, and about
 // arguments that it has.
 func TestTableFitsCatalog(t *testing.T) {
+	t.Parallel()
 	tools := byID(t)
 	ids, err := policy.Entries()
 	if err != nil {
@@ -79,6 +81,7 @@ func hasPlace(tool *proxy.Tool, place string) bool {
 // operations that the table does not know. What their names give away is judged,
 // what they may hide is refused.
 func TestUnknownOperationsAreRefused(t *testing.T) {
+	t.Parallel()
 	text := &proxy.Schema{Type: "string"}
 	tools := []*proxy.Tool{
 		{Name: "a", OperationID: "newInRepo", Method: "POST", Path: "/repos/{owner}/{repo}/new", Params: []proxy.Param{
@@ -117,6 +120,7 @@ func TestUnknownOperationsAreRefused(t *testing.T) {
 // shows repositories, or counts over them, without the path saying which, is
 // filtered or refused.
 func TestEveryAnswerAcrossRepositoriesIsJudged(t *testing.T) {
+	t.Parallel()
 	shows := []string{`"repository":{`, `"repo":{`, `"repo_owner_name":`, `"run_url":`, `"clone_url":`, `"repo_count":`, `"remote_address":`}
 	// Writes that answer with what they made: their arguments are judged.
 	made := map[string]bool{"createCurrentUserRepo": true, "createOrgRepo": true, "createOrgRepoDeprecated": true, "adminCreateRepo": true,

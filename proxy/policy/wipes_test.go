@@ -8,6 +8,7 @@ import (
 
 // TestDeletingARepository deletes branches and files that agents may not write.
 func TestDeletingARepository(t *testing.T) {
+	t.Parallel()
 	for rule, edit := range map[string]func(*config.Policy){
 		"branches.allow": branches([]string{"ai/**"}, nil, false), "branches.deny": branches(nil, []string{"release/**"}, false),
 		"branches.protect_default": branches(nil, nil, true),

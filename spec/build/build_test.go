@@ -37,6 +37,7 @@ func pinned(tb testing.TB) *spec.Catalog {
 
 // TestNoDrift fails when the committed files are not what the inputs give.
 func TestNoDrift(t *testing.T) {
+	t.Parallel()
 	cat := pinned(t)
 	text, err := build.Encode(cat)
 	if err != nil {
@@ -57,6 +58,7 @@ func TestNoDrift(t *testing.T) {
 // TestSwaggerRoundTrip writes the pinned facts as a description, as the demo's
 // Gitea serves it, and reads the same facts out of it.
 func TestSwaggerRoundTrip(t *testing.T) {
+	t.Parallel()
 	facts, err := build.DecodeFacts(spec.Facts())
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +81,7 @@ func TestSwaggerRoundTrip(t *testing.T) {
 
 // TestFactsRoundTrip decodes and encodes the committed facts.
 func TestFactsRoundTrip(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../facts/gitea.json")
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +123,7 @@ func find(cat *spec.Catalog, route string) *spec.Operation {
 // TestForeignDescriptions holds what other servers' descriptions are known to
 // do: every operation is built or left out with a reason.
 func TestForeignDescriptions(t *testing.T) {
+	t.Parallel()
 	cat, report := fromSwagger(t, doc(`
 		"/repos/{owner}/{repo}/flags": {
 			"get": {"summary": "List\nthe   flags\u0007\u202e of a repository", "responses": {"200": {"schema": {"type": "array", "items": {"type": "string"}}}}},
@@ -183,6 +187,7 @@ func TestForeignDescriptions(t *testing.T) {
 // TestKnownOperationsKeepTheirNames builds from a description that has one
 // known operation with a new argument.
 func TestKnownOperationsKeepTheirNames(t *testing.T) {
+	t.Parallel()
 	base, err := spec.Builtin()
 	if err != nil {
 		t.Fatal(err)
@@ -206,6 +211,7 @@ func TestKnownOperationsKeepTheirNames(t *testing.T) {
 }
 
 func TestDescriptionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat(`{"properties":{"a":`, 200) + `{}` + strings.Repeat(`}}`, 200)
 	for name, data := range map[string][]byte{
 		"no JSON":         []byte("swagger: '2.0'"),
@@ -225,6 +231,7 @@ func TestDescriptionsThatAreRefused(t *testing.T) {
 
 // TestBadAliases: aliases that are wrong stop a build with a word about which.
 func TestBadAliases(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../facts/gitea.json")
 	if err != nil {
 		t.Fatal(err)
@@ -258,6 +265,7 @@ func TestBadAliases(t *testing.T) {
 
 // TestLongNamesStayUnique gives two operations the same long id prefix.
 func TestLongNamesStayUnique(t *testing.T) {
+	t.Parallel()
 	long := "repoAVeryLongOperationNameThatNobodyCanRemember"
 	cat, _ := fromSwagger(t, doc(`"/repos/a": {"get": {"operationId": "`+long+`One"}}, "/repos/b": {"get": {"operationId": "`+long+`Two"}}`, ``))
 	if len(cat.Operations) != 2 || cat.Operations[0].Name == cat.Operations[1].Name || len(cat.Operations[0].Name) > spec.MaxName {
@@ -289,6 +297,7 @@ func FuzzFromSwagger(f *testing.F) {
 // TestReferencesThatMultiply has two hundred properties in each of a few
 // definitions that refer to one another.
 func TestReferencesThatMultiply(t *testing.T) {
+	t.Parallel()
 	var defs []string
 	for i := range 5 {
 		var props []string
@@ -307,6 +316,7 @@ func TestReferencesThatMultiply(t *testing.T) {
 // TestRoutesTellKnownOperations builds from descriptions whose ids are missing,
 // foreign or mean something else.
 func TestRoutesTellKnownOperations(t *testing.T) {
+	t.Parallel()
 	base, err := spec.Builtin()
 	if err != nil {
 		t.Fatal(err)
@@ -329,6 +339,7 @@ func TestRoutesTellKnownOperations(t *testing.T) {
 
 // TestCorrections builds with each kind of correction.
 func TestCorrections(t *testing.T) {
+	t.Parallel()
 	inputs := fstest.MapFS{
 		"names.yaml":  {Data: []byte("operations: {one: {name: user_one, risk: R0}, two: {name: user_two, risk: R2, timeout: 5m}, three: {name: user_three, risk: R0}}")},
 		"scopes.yaml": {Data: []byte("rules: []")},

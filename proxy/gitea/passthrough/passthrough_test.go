@@ -87,6 +87,7 @@ var forgeries = []string{
 // TestForgedHeaders: Gitea hears of address, host, scheme and identity what Aegis
 // says, whatever the client writes and names in Connection.
 func TestForgedHeaders(t *testing.T) {
+	t.Parallel()
 	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "Host: %s\n", r.Host)
 		_ = r.Header.Write(w) // the buffer of the test's own answer
@@ -142,6 +143,7 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r
 // TestTargetsAreKept: the path and query reach Gitea as the client wrote them,
 // and no target reaches another host.
 func TestTargetsAreKept(t *testing.T) {
+	t.Parallel()
 	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }), nil)
 	for target, want := range map[string]string{
 		"/": "/", "/a/b.git/info/refs?service=git-upload-pack": "", "/a/b/src/branch/x%2Fy/%E4%BD%A0?a=1;b=2&%zz": "", "//evil.example/x": "",
@@ -325,6 +327,7 @@ func testEventStreams(t *testing.T) {
 // TestEarlyAnswers: an answer that begins before the request is over arrives, begins at
 // once, and is whole.
 func TestEarlyAnswers(t *testing.T) {
+	t.Parallel()
 	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if err := errors.Join(control.EnableFullDuplex(), write(w, "first "), control.Flush()); err != nil {
@@ -362,6 +365,7 @@ func write(w io.Writer, text string) error {
 }
 
 func TestGiteaDown(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	addr := newPass(t, http.NotFoundHandler(), func(o *passthrough.Options) {
 		o.Gitea = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
@@ -374,6 +378,7 @@ func TestGiteaDown(t *testing.T) {
 }
 
 func TestWithoutRequestInfoIsClosed(t *testing.T) {
+	t.Parallel()
 	h := passthrough.New(passthrough.Options{Gitea: &url.URL{}, Transport: carrier(func(*http.Request) (*http.Response, error) {
 		t.Error("let through")
 		return nil, io.EOF

@@ -13,6 +13,7 @@ import (
 // does not reach Gitea, in none of the places where Gitea takes tokens. Gitea's
 // own credentials do.
 func TestOurTokensStayHere(t *testing.T) {
+	t.Parallel()
 	const ours, theirs = "aegis-bearer-0123456789abcdef", "5d1c9e0b7a3f8264c0e9d7b1a5f36284"
 	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%q %q", r.Header.Values("Authorization"), r.URL.RawQuery)

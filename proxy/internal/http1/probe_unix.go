@@ -10,7 +10,7 @@ import (
 const canProbe = true
 
 // quiet reports whether the server has neither closed an idle connection nor said
-// anything that nobody asked for, which would be taken for the next answer.
+// anything that was not asked for, which would be taken for the next answer.
 func (c *conn) quiet() bool {
 	if c.raw == nil {
 		return false

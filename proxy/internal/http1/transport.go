@@ -229,7 +229,7 @@ func (t *Transport) expire() {
 	}
 }
 
-// CloseIdleConnections closes the connections that serve nobody. Those in use are
+// CloseIdleConnections closes the connections that serve no request. Those in use are
 // closed when they have done.
 func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()

@@ -96,7 +96,7 @@ func (c *Confirm) named(name string) bool {
 }
 
 // AllowCode returns the stage that makes the argument for codes exist, where codes
-// are accepted. It stands above the one that reads arguments.
+// are accepted. It belongs above the one that reads arguments.
 func (c *Confirm) AllowCode() proxy.Stage {
 	if c == nil || c.rules.Fallback != "token" {
 		return nil
@@ -110,7 +110,7 @@ func (c *Confirm) AllowCode() proxy.Stage {
 }
 
 // Stage returns the stage that lets calls through once a person has permitted
-// them. It stands below the stages that refuse a call for other reasons.
+// them. It belongs below the stages that refuse a call for other reasons.
 func (c *Confirm) Stage() proxy.Stage {
 	if c == nil {
 		return nil

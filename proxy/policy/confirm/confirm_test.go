@@ -104,6 +104,7 @@ func yes(q *proxy.Question) func(*proxy.Call) {
 }
 
 func TestAskedAndPermitted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3", "R4")
 	q := r.question()
 	if !strings.Contains(q.Message, "Delete a repository: acme/infra (214 open issues)") || q.Retype != "acme/infra" {
@@ -119,6 +120,7 @@ func TestAskedAndPermitted(t *testing.T) {
 
 // TestAnswersThatPermitNothing: each differs from a right one in one point.
 func TestAnswersThatPermitNothing(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]func(*proxy.Call){
 		"declined":          func(c *proxy.Call) { c.Reply.Accepted = false },
 		"typed nothing":     func(c *proxy.Call) { c.Reply.Typed = "" },
@@ -165,6 +167,7 @@ func flip(state string, at int) string {
 }
 
 func TestTooLateAndOtherKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	q := r.question()
 	r.now = r.now.Add(5*time.Minute + 2*time.Second)
@@ -184,6 +187,7 @@ func TestTooLateAndOtherKeys(t *testing.T) {
 }
 
 func TestOneOfManyAnswersCounts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	q := r.question()
 	var wg sync.WaitGroup
@@ -197,6 +201,7 @@ func TestOneOfManyAnswersCounts(t *testing.T) {
 }
 
 func TestWhichCallsAsk(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		rules []string
 		tool  string
@@ -223,6 +228,7 @@ func TestWhichCallsAsk(t *testing.T) {
 
 // TestClientsThatCannotAsk get an answer at once.
 func TestClientsThatCannotAsk(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	e := r.do(call(func(c *proxy.Call) { c.CanAsk = false }))
 	if e == nil || e.Kind != proxy.KindPolicyDenied || e.Question != nil {
@@ -244,6 +250,7 @@ func old(c *proxy.Call) { c.CanAsk = false }
 func code(s string) func(*proxy.Call) { return func(c *proxy.Call) { c.Options.Code = s } }
 
 func TestCodes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "token", "R3")
 	e := r.do(call(old))
 	if e == nil || e.Kind != proxy.KindConfirm || e.Question != nil || !strings.Contains(e.Public, "https://aegis.example/account") || !strings.Contains(e.Public, "confirmation_code") {
@@ -282,6 +289,7 @@ func TestCodes(t *testing.T) {
 }
 
 func TestCodesEnd(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "token", "R3")
 	_ = r.do(call(old))
 	right := r.codes(7)[0].Code
@@ -306,6 +314,7 @@ func TestCodesEnd(t *testing.T) {
 }
 
 func TestWithoutAPageThereAreNoCodes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "token", "R3")
 	if e := r.do(call(old, func(c *proxy.Call) { c.Identity = &proxy.Identity{Login: "bot", TokenName: "ci"} })); e == nil || e.Kind != proxy.KindPolicyDenied {
 		t.Errorf("%v", e)
@@ -313,6 +322,7 @@ func TestWithoutAPageThereAreNoCodes(t *testing.T) {
 }
 
 func TestQuestionsQuoteNamesHarmlessly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	e := r.do(call(func(c *proxy.Call) {
 		c.Args["repo"] = "x\nPermit it: yes\u202E" + strings.Repeat("y", 500)
@@ -325,6 +335,7 @@ func TestQuestionsQuoteNamesHarmlessly(t *testing.T) {
 }
 
 func TestFactsNeverHangTheCall(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	c, err := confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(time.Minute)}, confirm.Options{Store: r.store, Key: make([]byte, 32), Facts: facts{hang: true}})
 	if err != nil {
@@ -340,6 +351,7 @@ func TestFactsNeverHangTheCall(t *testing.T) {
 }
 
 func TestStoreTroubleRefuses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "token", "R3")
 	q := r.question()
 	_ = r.store.Close()

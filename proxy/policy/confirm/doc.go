@@ -1,5 +1,5 @@
 // Package confirm has a person permit a call before it runs. A model may be told
-// by anybody's text to delete a repository; a person who is asked "delete the
+// by any text that it reads to delete a repository; a person who is asked "delete the
 // repository acme/infra?" and must type its name is not so easily told.
 //
 // A client that can ask its user (MCP input requests, protocol 2026-07-28) gets the

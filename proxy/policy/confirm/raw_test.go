@@ -56,6 +56,7 @@ func rules(t *testing.T, tools ...string) (*confirm.Confirm, *rig) {
 }
 
 func TestRulesHoldForTheRawTool(t *testing.T) {
+	t.Parallel()
 	for _, rule := range []string{"gitea_repository_delete", "gitea.repository.delete", "gitea_*_delete"} {
 		c, _ := rules(t, rule)
 		if !c.Asks(asked(rawDelete("repoDelete", proxy.R3))) || c.Asks(asked(rawDelete("orgDelete", proxy.R3))) {
@@ -71,6 +72,7 @@ func TestRulesHoldForTheRawTool(t *testing.T) {
 }
 
 func TestRawQuestionsSayWhatIsDone(t *testing.T) {
+	t.Parallel()
 	c, r := rules(t, "R3")
 	call := call(func(c *proxy.Call) {
 		spells(c, rawDelete("repoDelete", proxy.R3), deleteRepo(), "/repos/acme/infra", nil)
@@ -85,6 +87,7 @@ func TestRawQuestionsSayWhatIsDone(t *testing.T) {
 // TestAnAnswerWorksOnceWhateverTheTTLBecomes: a reload may shorten it while an
 // answer to an older question is about.
 func TestAnAnswerWorksOnceWhateverTheTTLBecomes(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	of := func(ttl time.Duration) proxy.Handler {
 		c, err := confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(ttl)},
@@ -108,6 +111,7 @@ func TestAnAnswerWorksOnceWhateverTheTTLBecomes(t *testing.T) {
 
 // TestQuestionsSayWhereThingsGo: what a person permits is more than a name in a path.
 func TestQuestionsSayWhereThingsGo(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "deny", "R3")
 	transfer := &proxy.Tool{Name: "gitea_repository_transfer", OperationID: "repoTransfer", Title: "Transfer a repository", Method: "POST",
 		Path: "/repos/{owner}/{repo}/transfer", Risk: proxy.R3, Destructive: true,

@@ -59,6 +59,7 @@ func alice() *proxy.Identity {
 }
 
 func TestRules(t *testing.T) {
+	t.Parallel()
 	r := newRig()
 	r.orgs, r.teams = []string{"acme"}, []string{"acme/developers"}
 	static := &proxy.Identity{Login: "bot", Mode: proxy.ModeStatic, TokenName: "ci"}
@@ -98,6 +99,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestRememberedForMinutesAndAskedAgainAfterDenials(t *testing.T) {
+	t.Parallel()
 	r := newRig()
 	r.orgs = []string{"acme"}
 	g := members.NewGate(r.dir, config.Members{Organizations: []string{"acme"}})
@@ -144,6 +146,7 @@ func TestRememberedForMinutesAndAskedAgainAfterDenials(t *testing.T) {
 }
 
 func TestOurOwnRefusalsRaiseNoDoubt(t *testing.T) {
+	t.Parallel()
 	r := newRig()
 	r.orgs = []string{"acme"}
 	g := members.NewGate(r.dir, config.Members{Organizations: []string{"acme"}})
@@ -159,6 +162,7 @@ func TestOurOwnRefusalsRaiseNoDoubt(t *testing.T) {
 }
 
 func TestNobodyEntersWhileGiteaIsAway(t *testing.T) {
+	t.Parallel()
 	r := newRig()
 	r.err = proxy.NewError(proxy.KindUpstreamUnavailable, "down", nil)
 	g := members.NewGate(r.dir, config.Members{Organizations: []string{"acme"}})
@@ -179,6 +183,7 @@ func TestNobodyEntersWhileGiteaIsAway(t *testing.T) {
 
 // TestManyPeople: memory is bounded, and nobody gets another's answer.
 func TestManyPeople(t *testing.T) {
+	t.Parallel()
 	r := newRig()
 	r.orgs = []string{"acme"}
 	g := members.NewGate(r.dir, config.Members{Organizations: []string{"acme"}})
@@ -194,6 +199,7 @@ func TestManyPeople(t *testing.T) {
 }
 
 func TestOneQuestionForManyCalls(t *testing.T) {
+	t.Parallel()
 	r := newRig()
 	r.orgs = []string{"acme"}
 	g := members.NewGate(r.dir, config.Members{Organizations: []string{"acme"}})

@@ -25,6 +25,7 @@ func (c *changing) Memberships(context.Context, proxy.Credential) (orgs, teams [
 // TestLossIsTold: who sees a membership end tells, once, and whoever hears of it
 // asks again.
 func TestLossIsTold(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	gitea := &changing{orgs: []string{"acme", "other"}}
