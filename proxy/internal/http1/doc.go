@@ -1,5 +1,5 @@
 // Package http1 sends requests to one server over plain HTTP/1.1 (RFC 9112) on the
-// goroutine of whoever asks.
+// goroutine of the caller.
 //
 // net/http's Transport hands each request to two goroutines of its connection and
 // waits for them. On an idle machine waking them, and the processors they run on,

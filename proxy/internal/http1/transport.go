@@ -105,7 +105,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // sendable returns why a request cannot be sent as it is: [http.Request.Write] would
-// mend or pass on what it should refuse.
+// correct some of what it should refuse, and pass on the rest.
 func sendable(req *http.Request) error {
 	if !token(req.Method) {
 		return errors.New("http1: the method is no token")
@@ -212,8 +212,8 @@ func (t *Transport) release(c *conn) {
 	}
 }
 
-// expire closes the connections that have waited too long. Those that were used last
-// stand last.
+// expire closes the connections that have waited too long. They are in the order in
+// which they were used.
 func (t *Transport) expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
