@@ -83,7 +83,8 @@ func TestOutputHasNoReferences(t *testing.T) {
 			continue
 		}
 		if !json.Valid(out) || bytes.Contains(out, []byte(`"$ref"`)) || len(out) > 64<<10 {
-			t.Errorf("%s: output of %d bytes is invalid, refers elsewhere or is too long", cat.Operations[i].Name, len(out))
+			t.Errorf("%s: output of %d bytes is invalid, refers elsewhere or is too long", cat.Operations[i].Name,
+				len(out))
 		}
 	}
 }

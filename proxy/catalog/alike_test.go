@@ -148,7 +148,8 @@ func newAlike(t *testing.T) *alike {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.client, err = gitea.New(config.Gitea{URL: &config.URL{URL: *base}}, gitea.Limits{Scrub: match.Credentials}, zerolog.Nop()); err != nil {
+	if r.client, err = gitea.New(config.Gitea{URL: &config.URL{URL: *base}}, gitea.Limits{Scrub: match.Credentials},
+		zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.client.Close)

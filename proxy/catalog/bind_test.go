@@ -30,7 +30,8 @@ func bound(t testing.TB, owner, repo string) *catalog.Set {
 // was reviewed: testdata/bind_owner.txt and bind_repo.txt.
 func TestBindKeeps(t *testing.T) {
 	t.Parallel()
-	for file, set := range map[string]*catalog.Set{"bind_owner.txt": bound(t, "acme", ""), "bind_repo.txt": bound(t, "acme", "web")} {
+	for file, set := range map[string]*catalog.Set{"bind_owner.txt": bound(t, "acme", ""),
+		"bind_repo.txt": bound(t, "acme", "web")} {
 		var lines []string
 		for _, tool := range set.Tools() {
 			var fixed []string
@@ -96,7 +97,8 @@ func TestBindHidesArguments(t *testing.T) {
 			}
 		}
 		text := set.Arguments()
-		if strings.Contains(text, "owner is") || strings.Contains(text, "admin") || !strings.Contains(text, "acme") || text == catalog.CommonArguments {
+		if strings.Contains(text, "owner is") || strings.Contains(text, "admin") || !strings.Contains(text, "acme") ||
+			text == catalog.CommonArguments {
 			t.Errorf("the words about common arguments do not fit: %s", text)
 		}
 	}
@@ -120,13 +122,16 @@ func TestBindFills(t *testing.T) {
 	}))
 	try := func(name, args string) error {
 		got = nil
-		_, err := h.Handle(t.Context(), &proxy.Call{Name: name, RawArgs: json.RawMessage(args), Identity: &proxy.Identity{Login: "a"}})
+		_, err := h.Handle(t.Context(), &proxy.Call{Name: name, RawArgs: json.RawMessage(args),
+			Identity: &proxy.Identity{Login: "a"}})
 		return err
 	}
-	if err := try("gitea_issue_get", `{"index":7}`); err != nil || got.Args["owner"] != "acme" || got.Args["repo"] != "web" {
+	if err := try("gitea_issue_get", `{"index":7}`); err != nil || got.Args["owner"] != "acme" ||
+		got.Args["repo"] != "web" {
 		t.Errorf("error %v, call %+v", err, got)
 	}
-	if err := try("gitea_issue_add_dependency", `{"index":7,"dependency_index":3}`); err != nil || got.Args["dependency_owner"] != "acme" || got.Args["dependency_repo"] != "web" {
+	if err := try("gitea_issue_add_dependency", `{"index":7,"dependency_index":3}`); err != nil ||
+		got.Args["dependency_owner"] != "acme" || got.Args["dependency_repo"] != "web" {
 		t.Errorf("error %v, call %+v", err, got)
 	}
 	for name, args := range map[string]string{
@@ -139,12 +144,14 @@ func TestBindFills(t *testing.T) {
 			t.Errorf("%s with %s: %v", name, args, err)
 		}
 	}
-	for _, name := range []string{"gitea_repository_fork", "gitea_repository_transfer", "gitea_admin_list_users", "gitea_user_list_repos", "gitea_organization_get"} {
+	for _, name := range []string{"gitea_repository_fork", "gitea_repository_transfer", "gitea_admin_list_users",
+		"gitea_user_list_repos", "gitea_organization_get"} {
 		if e := proxy.AsError(try(name, `{}`)); e.Kind != proxy.KindUnknownTool {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
-	for path, ok := range map[string]bool{"/repos/acme/web": true, "/user/repos": false, "/nowhere": false, "/admin/users": false} {
+	for path, ok := range map[string]bool{"/repos/acme/web": true, "/user/repos": false, "/nowhere": false,
+		"/admin/users": false} {
 		err := try("gitea_api_request", `{"method":"GET","path":"`+path+`"}`)
 		if (err == nil) != ok {
 			t.Errorf("raw tool, %s: %v", path, err)
@@ -155,7 +162,8 @@ func TestBindFills(t *testing.T) {
 // TestBindRefusesOddNames: a binding that names nothing binds to nothing.
 func TestBindRefusesOddNames(t *testing.T) {
 	t.Parallel()
-	for _, b := range []config.Bind{{Repo: "web"}, {Owner: "a/b"}, {Owner: "acme", Repo: ".."}, {Owner: "аcme"}, {Owner: "acme", Repo: "*"}} {
+	for _, b := range []config.Bind{{Repo: "web"}, {Owner: "a/b"}, {Owner: "acme", Repo: ".."}, {Owner: "аcme"},
+		{Owner: "acme", Repo: "*"}} {
 		if set, err := builtin(t).Bind(b); err == nil {
 			t.Errorf("%+v is taken, with %d tools", b, len(set.Tools()))
 		}
@@ -169,7 +177,8 @@ func TestAllowRiskByTool(t *testing.T) {
 	set := builtin(t)
 	cfg := config.Default().Tools
 	cfg.MaxRisk = "R2"
-	cfg.AllowRiskByTool = map[string]string{"gitea_issue_delete": "R3", "gitea.repository.delete": "R2", "gitea_release_delete": "R4"}
+	cfg.AllowRiskByTool = map[string]string{"gitea_issue_delete": "R3", "gitea.repository.delete": "R2",
+		"gitea_release_delete": "R4"}
 	cfg.Disable = []string{"gitea_release_delete"}
 	sel, problems := set.Select(cfg)
 	if len(problems) > 0 {
@@ -186,7 +195,9 @@ func TestAllowRiskByTool(t *testing.T) {
 		t.Error("the raised tool is missing, or a disabled one is there")
 	}
 	cfg.AllowRiskByTool = map[string]string{"gitea_isue_delete": "R3"}
-	if _, problems := set.Select(cfg); len(problems) != 1 || !strings.Contains(problems[0].Message, "gitea_issue_delete") || problems[0].Path != "allow_risk_by_tool.gitea_isue_delete" {
+	if _, problems := set.Select(cfg); len(problems) != 1 ||
+		!strings.Contains(problems[0].Message, "gitea_issue_delete") ||
+		problems[0].Path != "allow_risk_by_tool.gitea_isue_delete" {
 		t.Errorf("a misspelt name: %+v", problems)
 	}
 }
@@ -204,24 +215,28 @@ func TestBindInSearchMode(t *testing.T) {
 		t.Fatal(problems)
 	}
 	ask := func(name, args string) (string, error) {
-		res, err := sel.Stage()(nil).Handle(t.Context(), &proxy.Call{Name: name, RawArgs: json.RawMessage(args), Identity: &proxy.Identity{}})
+		res, err := sel.Stage()(nil).Handle(t.Context(),
+			&proxy.Call{Name: name, RawArgs: json.RawMessage(args), Identity: &proxy.Identity{}})
 		if err != nil {
 			return "", err
 		}
 		return string(res.Body), nil
 	}
 	found, err := ask("gitea_search_tools", `{"query":"get an issue"}`)
-	if err != nil || !strings.Contains(found, `"gitea_issue_get"`) || strings.Contains(found, `"owner"`) || strings.Contains(found, `"repo"`) {
+	if err != nil || !strings.Contains(found, `"gitea_issue_get"`) || strings.Contains(found, `"owner"`) ||
+		strings.Contains(found, `"repo"`) {
 		t.Errorf("%s, %v", found, err)
 	}
 	text, err := ask("gitea_describe_tool", `{"name":"gitea_issue_get"}`)
 	if err != nil || strings.Contains(text, "owner") || !strings.Contains(text, "/repos/acme/web/issues/{index}") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if _, err := ask("gitea_describe_tool", `{"name":"gitea_repository_fork"}`); proxy.AsError(err).Kind != proxy.KindUnknownTool {
+	if _, err := ask("gitea_describe_tool",
+		`{"name":"gitea_repository_fork"}`); proxy.AsError(err).Kind != proxy.KindUnknownTool {
 		t.Errorf("a tool outside: %v", err)
 	}
-	if text, err = ask("gitea_describe_tool", `{"name":"gitea_repository_get"}`); err != nil || strings.Contains(text, "gitea_repository_fork") {
+	if text, err = ask("gitea_describe_tool", `{"name":"gitea_repository_get"}`); err != nil ||
+		strings.Contains(text, "gitea_repository_fork") {
 		t.Errorf("a hint leads outside: %s, %v", text, err)
 	}
 }

@@ -22,7 +22,8 @@ func TestOffersAreInTheSchema(t *testing.T) {
 		t.Fatal(len(plain), len(sudo))
 	}
 	for i, tool := range plain {
-		for as, raw := range map[string]json.RawMessage{"full": tool.InputSchema, "listed": tool.ListSchema, "sudo": sudo[i].InputSchema, "sudo, listed": sudo[i].ListSchema} {
+		for as, raw := range map[string]json.RawMessage{"full": tool.InputSchema, "listed": tool.ListSchema,
+			"sudo": sudo[i].InputSchema, "sudo, listed": sudo[i].ListSchema} {
 			var schema struct {
 				Properties map[string]json.RawMessage
 				Required   []string
@@ -34,7 +35,8 @@ func TestOffersAreInTheSchema(t *testing.T) {
 			_, cursor := schema.Properties["cursor"]
 			_, acts := schema.Properties["sudo"]
 			if fields != tool.Offers.Fields || cursor != tool.Offers.Cursor || acts != (as[0] == 's') {
-				t.Errorf("%s, %s: fields %v, cursor %v, sudo %v; offers %+v", tool.Name, as, fields, cursor, acts, tool.Offers)
+				t.Errorf("%s, %s: fields %v, cursor %v, sudo %v; offers %+v", tool.Name, as, fields, cursor, acts,
+					tool.Offers)
 			}
 			for _, name := range schema.Required {
 				if _, ok := schema.Properties[name]; !ok {

@@ -78,18 +78,21 @@ func TestRoutes(t *testing.T) {
 
 func TestRawTarget(t *testing.T) {
 	t.Parallel()
-	call, _, err := run(everything(t), "gitea_api_request", `{"method":"DELETE","path":"/repos/acme/infra","query":{"a":[1,"x",true]}}`, false)
+	call, _, err := run(everything(t), "gitea_api_request",
+		`{"method":"DELETE","path":"/repos/acme/infra","query":{"a":[1,"x",true]}}`, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tool := call.Tool
-	if tool.Name != "gitea_api_request" || tool.Path != "" || tool.OperationID != "repoDelete" || tool.Risk != proxy.R3 || !tool.Destructive || tool.ReadOnly {
+	if tool.Name != "gitea_api_request" || tool.Path != "" || tool.OperationID != "repoDelete" ||
+		tool.Risk != proxy.R3 || !tool.Destructive || tool.ReadOnly {
 		t.Errorf("%+v", tool)
 	}
 	if call.Args["path"] != "/repos/acme/infra" || call.Args["method"] != "DELETE" {
 		t.Errorf("%v", call.Args)
 	}
-	call, _, err = run(everything(t), "gitea_api_request", `{"method":"GET","path":"/repos/acme/infra/issues","fields":["title"]}`, false)
+	call, _, err = run(everything(t), "gitea_api_request",
+		`{"method":"GET","path":"/repos/acme/infra/issues","fields":["title"]}`, false)
 	if err != nil || call.Tool.Paging != proxy.PagingPage || !call.Tool.ReadOnly || len(call.Options.Fields) != 1 {
 		t.Errorf("%v %+v", err, call)
 	}
@@ -192,13 +195,15 @@ func TestRawReadOnlyOffersOnlyGet(t *testing.T) {
 	if err != nil || !tool.ReadOnly || strings.Contains(string(tool.InputSchema), "POST") {
 		t.Errorf("%v %s", err, tool.InputSchema)
 	}
-	if _, _, err := run(sel, "gitea_api_request", `{"method":"POST","path":"/markdown","body":{"Text":"x"}}`, false); err == nil {
+	if _, _, err := run(sel, "gitea_api_request", `{"method":"POST","path":"/markdown","body":{"Text":"x"}}`,
+		false); err == nil {
 		t.Error("POST was accepted")
 	}
 }
 
 func FuzzRawPath(f *testing.F) {
-	for _, p := range []string{"/repos/a/b", "/repos/a/../b", "/%2e", "/repos//x", "/a/b/c/d/e/status/statuses", "/user?x", "/\x00"} {
+	for _, p := range []string{"/repos/a/b", "/repos/a/../b", "/%2e", "/repos//x", "/a/b/c/d/e/status/statuses",
+		"/user?x", "/\x00"} {
 		f.Add("GET", p)
 	}
 	sel := everything(f)
@@ -212,7 +217,8 @@ func FuzzRawPath(f *testing.F) {
 			return
 		}
 		got := call.Args["path"].(string)
-		if !strings.HasPrefix(got, "/") || strings.ContainsAny(got, "%?#\\\x00\r\n\t") || strings.Contains(got, "//") || strings.HasSuffix(got, "/") {
+		if !strings.HasPrefix(got, "/") || strings.ContainsAny(got, "%?#\\\x00\r\n\t") ||
+			strings.Contains(got, "//") || strings.HasSuffix(got, "/") {
 			t.Errorf("passed on %q", got)
 		}
 		for _, seg := range strings.Split(got, "/") {

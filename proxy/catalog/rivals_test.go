@@ -41,9 +41,11 @@ func TestValuesReachNoOtherRoute(t *testing.T) {
 		{"gitea_organization_get_team", `{"id":"1"}`, false},
 	} {
 		reached = false
-		_, err := h.Handle(context.Background(), &proxy.Call{Name: tc.tool, RawArgs: json.RawMessage(tc.args), Identity: &proxy.Identity{}})
+		_, err := h.Handle(context.Background(),
+			&proxy.Call{Name: tc.tool, RawArgs: json.RawMessage(tc.args), Identity: &proxy.Identity{}})
 		var e *proxy.Error
-		if refused := errors.As(err, &e) && e.Kind == proxy.KindInvalidArguments; refused != tc.refused || reached == tc.refused {
+		if refused := errors.As(err, &e) && e.Kind == proxy.KindInvalidArguments; refused != tc.refused ||
+			reached == tc.refused {
 			t.Errorf("%s %s: %v", tc.tool, tc.args, err)
 		}
 	}
@@ -61,7 +63,10 @@ func TestDisablingClosesUnknownRoutes(t *testing.T) {
 		if len(problems) != 0 {
 			t.Fatal(problems)
 		}
-		h := sel.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil }))
+		h := sel.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result,
+			error) {
+			return &proxy.Result{}, nil
+		}))
 		_, err := h.Handle(context.Background(), &proxy.Call{Name: "gitea_api_request", Identity: &proxy.Identity{},
 			RawArgs: json.RawMessage(`{"method":"GET","path":"/repos/a/r/zipball/main"}`)})
 		if (err == nil) != tc.open {
@@ -83,7 +88,8 @@ func TestFloodsOfArguments(t *testing.T) {
 		"values": `{"owner":"a","repo":"r","labels":[` + strings.Repeat("0,", 300_000) + `0]}`,
 		"names":  `{` + strings.Repeat(`"x":1,`, 150_000) + `"y":1}`,
 	} {
-		_, err := h.Handle(context.Background(), &proxy.Call{Name: "gitea_issue_create", RawArgs: json.RawMessage(args), Identity: &proxy.Identity{}})
+		_, err := h.Handle(context.Background(),
+			&proxy.Call{Name: "gitea_issue_create", RawArgs: json.RawMessage(args), Identity: &proxy.Identity{}})
 		var e *proxy.Error
 		if !errors.As(err, &e) || e.Kind != proxy.KindInvalidArguments || len(e.Public) > 4000 {
 			t.Errorf("%s: %.300v", name, err)

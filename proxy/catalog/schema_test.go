@@ -89,7 +89,8 @@ func TestSubsetRefuses(t *testing.T) {
 		`{"$ref":"#/x"}`, `{"type":"object","required":[]}`, `{}`, `{"type":"string","const":"x"}`,
 	} {
 		var doc any
-		if err := json.Unmarshal([]byte(`{"type":"object","properties":{"a":`+prop+`},"additionalProperties":false}`), &doc); err != nil {
+		if err := json.Unmarshal([]byte(`{"type":"object","properties":{"a":`+prop+`},"additionalProperties":false}`),
+			&doc); err != nil {
 			t.Fatal(err)
 		}
 		if meta.Validate(doc) == nil {
@@ -134,7 +135,8 @@ func lint(at string, s map[string]any, depth int) (problems []string) {
 	if depth > 5 {
 		fail("nested %d deep", depth)
 	}
-	for _, k := range []string{"$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "if", "const", "nullable", "patternProperties", "dependentRequired"} {
+	for _, k := range []string{"$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "if", "const", "nullable",
+		"patternProperties", "dependentRequired"} {
 		if _, bad := s[k]; bad {
 			fail("uses %s", k)
 		}
@@ -206,11 +208,13 @@ func TestEverythingIsBounded(t *testing.T) {
 				if p.Schema.Maximum == nil || *p.Schema.Maximum != 1000 || *p.Schema.Minimum != 1 {
 					t.Errorf("%s: limit is not 1 to 1000", tool.Name)
 				}
-			case p.In == proxy.InPath && slices.Contains([]string{"owner", "repo", "org", "username", "user", "collaborator"}, p.Wire):
+			case p.In == proxy.InPath && slices.Contains([]string{"owner", "repo", "org", "username", "user",
+				"collaborator"}, p.Wire):
 				if p.Schema.Pattern == "" {
 					t.Errorf("%s: %s has no pattern", tool.Name, p.Name)
 				}
-			case p.In == proxy.InPath && p.Schema.Type == "string" && p.Schema.Pattern == "" && p.Schema.MinLength == 0 && p.Schema.Enum == nil:
+			case p.In == proxy.InPath && p.Schema.Type == "string" && p.Schema.Pattern == "" &&
+				p.Schema.MinLength == 0 && p.Schema.Enum == nil:
 				t.Errorf("%s: %s may be empty", tool.Name, p.Name)
 			case p.In == proxy.InPath && p.Schema.Type == "integer" && *p.Schema.Minimum < 1:
 				t.Errorf("%s: %s may be 0", tool.Name, p.Name)
@@ -288,7 +292,10 @@ func TestExamples(t *testing.T) {
 // TestKeep takes tools out and asks for them in every way.
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	set := builtin(t).Keep(func(tool *proxy.Tool) bool { return tool.Domain != "wiki" && tool.OperationID != "repoDelete" })
+	set := builtin(t).Keep(func(tool *proxy.Tool) bool {
+		return tool.Domain != "wiki" &&
+			tool.OperationID != "repoDelete"
+	})
 	sel, problems := set.Select(config.Tools{Raw: true})
 	if len(problems) != 0 || len(sel.Enabled()) != 536 {
 		t.Fatalf("%d tools, %v", len(sel.Enabled()), problems)
@@ -296,7 +303,8 @@ func TestKeep(t *testing.T) {
 	if _, err := sel.Lookup("gitea_repository_delete"); err == nil {
 		t.Error("found by name")
 	}
-	if call, _, err := run(sel, "gitea_api_request", `{"method":"DELETE","path":"/repos/a/b"}`, false); err == nil || call != nil {
+	if call, _, err := run(sel, "gitea_api_request", `{"method":"DELETE","path":"/repos/a/b"}`, false); err == nil ||
+		call != nil {
 		t.Error("reached through the raw tool")
 	}
 }
@@ -313,7 +321,8 @@ func TestCommonArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, p := range s.Properties {
-			if p.Description == "" && slices.Contains([]string{"owner", "repo", "org", "username", "index", "page", "limit", "fields", "cursor"}, name) &&
+			if p.Description == "" && slices.Contains([]string{"owner", "repo", "org", "username", "index", "page",
+				"limit", "fields", "cursor"}, name) &&
 				!strings.Contains(catalog.CommonArguments, name) {
 				t.Errorf("%s: nobody explains %s", tool.Name, name)
 			}

@@ -137,7 +137,8 @@ func TestSearchFilters(t *testing.T) {
 	if err != nil || len(found(doc)) != 0 || doc["hint"] == "" {
 		t.Errorf("nothing but stop words: %v %v", err, doc)
 	}
-	for _, bad := range []string{`{}`, `{"query":""}`, `{"query":"x","domain":"wiki"}`, `{"query":"x","limit":1000}`, `{"query":"` + strings.Repeat("x", 501) + `"}`, `{"q":"x"}`} {
+	for _, bad := range []string{`{}`, `{"query":""}`, `{"query":"x","domain":"wiki"}`, `{"query":"x","limit":1000}`,
+		`{"query":"` + strings.Repeat("x", 501) + `"}`, `{"q":"x"}`} {
 		if _, _, err := ask(`gitea_search_tools ` + bad); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
@@ -166,7 +167,8 @@ func TestDescribe(t *testing.T) {
 	if res.Status != 200 || res.Kind != proxy.BodyJSON || res.Source != "aegis" {
 		t.Errorf("%+v", res)
 	}
-	for _, key := range []string{"name", "canonical_name", "version", "domain", "title", "description", "operation_id", "method", "path", "risk", "scopes",
+	for _, key := range []string{"name", "canonical_name", "version", "domain", "title", "description",
+		"operation_id", "method", "path", "risk", "scopes",
 		"read_only", "destructive", "idempotent", "paginated", "input_schema", "example"} {
 		if _, ok := doc[key]; !ok {
 			t.Errorf("no %s in %s", key, res.Body)
@@ -195,11 +197,13 @@ func TestCallTool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if call.Name != "gitea_issue_get" || call.Tool.OperationID != "issueGetIssue" || call.Args["index"] != json.Number("7") || len(call.Options.Fields) != 1 {
+		if call.Name != "gitea_issue_get" || call.Tool.OperationID != "issueGetIssue" ||
+			call.Args["index"] != json.Number("7") || len(call.Options.Fields) != 1 {
 			t.Errorf("%+v", call)
 		}
 	}
-	if call, _, err := run(sel, "gitea_call_tool", `{"name":"gitea_user_get_me"}`, false); err != nil || call.Tool.OperationID != "userGetCurrent" {
+	if call, _, err := run(sel, "gitea_call_tool", `{"name":"gitea_user_get_me"}`, false); err != nil ||
+		call.Tool.OperationID != "userGetCurrent" {
 		t.Errorf("without arguments: %v", err)
 	}
 	for _, bad := range []string{
@@ -239,7 +243,8 @@ func BenchmarkStage(b *testing.B) {
 	sel := everything(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := run(sel, "gitea_issue_list", `{"owner":"acme","repo":"infra","state":"open","labels":"bug","page":2,"limit":"20"}`, false); err != nil {
+		if _, _, err := run(sel, "gitea_issue_list",
+			`{"owner":"acme","repo":"infra","state":"open","labels":"bug","page":2,"limit":"20"}`, false); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -103,7 +103,8 @@ func TestOneDecision(t *testing.T) {
 					call, res, err := run(sel, way[0], way[1], false)
 					if kind, text := kindOf(err); kind != proxy.KindUnknownTool || call != nil || res != nil {
 						t.Errorf("%s %s: %v", way[0], way[1], err)
-					} else if slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ?;", r) }), tool.Name) {
+					} else if slices.Contains(strings.FieldsFunc(text,
+						func(r rune) bool { return strings.ContainsRune(" ?;", r) }), tool.Name) {
 						t.Errorf("%s %s: the answer tells the name: %s", way[0], way[1], text)
 					}
 				}
@@ -212,14 +213,16 @@ func TestPresets(t *testing.T) {
 				t.Errorf("%s has %s", name, n)
 			}
 		}
-		beyond := []string{"gitea_contents_delete_file", "gitea_contents_change_files"} // of contributor, see docs/toolsets.md
+		beyond := []string{"gitea_contents_delete_file",
+			"gitea_contents_change_files"} // of contributor, see docs/toolsets.md
 		for _, tool := range sel.Tools() {
 			switch {
 			case name == "maintainer" || name == "release":
 				if tool.Risk > proxy.R3 {
 					t.Errorf("%s has %s", name, tool.Name)
 				}
-			case name == "reader" && !tool.ReadOnly, name != "admin" && tool.Risk > proxy.R2 && (name != "contributor" || !slices.Contains(beyond, tool.Name)):
+			case name == "reader" && !tool.ReadOnly, name != "admin" && tool.Risk > proxy.R2 &&
+				(name != "contributor" || !slices.Contains(beyond, tool.Name)):
 				t.Errorf("%s has %s", name, tool.Name)
 			}
 			if tool.Deprecated || tool.BasicAuthOnly {
@@ -243,8 +246,10 @@ func TestPresetGlobsMatch(t *testing.T) {
 
 func TestSearchModeLists(t *testing.T) {
 	t.Parallel()
-	sel, _ := builtin(t).Select(config.Tools{Mode: "search", Raw: true, Pinned: []string{"gitea_issue_list", "gitea_user_get_me"}})
-	want := []string{"gitea_api_request", "gitea_call_tool", "gitea_describe_tool", "gitea_issue_list", "gitea_search_tools", "gitea_user_get_me"}
+	sel, _ := builtin(t).Select(config.Tools{Mode: "search", Raw: true,
+		Pinned: []string{"gitea_issue_list", "gitea_user_get_me"}})
+	want := []string{"gitea_api_request", "gitea_call_tool", "gitea_describe_tool", "gitea_issue_list",
+		"gitea_search_tools", "gitea_user_get_me"}
 	if diff := cmp.Diff(want, names(sel.Tools())); diff != "" {
 		t.Error(diff)
 	}
@@ -284,7 +289,8 @@ func TestBasicAuthOnly(t *testing.T) {
 func TestHas(t *testing.T) {
 	t.Parallel()
 	set := builtin(t)
-	for name, want := range map[string]string{"gitea_issue_get": "", "gitea_isue_get": "gitea_issue_get", "qqqqqqqqqq": ""} {
+	for name, want := range map[string]string{"gitea_issue_get": "", "gitea_isue_get": "gitea_issue_get",
+		"qqqqqqqqqq": ""} {
 		if near, ok := set.Has(name); near != want || ok != (name == "gitea_issue_get") {
 			t.Errorf("%s: %q %v", name, near, ok)
 		}

@@ -229,7 +229,8 @@ func TestSudo(t *testing.T) {
 		}
 	}
 	for _, tool := range sel.SudoTools() {
-		if !strings.Contains(string(tool.InputSchema), `"sudo"`) || !json.Valid(tool.InputSchema) || !json.Valid(tool.ListSchema) {
+		if !strings.Contains(string(tool.InputSchema), `"sudo"`) || !json.Valid(tool.InputSchema) ||
+			!json.Valid(tool.ListSchema) {
 			t.Fatalf("%s has no sudo or a broken schema", tool.Name)
 		}
 	}
@@ -251,7 +252,8 @@ func TestIntegers(t *testing.T) {
 			t.Errorf("%s became %v", text, got)
 		}
 	}
-	for _, text := range []string{"1.5", "15e-1", "1e-1", "9223372036854775808", "1e19", "0.05e1", "1e41", "-9223372036854775809"} {
+	for _, text := range []string{"1.5", "15e-1", "1e-1", "9223372036854775808", "1e19", "0.05e1", "1e41",
+		"-9223372036854775809"} {
 		if _, _, err := run(sel, "gitea_repository_get_by_id", `{"id":`+text+`}`, false); err == nil {
 			t.Errorf("%s was accepted", text)
 		}

@@ -66,7 +66,8 @@ func TestAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, tc.body)
 			})
 			res := must(t, client(t, u.URL), call(tc.tool, nil))
-			if res.Kind != tc.kind || string(res.Body) != tc.body || res.ContentType != tc.resultType || res.Status != tc.status {
+			if res.Kind != tc.kind || string(res.Body) != tc.body || res.ContentType != tc.resultType ||
+				res.Status != tc.status {
 				t.Errorf("kind %d, %d bytes, type %q, status %d", res.Kind, len(res.Body), res.ContentType, res.Status)
 			}
 			if tc.kind == proxy.BodyEmpty && res.Body != nil {
@@ -93,7 +94,8 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			u := serve(t, answer(200, tc.media, tc.body))
 			e := fails(t, client(t, u.URL), call(js, nil), proxy.KindUpstreamError)
-			if !strings.Contains(e.Public, tc.want) || strings.Contains(e.Public, "secret-host") || len(e.Public) > 300 {
+			if !strings.Contains(e.Public, tc.want) || strings.Contains(e.Public, "secret-host") ||
+				len(e.Public) > 300 {
 				t.Errorf("message: %s", e.Public)
 			}
 		})
@@ -252,7 +254,8 @@ func TestNewRefuses(t *testing.T) {
 		"no PEM certificate":    {URL: &u, CAFile: file},
 		"gitea.url: required; ": {URL: &config.URL{}},
 	} {
-		if _, err := gitea.New(cfg, gitea.Limits{Scrub: match.Credentials}, nop()); err == nil || !strings.Contains(err.Error(), key) {
+		if _, err := gitea.New(cfg, gitea.Limits{Scrub: match.Credentials}, nop()); err == nil ||
+			!strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

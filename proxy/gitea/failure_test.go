@@ -155,7 +155,8 @@ func TestScrub(t *testing.T) {
 func TestScrubKeepsNoHalfWord(t *testing.T) {
 	t.Parallel()
 	for before := 8150; before < 8192; before++ {
-		got := gitea.Scrub("<p>"+strings.Repeat("<br>x ", before/6)+strings.Repeat("y", before%6)+" zq-half-a-secret-0123456789-abcdefghij", "h", "")
+		got := gitea.Scrub("<p>"+strings.Repeat("<br>x ", before/6)+strings.Repeat("y",
+			before%6)+" zq-half-a-secret-0123456789-abcdefghij", "h", "")
 		if i := strings.Index(got, "zq-"); i >= 0 && !strings.Contains(got, "abcdefghij") {
 			t.Fatalf("%d: half a word is left: %q", before, got[i:])
 		}
@@ -170,7 +171,8 @@ func FuzzScrub(f *testing.F) {
 	f.Add("dial tcp 10.0.0.1:80 <a href='x'>")
 	f.Add("\xff\x00\u202e<<>>::::[::1]:1")
 	f.Fuzz(func(t *testing.T, in string) {
-		for _, text := range []string{in, in + " " + callerToken + " 10.1.2.3 " + in, in + " Bearer " + strings.Repeat("x", 40)} {
+		for _, text := range []string{in, in + " " + callerToken + " 10.1.2.3 " + in,
+			in + " Bearer " + strings.Repeat("x", 40)} {
 			out := gitea.Scrub(text, "git.example.org:3000", callerToken)
 			if !utf8.ValidString(out) || utf8.RuneCountInString(out) > 4000 {
 				t.Fatalf("%q", out)
@@ -293,7 +295,8 @@ func TestLoginVersionReady(t *testing.T) {
 func TestScrubIsRequired(t *testing.T) {
 	t.Parallel()
 	u := &url.URL{Scheme: "http", Host: "git.example.org"}
-	if _, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{}, nop()); err == nil || !strings.Contains(err.Error(), "Scrub") {
+	if _, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{}, nop()); err == nil ||
+		!strings.Contains(err.Error(), "Scrub") {
 		t.Error(err)
 	}
 }

@@ -182,7 +182,8 @@ func get(path string, params ...proxy.Param) *proxy.Tool {
 		}
 		name, tail, _ := strings.Cut(rest[open+1:], "}")
 		wire := strings.TrimPrefix(name, "*")
-		t.Params = append(t.Params, proxy.Param{Name: wire, Wire: wire, In: proxy.InPath, Required: true, Wildcard: wire != name})
+		t.Params = append(t.Params, proxy.Param{Name: wire, Wire: wire, In: proxy.InPath, Required: true,
+			Wildcard: wire != name})
 		rest = tail
 	}
 	t.Path = strings.ReplaceAll(path, "{*", "{")

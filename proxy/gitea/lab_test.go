@@ -116,7 +116,8 @@ func TestListsThatMislead(t *testing.T) {
 		t.Errorf("%d comments, page %+v, warnings %q", len(rows(w, comments)), comments.Page, comments.Warnings)
 	}
 	timeline := w.step("issueGetCommentsAndTimeline", 200, object{"index": 11, "limit": 5})
-	if timeline.Page == nil || timeline.Page.TotalCount != nil || timeline.Page.LastPage != nil || len(timeline.Warnings) != 1 {
+	if timeline.Page == nil || timeline.Page.TotalCount != nil || timeline.Page.LastPage != nil ||
+		len(timeline.Warnings) != 1 {
 		t.Errorf("timeline: page %+v, warnings %q", timeline.Page, timeline.Warnings)
 	}
 	w.repo = "paths-lab"
@@ -129,7 +130,8 @@ func TestListsThatMislead(t *testing.T) {
 		t.Errorf("one file is warned of: %q", res.Warnings)
 	}
 	w.repo = "empty-repo"
-	if res := w.step("repoListBranches", 200, nil); strings.TrimSpace(string(res.Body)) != "null" || res.Kind != proxy.BodyJSON {
+	if res := w.step("repoListBranches", 200, nil); strings.TrimSpace(string(res.Body)) != "null" ||
+		res.Kind != proxy.BodyJSON {
 		t.Errorf("no branches: %q of kind %d", res.Body, res.Kind)
 	}
 }

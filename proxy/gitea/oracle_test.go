@@ -120,7 +120,8 @@ type expected struct {
 func escaped(v string) string { return strings.ReplaceAll(url.QueryEscape(v), "+", "%20") }
 
 // tricky are pieces of values that break sloppy escapes.
-var tricky = []string{"a", "Z9", "-", "_", ".x", " ", "/", "%", "%2F", "+", "&", "=", "?", "#", ";", ":", "@", "ü", "日", "'", "\"", "(", "*", "~", "$", ",", "!", "|"}
+var tricky = []string{"a", "Z9", "-", "_", ".x", " ", "/", "%", "%2F", "+", "&", "=", "?", "#", ";", ":", "@", "ü",
+	"日", "'", "\"", "(", "*", "~", "$", ",", "!", "|"}
 
 // word returns a random value, with a slash inside when slashes holds.
 func (o *oracle) word(slashes bool) string {
@@ -386,7 +387,8 @@ func (o *oracle) property(wire string, c *proxy.Schema) any {
 		return base64.StdEncoding.EncodeToString([]byte(o.word(true)))
 	}
 	v, _ := o.value(factSchema{}, c, false)
-	if text, ok := v.(string); ok && c.Format == "" && c.Pattern == "" && len(c.Enum) == 0 && wire != "path" && wire != "from_path" && wire != "files" &&
+	if text, ok := v.(string); ok && c.Format == "" && c.Pattern == "" && len(c.Enum) == 0 && wire != "path" &&
+		wire != "from_path" && wire != "files" &&
 		(c.MaxLength == 0 || utf8.RuneCountInString(text)+8 < c.MaxLength) {
 		return text + "\r\n<&>\u2028"
 	}

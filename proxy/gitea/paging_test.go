@@ -39,7 +39,8 @@ func page(n int) string {
 func link(pairs ...any) string {
 	var all []string
 	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, fmt.Sprintf(`<http://127.0.0.1:3300/api/v1/x?limit=5&page=%d&q=a%%2Cb>; rel="%s"`, pairs[i+1], pairs[i]))
+		all = append(all, fmt.Sprintf(`<http://127.0.0.1:3300/api/v1/x?limit=5&page=%d&q=a%%2Cb>; rel="%s"`,
+			pairs[i+1], pairs[i]))
 	}
 	return strings.Join(all, ",")
 }
@@ -126,7 +127,8 @@ func TestPagination(t *testing.T) {
 func TestRoutesWithoutPaging(t *testing.T) {
 	t.Parallel()
 	u := serve(t, answer(200, "application/json", page(60), "X-Total-Count", "60"))
-	res := must(t, client(t, u.URL), call(list("/x", proxy.PagingIgnored), proxy.Arguments{"page": number("2"), "limit": number("5")}))
+	res := must(t, client(t, u.URL), call(list("/x", proxy.PagingIgnored),
+		proxy.Arguments{"page": number("2"), "limit": number("5")}))
 	if res.Page != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "returns everything") {
 		t.Errorf("page %+v, warnings %q", res.Page, res.Warnings)
 	}

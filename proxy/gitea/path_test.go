@@ -103,7 +103,8 @@ func TestPathThroughProxy(t *testing.T) {
 	c := client(t, "http://gitea.invalid:3000/git", func(cfg *config.Gitea, _ *gitea.Limits) {
 		cfg.Proxy = &config.URL{URL: *address}
 	})
-	must(t, c, call(get("/repos/{owner}/{repo}/labels/{id}"), proxy.Arguments{"owner": "o", "repo": "r", "id": "a/b 100%"}))
+	must(t, c, call(get("/repos/{owner}/{repo}/labels/{id}"),
+		proxy.Arguments{"owner": "o", "repo": "r", "id": "a/b 100%"}))
 	want := "http://gitea.invalid:3000/git/api/v1/repos/o/r/labels/a%2Fb%20100%25"
 	if got := p.requests()[0].URI; got != want {
 		t.Errorf("sent %s, want %s", got, want)
@@ -171,7 +172,8 @@ func TestHostileAccountAndRepositoryNames(t *testing.T) {
 	c := client(t, u.URL)
 	for _, wire := range []string{"owner", "repo", "org", "username"} {
 		tool := get("/x/{" + wire + "}")
-		for _, v := range []string{"o/x/../../admin", "r?state=all&", "a/b", "a%2Fb", "a#b", "a&b", "a=b", "a;b", "a b", "a:b", "a\\b", "%61"} {
+		for _, v := range []string{"o/x/../../admin", "r?state=all&", "a/b", "a%2Fb", "a#b", "a&b", "a=b", "a;b",
+			"a b", "a:b", "a\\b", "%61"} {
 			fails(t, c, call(tool, proxy.Arguments{wire: v}), proxy.KindInvalidArguments)
 		}
 		for _, v := range []string{"acme", "ACME-2", "a.b", "x_y", "a..b"} {
@@ -207,28 +209,32 @@ func TestHostilePathsInBodies(t *testing.T) {
 	t.Parallel()
 	u := serve(t, nil)
 	c := client(t, u.URL)
-	tool := write("POST", "/repos/{owner}/{repo}/contents", param(proxy.InBody, "files"), param(proxy.InBody, "from_path"))
+	tool := write("POST", "/repos/{owner}/{repo}/contents", param(proxy.InBody, "files"),
+		param(proxy.InBody, "from_path"))
 	for _, v := range []string{"a/../b.txt", ".git/config", "/etc/passwd", "a//b", "%2e%2e/x"} {
 		for _, body := range []any{
 			[]any{map[string]any{"operation": "create", "path": v}},
 			[]any{map[string]any{"operation": "rename", "path": "ok", "from_path": v}},
 			[]any{"ok", v},
 		} {
-			fails(t, c, call(tool, proxy.Arguments{"owner": "o", "repo": "r", "files": body}), proxy.KindInvalidArguments)
+			fails(t, c, call(tool, proxy.Arguments{"owner": "o", "repo": "r", "files": body}),
+				proxy.KindInvalidArguments)
 		}
 		fails(t, c, call(tool, proxy.Arguments{"owner": "o", "repo": "r", "from_path": v}), proxy.KindInvalidArguments)
 	}
 	if n := len(u.requests()); n != 0 {
 		t.Fatalf("%d requests were sent", n)
 	}
-	must(t, c, call(tool, proxy.Arguments{"owner": "o", "repo": "r", "files": []any{map[string]any{"path": "docs/a b#1?.md"}}}))
+	must(t, c, call(tool, proxy.Arguments{"owner": "o", "repo": "r",
+		"files": []any{map[string]any{"path": "docs/a b#1?.md"}}}))
 }
 
 func TestMissingPathArgument(t *testing.T) {
 	t.Parallel()
 	u := serve(t, nil)
 	fails(t, client(t, u.URL), call(get("/repos/{owner}"), proxy.Arguments{}), proxy.KindInvalidArguments)
-	fails(t, client(t, u.URL), call(get("/repos/{owner}"), proxy.Arguments{"owner": []any{"x"}}), proxy.KindInvalidArguments)
+	fails(t, client(t, u.URL), call(get("/repos/{owner}"), proxy.Arguments{"owner": []any{"x"}}),
+		proxy.KindInvalidArguments)
 	if n := len(u.requests()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}

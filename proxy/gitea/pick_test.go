@@ -100,7 +100,9 @@ func TestPickedAnswersThatAreNone(t *testing.T) {
 		"an error":     {404, "application/json", `{"message":"not here"}`, "not here"},
 	} {
 		u := serve(t, answer(tc.status, tc.media, tc.body))
-		res, err := client(t, u.URL).Handle(context.Background(), picking(tools["issueGetIssue"], proxy.Arguments{"owner": "acme", "repo": "lab", "index": json.Number("1")}, "number"))
+		res, err := client(t, u.URL).Handle(context.Background(),
+			picking(tools["issueGetIssue"],
+				proxy.Arguments{"owner": "acme", "repo": "lab", "index": json.Number("1")}, "number"))
 		if err == nil || !strings.Contains(err.Error(), tc.error) {
 			t.Errorf("%s: %v, want %q; result %+v", name, err, tc.error, res)
 		}
@@ -117,7 +119,8 @@ func TestPickedAnswersThatAreNone(t *testing.T) {
 		"binary": {"image/png", "\x89PNG\x00", proxy.BodyBinary},
 	} {
 		u := serve(t, answer(200, tc.media, tc.body))
-		res := must(t, client(t, u.URL), picking(tools["repoGetRawFile"], proxy.Arguments{"owner": "acme", "repo": "lab", "filepath": "a"}, "number"))
+		res := must(t, client(t, u.URL), picking(tools["repoGetRawFile"],
+			proxy.Arguments{"owner": "acme", "repo": "lab", "filepath": "a"}, "number"))
 		if res.Kind != tc.kind || string(res.Body) != tc.body {
 			t.Errorf("%s: kind %d, %q", name, res.Kind, res.Body)
 		}
@@ -148,7 +151,8 @@ func TestPickedBounds(t *testing.T) {
 				}
 				_, _ = w.Write([]byte(list))
 			})
-			_, err := client(t, u.URL, bound).Handle(context.Background(), picking(tools["issueListIssues"], inLab, tc.fields))
+			_, err := client(t, u.URL, bound).Handle(context.Background(),
+				picking(tools["issueListIssues"], inLab, tc.fields))
 			var e *proxy.Error
 			if tc.ok != (err == nil) || errors.As(err, &e) && e.Kind != proxy.KindPayloadTooLarge {
 				t.Errorf("%s, chunked %v: %v", name, chunked, err)
@@ -161,7 +165,8 @@ func TestPickedBounds(t *testing.T) {
 // more than these takes memory.
 func TestPickingIsSmall(t *testing.T) {
 	tools := builtin(t)
-	row := []byte(`{"id":1,"number":1234,"title":"A title of usual length","body":"` + strings.Repeat("Words that nobody asked for. ", 170) + `","labels":[{"id":1,"name":"bug"}]},`)
+	row := []byte(`{"id":1,"number":1234,"title":"A title of usual length","body":"` +
+		strings.Repeat("Words that nobody asked for. ", 170) + `","labels":[{"id":1,"name":"bug"}]},`)
 	rows := 50 << 20 / len(row)
 	u := serveQuiet(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

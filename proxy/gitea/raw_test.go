@@ -26,7 +26,8 @@ func TestRaw(t *testing.T) {
 		res := must(t, c, spelled(nil, tc.args))
 		all := u.requests()
 		got := all[len(all)-1]
-		if got.Method != tc.method || got.URI != tc.uri || string(got.Body) != tc.body || got.Header.Get("Content-Type") != tc.bodyType {
+		if got.Method != tc.method || got.URI != tc.uri || string(got.Body) != tc.body ||
+			got.Header.Get("Content-Type") != tc.bodyType {
 			t.Errorf("%v: sent %s %s %q as %q", tc.args, got.Method, got.URI, got.Body, got.Header.Get("Content-Type"))
 		}
 		if res.Method != tc.method {
@@ -58,9 +59,10 @@ func TestRawPaging(t *testing.T) {
 	u := serve(t, answer(200, "application/json", "[]", "X-Total-Count", "0"))
 	c := client(t, u.URL)
 	query := map[string]any{"limit": number("5")}
-	paged := &proxy.Tool{Method: "GET", Path: "/repos/o/r/issues", Paging: proxy.PagingPage, ReadOnly: true, Params: []proxy.Param{
-		{Name: "limit", Wire: "limit", In: proxy.InQuery}, {Name: "page", Wire: "page", In: proxy.InQuery},
-	}}
+	paged := &proxy.Tool{Method: "GET", Path: "/repos/o/r/issues", Paging: proxy.PagingPage, ReadOnly: true,
+		Params: []proxy.Param{
+			{Name: "limit", Wire: "limit", In: proxy.InQuery}, {Name: "page", Wire: "page", In: proxy.InQuery},
+		}}
 	res := must(t, c, spelled(paged, proxy.Arguments{"method": "GET", "path": "/repos/o/r/issues", "query": query}))
 	if got := u.requests()[0].URI; got != "/api/v1/repos/o/r/issues?limit=5&page=1" {
 		t.Errorf("sent %s", got)

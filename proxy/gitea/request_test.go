@@ -26,7 +26,8 @@ func query(name string, multi bool) proxy.Param {
 
 func TestQuery(t *testing.T) {
 	t.Parallel()
-	tool := get("/x", query("q", false), query("types", false), query("status-types", true), query("archived", false), query("milestone", false))
+	tool := get("/x", query("q", false), query("types", false), query("status-types", true), query("archived", false),
+		query("milestone", false))
 	renamed := proxy.Param{Name: "title_filter", Wire: "title", In: proxy.InQuery}
 	tool.Params = append(tool.Params, renamed)
 	for _, tc := range []struct {
@@ -181,7 +182,8 @@ func TestWholeBody(t *testing.T) {
 
 // upload is the tool of an attachment.
 func upload() *proxy.Tool {
-	t := write("POST", "/repos/{owner}/{repo}/issues/{index}/assets", query("name", false), param(proxy.InFile, "attachment"))
+	t := write("POST", "/repos/{owner}/{repo}/issues/{index}/assets", query("name", false),
+		param(proxy.InFile, "attachment"))
 	t.Consumes = "multipart/form-data"
 	return t
 }
@@ -230,7 +232,8 @@ func TestFileAsBytes(t *testing.T) {
 	must(t, client(t, u.URL), call(tool, proxy.Arguments{
 		"owner": "o", "repo": "r", "index": number("1"), "attachment": "AP8=",
 	}))
-	if got := u.requests()[0]; string(got.Body) != "\x00\xff" || got.Header.Get("Content-Type") != "application/octet-stream" {
+	if got := u.requests()[0]; string(got.Body) != "\x00\xff" ||
+		got.Header.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("sent %q as %q", got.Body, got.Header.Get("Content-Type"))
 	}
 }
@@ -244,7 +247,8 @@ func TestFileOverTheBound(t *testing.T) {
 	for n, fits := range map[int]bool{999: true, 1000: true, 1001: false, 3 << 20: false} {
 		encoded := base64.StdEncoding.EncodeToString(make([]byte, n))
 		base := proxy.Arguments{"owner": "o", "repo": "r", "index": number("1"), "filepath": "f"}
-		for name, tool := range map[string]*proxy.Tool{"attachment": upload(), "content": contents, "content_text": contents} {
+		for name, tool := range map[string]*proxy.Tool{"attachment": upload(), "content": contents,
+			"content_text": contents} {
 			args := proxy.Arguments{}
 			for k, v := range base {
 				args[k] = v
@@ -264,7 +268,8 @@ func TestFileOverTheBound(t *testing.T) {
 		}
 	}
 	for _, v := range []string{"a", "abc", "ab=c", "ab==x", "====", "a b=", "plain text, not base64", "YWJj\x00"} {
-		args := proxy.Arguments{"owner": "o", "repo": "r", "index": number("1"), "filepath": "f", "attachment": v, "content": v}
+		args := proxy.Arguments{"owner": "o", "repo": "r", "index": number("1"), "filepath": "f", "attachment": v,
+			"content": v}
 		fails(t, c, call(upload(), args), proxy.KindInvalidArguments)
 		fails(t, c, call(contents, args), proxy.KindInvalidArguments)
 	}
@@ -282,9 +287,11 @@ func number2(n int) string {
 func TestTextForAFile(t *testing.T) {
 	t.Parallel()
 	content := proxy.Property{Name: "content", Schema: &proxy.Schema{Type: "string"}}
-	contentText := proxy.Property{Name: "content_text", Wire: "content", Encode: proxy.EncodeBase64, Schema: &proxy.Schema{Type: "string"}}
+	contentText := proxy.Property{Name: "content_text", Wire: "content", Encode: proxy.EncodeBase64,
+		Schema: &proxy.Schema{Type: "string"}}
 	one := write("POST", "/repos/{owner}/{repo}/contents/{*filepath}",
-		param(proxy.InBody, "content"), proxy.Param{Name: "content_text", Wire: "content", In: proxy.InBody, Encode: proxy.EncodeBase64})
+		param(proxy.InBody, "content"), proxy.Param{Name: "content_text", Wire: "content", In: proxy.InBody,
+			Encode: proxy.EncodeBase64})
 	many := write("POST", "/repos/{owner}/{repo}/contents", proxy.Param{Name: "files", Wire: "files", In: proxy.InBody,
 		Schema: &proxy.Schema{Type: "array", Items: &proxy.Schema{Type: "object", Properties: []proxy.Property{content, contentText, {Name: "path"}}}}})
 	u := serve(t, nil)

@@ -124,7 +124,8 @@ func TestBrokenConnections(t *testing.T) {
 	}
 	for name, handler := range map[string]http.HandlerFunc{"hang up": hangUp, "cut": cut} {
 		for _, warm := range []bool{false, true} {
-			for _, tool := range []*proxy.Tool{get("/x"), write("GET", "/x"), write("POST", "/x"), write("DELETE", "/x")} {
+			for _, tool := range []*proxy.Tool{get("/x"), write("GET", "/x"), write("POST", "/x"),
+				write("DELETE", "/x")} {
 				var calm atomic.Bool
 				calm.Store(warm)
 				u := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -215,7 +216,10 @@ func TestCancelReachesGitea(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	u, _, _ := hang(t)
-	c := client(t, u.URL, func(cfg *config.Gitea, _ *gitea.Limits) { cfg.Timeout = config.Duration(50 * time.Millisecond) })
+	c := client(t, u.URL, func(cfg *config.Gitea,
+		_ *gitea.Limits) {
+		cfg.Timeout = config.Duration(50 * time.Millisecond)
+	})
 	k := call(get("/x"), nil)
 	fails(t, c, k, proxy.KindTimeout)
 	if k.Stats.Attempts != 1 {
@@ -312,7 +316,8 @@ func TestClosedConnectionsDoNotMultiplyRequests(t *testing.T) {
 						seen.Add(1)
 						return // read, and closed without an answer
 					}
-					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n{\"version\":\"28.1.0\"} ")
+					_, _ = io.WriteString(conn,
+						"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n{\"version\":\"28.1.0\"} ")
 				}
 			}()
 		}

@@ -75,7 +75,8 @@ func walk(t *testing.T, base, token string) {
 }
 
 func (w *walker) createRepository() {
-	empty := w.step("createCurrentUserRepo", 201, object{"name": w.repo, "description": "made by a test", "auto_init": false})
+	empty := w.step("createCurrentUserRepo", 201,
+		object{"name": w.repo, "description": "made by a test", "auto_init": false})
 	if got := decode[struct{ Empty bool }](w, empty); !got.Empty {
 		w.Error("a repository without a first commit is not empty")
 	}
@@ -84,7 +85,8 @@ func (w *walker) createRepository() {
 	}
 	w.refused("createCurrentUserRepo", proxy.KindConflict, object{"name": w.repo})
 	text := "# walk\r\n\r\nlast line without an end"
-	w.step("repoCreateFile", 201, object{"filepath": "README.md", "content": b64(text), "message": "first", "branch": "main"})
+	w.step("repoCreateFile", 201, object{"filepath": "README.md", "content": b64(text), "message": "first",
+		"branch": "main"})
 	w.checkFile("README.md", "main", text)
 	w.eventually("repoGetBranch", object{"branch": "main"})
 }
@@ -98,7 +100,8 @@ func (w *walker) checkFile(path, ref, want string) (sha string) {
 	if string(raw.Body) != want || raw.Kind != proxy.BodyText {
 		w.Errorf("%s holds %q as kind %d, want %q", path, raw.Body, raw.Kind, want)
 	}
-	file := decode[struct{ SHA, Path, Content string }](w, w.step("repoGetContents", 200, object{"filepath": path, "ref": ref}))
+	file := decode[struct{ SHA, Path, Content string }](w,
+		w.step("repoGetContents", 200, object{"filepath": path, "ref": ref}))
 	if file.Path != path || file.Content != b64(want) {
 		w.Errorf("%s comes back as %s, %q", path, file.Path, file.Content)
 	}
@@ -112,25 +115,34 @@ func (w *walker) files() {
 		w.Errorf("the branch is %q", got.Name)
 	}
 	text := "\ufeffaGVsbG8=\r\n"
-	w.step("repoCreateFile", 201, object{"filepath": walkFile, "content_text": text, "message": "add", "branch": walkBranch})
+	w.step("repoCreateFile", 201, object{"filepath": walkFile, "content_text": text, "message": "add",
+		"branch": walkBranch})
 	sha := w.checkFile(walkFile, walkBranch, text)
-	w.refused("repoCreateFile", proxy.KindValidation, object{"filepath": walkFile, "content": b64("x"), "message": "again", "branch": walkBranch})
-	w.step("repoUpdateFile", 200, object{"filepath": walkFile, "content": b64("two\n"), "sha": sha, "message": "edit", "branch": walkBranch})
+	w.refused("repoCreateFile", proxy.KindValidation,
+		object{"filepath": walkFile, "content": b64("x"), "message": "again", "branch": walkBranch})
+	w.step("repoUpdateFile", 200, object{"filepath": walkFile, "content": b64("two\n"), "sha": sha, "message": "edit",
+		"branch": walkBranch})
 	w.checkFile(walkFile, walkBranch, "two\n")
 	for _, name := range []string{"bin/0.bin", "bin/1.bin"} {
-		w.step("repoCreateFile", 201, object{"filepath": name, "content": "AP/+", "message": "binary", "branch": walkBranch})
-		if raw := w.step("repoGetRawFile", 200, object{"filepath": name, "ref": walkBranch}); raw.Kind != proxy.BodyBinary || string(raw.Body) != "\x00\xff\xfe" {
+		w.step("repoCreateFile", 201, object{"filepath": name, "content": "AP/+", "message": "binary",
+			"branch": walkBranch})
+		if raw := w.step("repoGetRawFile", 200,
+			object{"filepath": name, "ref": walkBranch}); raw.Kind != proxy.BodyBinary ||
+			string(raw.Body) != "\x00\xff\xfe" {
 			w.Errorf("a binary file is %q of kind %d", raw.Body, raw.Kind)
 		}
 	}
-	file := decode[struct{ SHA string }](w, w.step("repoGetContents", 200, object{"filepath": "bin/1.bin", "ref": walkBranch}))
-	w.step("repoDeleteFile", 200, object{"filepath": "bin/1.bin", "sha": file.SHA, "message": "delete", "branch": walkBranch})
+	file := decode[struct{ SHA string }](w,
+		w.step("repoGetContents", 200, object{"filepath": "bin/1.bin", "ref": walkBranch}))
+	w.step("repoDeleteFile", 200, object{"filepath": "bin/1.bin", "sha": file.SHA, "message": "delete",
+		"branch": walkBranch})
 	e := w.refused("repoGetContents", proxy.KindNotFound, object{"filepath": "bin/1.bin", "ref": walkBranch})
 	if !strings.Contains(e.Public, "bin/1.bin") {
 		w.Errorf("Gitea's words are lost: %s", e.Public)
 	}
 	tree := w.step("GetTree", 200, object{"sha": walkBranch, "recursive": true, "per_page": 2})
-	if tree.Page == nil || tree.Page.NextPage == nil || *tree.Page.NextPage != 2 || tree.Page.TotalCount == nil || *tree.Page.TotalCount != 5 {
+	if tree.Page == nil || tree.Page.NextPage == nil || *tree.Page.NextPage != 2 || tree.Page.TotalCount == nil ||
+		*tree.Page.TotalCount != 5 {
 		w.Errorf("page of a tree: %+v", tree.Page)
 	}
 }
@@ -138,8 +150,10 @@ func (w *walker) files() {
 // oddNames creates, reads, changes and deletes things whose names need the right
 // escape, so that each step has to reach the object of the one before.
 func (w *walker) oddNames() {
-	for _, path := range []string{"100%.txt", "ü/ñ.txt", "semi/a;b.txt", "amp/a&b=c.txt", "pct/a%2Fb.txt", "file..txt"} {
-		w.step("repoCreateFile", 201, object{"filepath": path, "content": b64(path), "message": "add", "branch": walkBranch})
+	for _, path := range []string{"100%.txt", "ü/ñ.txt", "semi/a;b.txt", "amp/a&b=c.txt", "pct/a%2Fb.txt",
+		"file..txt"} {
+		w.step("repoCreateFile", 201, object{"filepath": path, "content": b64(path), "message": "add",
+			"branch": walkBranch})
 		sha := w.checkFile(path, walkBranch, path)
 		w.step("repoDeleteFile", 200, object{"filepath": path, "sha": sha, "message": "delete", "branch": walkBranch})
 		w.refused("repoGetContents", proxy.KindNotFound, object{"filepath": path, "ref": walkBranch})
@@ -167,14 +181,16 @@ func (w *walker) oddNames() {
 	if page.Title != "a b" {
 		w.Errorf("the wiki page is %q", page.Title)
 	}
-	w.step("repoEditWikiPage", 200, object{"pageName": "a b", "title": "a b", "content_base64": b64("# more\n"), "message": "edit"})
+	w.step("repoEditWikiPage", 200, object{"pageName": "a b", "title": "a b", "content_base64": b64("# more\n"),
+		"message": "edit"})
 	w.step("repoDeleteWikiPage", 204, object{"pageName": "a b"})
 	w.refused("repoGetWikiPage", proxy.KindNotFound, object{"pageName": "a b"})
 }
 
 func (w *walker) issue() (index int) {
 	w.step("issueCreateLabel", 201, object{"name": walkLabel, "color": "#00aabb"})
-	index = decode[struct{ Number int }](w, w.step("issueCreateIssue", 201, object{"title": "Büg <1> & \"2\"", "body": "line\r\n`code`"})).Number
+	index = decode[struct{ Number int }](w,
+		w.step("issueCreateIssue", 201, object{"title": "Büg <1> & \"2\"", "body": "line\r\n`code`"})).Number
 	w.step("issueCreateComment", 201, object{"index": index, "body": "a comment"})
 	w.step("issueAddLabel", 200, object{"index": index, "labels": []string{walkLabel}})
 	w.refused("issueCreateIssue", proxy.KindValidation, object{"title": ""})
@@ -186,7 +202,8 @@ func (w *walker) issue() (index int) {
 		w.Errorf("a route that ignores paging: page %+v, warnings %q", comments.Page, comments.Warnings)
 	}
 	data := []byte("notes\r\n")
-	w.step("issueCreateIssueAttachment", 201, object{"index": index, "name": "n ö.txt", "attachment": base64.StdEncoding.EncodeToString(data)})
+	w.step("issueCreateIssueAttachment", 201,
+		object{"index": index, "name": "n ö.txt", "attachment": base64.StdEncoding.EncodeToString(data)})
 	assets := decode[[]struct {
 		Name string
 		Size int
@@ -221,17 +238,20 @@ func (w *walker) paging(first int) {
 		w.Errorf("%d issues in %d pages", len(seen), page)
 	}
 	known := w.step("issueListIssues", 200, object{"labels": walkLabel})
-	if got := decode[[]struct{ Number int }](w, known); len(got) != 1 || got[0].Number != first || len(known.Warnings) != 0 {
+	if got := decode[[]struct{ Number int }](w, known); len(got) != 1 || got[0].Number != first ||
+		len(known.Warnings) != 0 {
 		w.Errorf("filtered: %+v, warnings %q", got, known.Warnings)
 	}
 	unknown := w.step("issueListIssues", 200, object{"labels": "no-such-label", "milestones": "no-such-milestone"})
-	if all := strings.Join(unknown.Warnings, "\n"); !strings.Contains(all, "no-such-label") || !strings.Contains(all, "no-such-milestone") {
+	if all := strings.Join(unknown.Warnings, "\n"); !strings.Contains(all, "no-such-label") ||
+		!strings.Contains(all, "no-such-milestone") {
 		w.Errorf("nothing says that the filter was ignored: %q", unknown.Warnings)
 	}
 }
 
 func (w *walker) pull() (index int) {
-	made := w.step("repoCreatePullRequest", 201, object{"title": "Walk", "head": walkBranch, "base": "main", "body": "see"})
+	made := w.step("repoCreatePullRequest", 201,
+		object{"title": "Walk", "head": walkBranch, "base": "main", "body": "see"})
 	index = decode[struct{ Number int }](w, made).Number
 	diff := w.step("repoDownloadPullDiffOrPatch", 200, object{"index": index, "diffType": "diff"})
 	if diff.Kind != proxy.BodyText || !strings.Contains(string(diff.Body), "diff --git") {
@@ -239,17 +259,21 @@ func (w *walker) pull() (index int) {
 	}
 	w.refused("repoPullRequestIsMerged", proxy.KindNotFound, object{"index": index})
 	w.step("repoCreatePullReview", 200, object{"index": index, "event": "COMMENT", "body": "looks right"})
-	w.refused("repoMergePullRequest", proxy.KindConflict, object{"index": index, w.bodyName("repoMergePullRequest", "do"): "merge", "head_commit_id": strings.Repeat("0", 40)})
+	w.refused("repoMergePullRequest", proxy.KindConflict,
+		object{"index": index, w.bodyName("repoMergePullRequest", "do"): "merge",
+			"head_commit_id": strings.Repeat("0", 40)})
 	return index
 }
 
 func (w *walker) merge(index int) {
-	res := w.eventually("repoMergePullRequest", object{"index": index, w.bodyName("repoMergePullRequest", "do"): "merge"})
+	res := w.eventually("repoMergePullRequest",
+		object{"index": index, w.bodyName("repoMergePullRequest", "do"): "merge"})
 	if res.Kind != proxy.BodyEmpty || res.Status != 200 {
 		w.Errorf("merge: status %d, kind %d", res.Status, res.Kind)
 	}
 	w.step("repoPullRequestIsMerged", 204, object{"index": index})
-	e := w.refused("repoMergePullRequest", proxy.KindMethodNotAllowed, object{"index": index, w.bodyName("repoMergePullRequest", "do"): "merge"})
+	e := w.refused("repoMergePullRequest", proxy.KindMethodNotAllowed,
+		object{"index": index, w.bodyName("repoMergePullRequest", "do"): "merge"})
 	if !strings.Contains(e.Public, "already merged") && !strings.Contains(e.Public, "does not allow") {
 		w.Errorf("Gitea's words are lost: %s", e.Public)
 	}
@@ -258,7 +282,8 @@ func (w *walker) merge(index int) {
 }
 
 func (w *walker) release() {
-	made := w.step("repoCreateRelease", 201, object{"tag_name": walkTag, "target_commitish": "main", "name": "One", "body": "notes"})
+	made := w.step("repoCreateRelease", 201,
+		object{"tag_name": walkTag, "target_commitish": "main", "name": "One", "body": "notes"})
 	id := decode[struct{ ID int64 }](w, made).ID
 	byTag := decode[struct{ ID int64 }](w, w.step("repoGetReleaseByTag", 200, object{"tag": walkTag}))
 	if byTag.ID != id {
@@ -282,7 +307,8 @@ func (w *walker) rename() {
 	}
 	w.refused("issueCreateIssue", proxy.KindMoved, object{"title": "t"})
 	w.repo = renamed
-	if got := decode[[]struct{ Title string }](w, w.step("issueListIssues", 200, object{"state": "all", "type": "issues"})); len(got) != 5 {
+	if got := decode[[]struct{ Title string }](w,
+		w.step("issueListIssues", 200, object{"state": "all", "type": "issues"})); len(got) != 5 {
 		w.Errorf("%d issues; a write was sent on to the new name", len(got))
 	}
 	w.repo = renamed

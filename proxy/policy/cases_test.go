@@ -56,7 +56,8 @@ func (world) Pull(_ context.Context, _ *proxy.Call, at policy.Place) (policy.Pul
 }
 
 func (world) Files(_ context.Context, _ *proxy.Call, at policy.Place) ([]string, error) {
-	files := map[int64][]string{1: {"docs/a.md", ".gitea/workflows/ci.yaml"}, 2: {"docs/a.md", "docs/b.md"}, 3: {"docs/ci.yaml", ".Gitea/Workflows/old.yaml"}}
+	files := map[int64][]string{1: {"docs/a.md", ".gitea/workflows/ci.yaml"}, 2: {"docs/a.md", "docs/b.md"},
+		3: {"docs/ci.yaml", ".Gitea/Workflows/old.yaml"}}
 	if list, ok := files[at.Number]; ok {
 		return list, nil
 	}

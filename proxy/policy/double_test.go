@@ -40,7 +40,8 @@ type instance struct {
 func newInstance(t testing.TB) *instance {
 	t.Helper()
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty, Now: func() time.Time { return at }, RootURL: "https://git.example/sub"})
+	double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty, Now: func() time.Time { return at },
+		RootURL: "https://git.example/sub"})
 	double.SetToken("alice", aliceToken)
 	double.SetToken("root1", rootToken)
 	server := httptest.NewServer(double)
@@ -57,7 +58,8 @@ func connect(t testing.TB, base, login, token string) *instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}}, gitea.Limits{Version: "1", Scrub: match.Credentials}, zerolog.Nop())
+	client, err := gitea.New(config.Gitea{URL: &config.URL{URL: *u}},
+		gitea.Limits{Version: "1", Scrub: match.Credentials}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,8 @@ func (in *instance) chain(set *catalog.Set, cfg config.Policy) proxy.Handler {
 func (in *instance) call(name string, given args) *proxy.Call {
 	in.Helper()
 	c := call(in, name, given)
-	c.Identity = &proxy.Identity{Login: in.login, Mode: proxy.ModeStatic, Credential: proxy.NewCredential(proxy.ModeStatic, in.token)}
+	c.Identity = &proxy.Identity{Login: in.login, Mode: proxy.ModeStatic,
+		Credential: proxy.NewCredential(proxy.ModeStatic, in.token)}
 	return c
 }
 
@@ -139,14 +142,17 @@ func (in *instance) seedOwner(org, prefix string, n int) {
 	for i := range n {
 		name := fmt.Sprintf("%s-repo-%d", prefix, i)
 		at := "/repos/" + org + "/" + name
-		in.do("POST", "/orgs/"+org+"/repos", args{"name": name, "private": true, "auto_init": true, "description": prefix + " things"})
+		in.do("POST", "/orgs/"+org+"/repos",
+			args{"name": name, "private": true, "auto_init": true, "description": prefix + " things"})
 		in.do("PUT", at+"/topics", args{"topics": []string{prefix + "-topic"}})
 		for j := range 2 {
-			in.do("POST", at+"/issues", args{"title": fmt.Sprintf("%s issue %d", prefix, j), "body": prefix, "assignees": []string{in.login}})
+			in.do("POST", at+"/issues", args{"title": fmt.Sprintf("%s issue %d", prefix, j), "body": prefix,
+				"assignees": []string{in.login}})
 		}
 		in.do("POST", at+"/issues/1/comments", args{"body": prefix + " comment"})
 		in.do("POST", at+"/issues/1/times", args{"time": 60 + i})
-		in.do("POST", at+"/contents/a.txt", args{"content": "eA==", "message": prefix, "new_branch": prefix + "-branch"})
+		in.do("POST", at+"/contents/a.txt",
+			args{"content": "eA==", "message": prefix, "new_branch": prefix + "-branch"})
 		in.do("POST", at+"/pulls", args{"title": prefix + " pull", "head": prefix + "-branch", "base": "main"})
 		in.do("PUT", "/user/starred/"+org+"/"+name, nil)
 		in.do("PUT", at+"/subscription", nil)

@@ -41,7 +41,8 @@ func (in *instance) state(org string) string {
 	get("/orgs/" + org + "/labels")
 	for i := range 2 {
 		at := fmt.Sprintf("/repos/%s/%s-repo-%d", org, org, i)
-		for _, part := range []string{"", "/issues?state=all", "/issues/comments", "/pulls?state=all", "/branches", "/contents", "/commits", "/tags", "/labels",
+		for _, part := range []string{"", "/issues?state=all", "/issues/comments", "/pulls?state=all", "/branches",
+			"/contents", "/commits", "/tags", "/labels",
 			"/milestones", "/releases", "/hooks", "/keys", "/collaborators", "/topics", "/forks", "/stargazers", "/subscribers", "/activities/feeds",
 			"/issues/1/timeline", "/issues/2/timeline", "/issues/1/dependencies", "/issues/1/blocks", "/issues/1/times"} {
 			get(at + part)
@@ -74,7 +75,8 @@ func TestBoundTeamChangesNothingElse(t *testing.T) {
 	// With all tools the policy stands alone; in the bound set it has company.
 	for _, handler := range []proxy.Handler{in.chain(set, cfg), in.chain(bound, cfg)} {
 		for _, tool := range set.Tools() {
-			if tool.ReadOnly || tool.BasicAuthOnly || account[tool.OperationID] || strings.HasPrefix(tool.Path, "/user/keys") || strings.HasPrefix(tool.Consumes, "multipart/") {
+			if tool.ReadOnly || tool.BasicAuthOnly || account[tool.OperationID] ||
+				strings.HasPrefix(tool.Path, "/user/keys") || strings.HasPrefix(tool.Consumes, "multipart/") {
 				continue
 			}
 			for id := 1; id <= 8; id++ {
@@ -96,7 +98,8 @@ func TestBoundTeamChangesNothingElse(t *testing.T) {
 				if id%2 == 0 {
 					delete(given, "body")
 				}
-				for _, c := range []*proxy.Call{in.call(tool.Name, given), in.call("gitea_api_request", asRaw(t, tool, given))} {
+				for _, c := range []*proxy.Call{in.call(tool.Name, given),
+					in.call("gitea_api_request", asRaw(t, tool, given))} {
 					if strings.HasPrefix(tool.Consumes, "text/") {
 						continue
 					}

@@ -96,7 +96,8 @@ func (s sampler) value(wire string, in proxy.In, schema *proxy.Schema, depth int
 // named returns the sample for an argument that names something.
 func (s sampler) named(wire string, in proxy.In) (string, bool) {
 	switch {
-	case wire == "template_owner", wire == "org", in == proxy.InPath && wire == "username", namesOwner.MatchString(wire):
+	case wire == "template_owner", wire == "org", in == proxy.InPath &&
+		wire == "username", namesOwner.MatchString(wire):
 		return s.owner, true
 	case wire == "template_repo", namesRepo.MatchString(wire):
 		return s.repo, true
@@ -125,7 +126,8 @@ func (s sampler) named(wire string, in proxy.In) (string, bool) {
 // namesWhere returns the arguments of a tool that name a repository or an owner.
 func namesWhere(tool *proxy.Tool) (names []string) {
 	inPath := map[string]bool{}
-	for _, m := range append(repoInPath.FindAllStringSubmatch(tool.Path, -1), ownerInPath.FindAllStringSubmatch(tool.Path, -1)...) {
+	for _, m := range append(repoInPath.FindAllStringSubmatch(tool.Path, -1),
+		ownerInPath.FindAllStringSubmatch(tool.Path, -1)...) {
 		for _, name := range m[1:] {
 			inPath[name] = name != ""
 		}
@@ -179,7 +181,8 @@ func TestEveryOperationNamesItsRepositories(t *testing.T) {
 				t.Fatalf("%s: the sample %v does not fit: %s", tool.OperationID, base, v.Text)
 			case len(names) == 0 && !tool.ReadOnly && !account[tool.OperationID] && policyName != "deny" && v.Allowed:
 				t.Errorf("%s: %s writes without naming a repository, and is allowed", policyName, tool.OperationID)
-			case repoInPath.MatchString(tool.Path) && !opaque[tool.OperationID] && !v.Allowed && !(tool.OperationID == "generateRepo" && (policyName == "allow" || policyName == "bind")): // a new name
+			case repoInPath.MatchString(tool.Path) && !opaque[tool.OperationID] && !v.Allowed &&
+				!(tool.OperationID == "generateRepo" && (policyName == "allow" || policyName == "bind")): // a new name
 				t.Errorf("%s: %s with allowed names: %v", policyName, tool.OperationID, v)
 			}
 			wrong := outside.args(tool)
@@ -187,7 +190,8 @@ func TestEveryOperationNamesItsRepositories(t *testing.T) {
 				named++
 				attack := maps.Clone(base)
 				attack[name] = wrong[name]
-				if policyName == "both" && (name == "owner" || name == "org" || name == "template_owner") && !ownerInPath.MatchString(tool.Path) {
+				if policyName == "both" && (name == "owner" || name == "org" || name == "template_owner") &&
+					!ownerInPath.MatchString(tool.Path) {
 					attack[name] = "other"
 				}
 				if got := tr.try(tool.OperationID, attack); got.Allowed {
@@ -229,7 +233,8 @@ func TestEveryWriteNamesItsBranch(t *testing.T) {
 			base := inside.args(tool)
 			for i := range tool.Params {
 				p := &tool.Params[i]
-				if !c.names.MatchString(p.Wire) || p.In == proxy.InQuery || c.free[tool.OperationID] || p.Wire == "target" && tool.Path == "/users/{username}/following/{target}" {
+				if !c.names.MatchString(p.Wire) || p.In == proxy.InQuery || c.free[tool.OperationID] ||
+					p.Wire == "target" && tool.Path == "/users/{username}/following/{target}" {
 					continue
 				}
 				attack := maps.Clone(base)
@@ -259,12 +264,15 @@ func TestEveryWriteNamesItsBranch(t *testing.T) {
 func TestRawToolIsJudgedAlike(t *testing.T) {
 	t.Parallel()
 	for _, edit := range []func(*config.Policy){
-		repos([]string{"acme/*"}, []string{"acme/secret"}), branches([]string{"ai/**"}, nil, true), paths([]string{"docs/**"}, nil),
+		repos([]string{"acme/*"}, []string{"acme/secret"}), branches([]string{"ai/**"}, nil,
+			true), paths([]string{"docs/**"}, nil),
 	} {
 		tr := newTrial(t, rules(t, edit), world{})
-		for _, s := range []sampler{{"acme", "web", "ai/x", "docs/a.md"}, {"other", "secret", "main", "src/a.go"}, {"acme", "secret", "ai/x", "docs/a.md"}} {
+		for _, s := range []sampler{{"acme", "web", "ai/x", "docs/a.md"}, {"other", "secret", "main", "src/a.go"},
+			{"acme", "secret", "ai/x", "docs/a.md"}} {
 			for _, tool := range tr.set.Tools() {
-				if tool.BasicAuthOnly || tool.OperationID == "repoGetEditorConfig" || strings.HasPrefix(tool.Consumes, "multipart/") || strings.HasPrefix(tool.Consumes, "text/") {
+				if tool.BasicAuthOnly || tool.OperationID == "repoGetEditorConfig" ||
+					strings.HasPrefix(tool.Consumes, "multipart/") || strings.HasPrefix(tool.Consumes, "text/") {
 					continue
 				}
 				given := s.args(tool)
@@ -304,7 +312,8 @@ func asRaw(t *testing.T, tool *proxy.Tool, given args) args {
 		}
 	}
 	out := args{"method": tool.Method, "path": path, "query": query}
-	if tool.Method != "GET" && (len(body) > 0 || slices.ContainsFunc(tool.Params, func(p proxy.Param) bool { return p.In == proxy.InBody })) {
+	if tool.Method != "GET" && (len(body) > 0 ||
+		slices.ContainsFunc(tool.Params, func(p proxy.Param) bool { return p.In == proxy.InBody })) {
 		out["body"] = body
 	}
 	return out

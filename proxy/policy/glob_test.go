@@ -32,7 +32,8 @@ func TestGlobs(t *testing.T) {
 			t.Errorf("%q on %q: %v, %v", c.pattern, c.text, got, err)
 		}
 	}
-	for _, text := range []string{"Web", "web", "WEB", "weB", "web/", "we", "webx", "ẃeb", "\u212aey", "key"} { // U+212A folds to k
+	for _, text := range []string{"Web", "web", "WEB", "weB", "web/", "we", "webx", "ẃeb", "\u212aey",
+		"key"} { // U+212A folds to k
 		for _, pattern := range []string{"web", "web*", "web**", "KEY", "k*", "**", "w?b"} {
 			quick, _ := policy.Match(pattern, text, true)
 			slow, _ := policy.Match("?"+pattern, "x"+text, true)
@@ -61,7 +62,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("owner %q is %q, %v", in, got, ok)
 		}
 	}
-	for in, want := range map[string]string{"web": "web", "Web.git": "web", "web.GIT.git": "web", "web.wiki": "web", ".git": "", "web/..": "", "web.gitx": "web.gitx"} {
+	for in, want := range map[string]string{"web": "web", "Web.git": "web", "web.GIT.git": "web", "web.wiki": "web",
+		".git": "", "web/..": "", "web.gitx": "web.gitx"} {
 		if got, ok := policy.RepoName(in); got != want || ok != (want != "") {
 			t.Errorf("repository %q is %q, %v", in, got, ok)
 		}
@@ -75,12 +77,14 @@ func TestNames(t *testing.T) {
 			t.Errorf("ref %q is %q, %v", in, got, ok)
 		}
 	}
-	for in, want := range map[string]bool{"a": true, "a/b c#1.md": true, "": false, "/a": false, "a/": false, "a//b": false, "./a": false, "a/../b": false, `a\b`: false, "a\x00": false, "a\u200b": false, "100%": true} {
+	for in, want := range map[string]bool{"a": true, "a/b c#1.md": true, "": false, "/a": false, "a/": false,
+		"a//b": false, "./a": false, "a/../b": false, `a\b`: false, "a\x00": false, "a\u200b": false, "100%": true} {
 		if policy.FilePath(in) != want {
 			t.Errorf("path %q: %v", in, !want)
 		}
 	}
-	for in, want := range map[string]string{"/sub/acme/web/issues/3": "acme/web", "/acme/web/src/branch/main/src/wiki/x.go": "acme/web", "/acme/-/projects/1": "", "/acme/web": "",
+	for in, want := range map[string]string{"/sub/acme/web/issues/3": "acme/web",
+		"/acme/web/src/branch/main/src/wiki/x.go": "acme/web", "/acme/-/projects/1": "", "/acme/web": "",
 		"/acme/issues/issues/3": "acme/issues", "/alice": ""} {
 		if got := policy.NamedBy(in); got != want {
 			t.Errorf("%s is about %q", in, got)
@@ -95,7 +99,8 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if name, ok := policy.RepoName(s); ok {
-			if name != strings.ToLower(name) || strings.ContainsAny(name, "/%\\ \x00") || !utf8.ValidString(name) || strings.HasSuffix(name, ".git") {
+			if name != strings.ToLower(name) || strings.ContainsAny(name, "/%\\ \x00") || !utf8.ValidString(name) ||
+				strings.HasSuffix(name, ".git") {
 				t.Errorf("%q is judged as %q", s, name)
 			}
 			if again, ok := policy.RepoName(name); !ok || again != name {
@@ -115,7 +120,9 @@ func FuzzNames(f *testing.F) {
 // FuzzRows: whatever Gitea answers, what is shown is JSON and names nothing that
 // is hidden where Gitea names repositories.
 func FuzzRows(f *testing.F) {
-	for _, s := range []string{`[` + ours + `,` + theirs + `]`, `{"data":[` + theirs + `],"ok":true}`, `{"a":{"b":[` + theirs + `]}}`, `[null,1,"x"]`, `{"repository":` + theirs + `}`, `[{"parent":` + theirs + `}]`} {
+	for _, s := range []string{`[` + ours + `,` + theirs + `]`, `{"data":[` + theirs + `],"ok":true}`,
+		`{"a":{"b":[` + theirs + `]}}`, `[null,1,"x"]`, `{"repository":` + theirs + `}`, `[{"parent":` + theirs +
+			`}]`} {
 		f.Add(s)
 	}
 	p := compile(f, rules(f, repos([]string{"acme/*"}, []string{"acme/secret-*"})), nil)
@@ -124,7 +131,8 @@ func FuzzRows(f *testing.F) {
 		if !json.Valid([]byte(body)) {
 			return
 		}
-		for _, op := range []string{"repoSearch", "userCurrentListRepos", "repoGet", "issueGetCommentsAndTimeline", "repoGetByID"} {
+		for _, op := range []string{"repoSearch", "userCurrentListRepos", "repoGet", "issueGetCommentsAndTimeline",
+			"repoGetByID"} {
 			res, err := shown(t, p, tools[op], proxy.BodyJSON, body)
 			if err != nil {
 				continue

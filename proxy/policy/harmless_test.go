@@ -27,7 +27,8 @@ func TestRulesThatAllowEverythingHideNothing(t *testing.T) {
 		t.Cleanup(server.Close)
 		in := connect(t, server.URL+"/sub", "alice", aliceToken)
 		set := builtin(t)
-		plain, ruled := in.chain(set, config.Policy{}), in.chain(set, config.Policy{Repos: config.Patterns{Allow: []string{"*/*"}}})
+		plain, ruled := in.chain(set, config.Policy{}), in.chain(set,
+			config.Policy{Repos: config.Patterns{Allow: []string{"*/*"}}})
 		names := in.repositories()
 		answers, repos := 0, 0
 		for _, tool := range set.Tools() {
@@ -101,7 +102,8 @@ func uncounted(v any) any {
 			v[i] = uncounted(v[i])
 		}
 	case map[string]any:
-		for _, name := range []string{"forks_count", "starred_repos_count", "repo_transfer", "num_issues", "num_open_issues", "num_closed_issues", "total_count", "repo_count", "original_url", "remote_address"} {
+		for _, name := range []string{"forks_count", "starred_repos_count", "repo_transfer", "num_issues",
+			"num_open_issues", "num_closed_issues", "total_count", "repo_count", "original_url", "remote_address"} {
 			delete(v, name)
 		}
 		if v["op_type"] == "rename_repo" || v["op_type"] == "transfer_repo" {

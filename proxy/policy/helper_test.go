@@ -115,7 +115,8 @@ func (tr *trial) try(op string, args map[string]any) policy.Verdict {
 		reached, v = true, tr.ready.Explain(ctx, c)
 		return &proxy.Result{}, nil
 	}))
-	_, err = h.Handle(tr.Context(), &proxy.Call{Name: name, RawArgs: text, Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeStatic}})
+	_, err = h.Handle(tr.Context(), &proxy.Call{Name: name, RawArgs: text,
+		Identity: &proxy.Identity{Login: "alice", Mode: proxy.ModeStatic}})
 	switch {
 	case reached:
 		return v

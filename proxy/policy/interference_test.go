@@ -20,11 +20,13 @@ import (
 // mark; how much there is of it is up to n.
 func seedWorld(in *instance, mark string, n int) {
 	in.seedOwner("acme", "ours", 2)
-	in.do("POST", "/repos/acme/ours-repo-0/issues/1/dependencies", args{"index": 2, "owner": "acme", "repo": "ours-repo-1"})
+	in.do("POST", "/repos/acme/ours-repo-0/issues/1/dependencies",
+		args{"index": 2, "owner": "acme", "repo": "ours-repo-1"})
 	in.seedOwner(mark, mark, n)
 	other := "/repos/" + mark + "/" + mark + "-repo-0"
 	for i := range n {
-		in.do("POST", "/repos/acme/ours-repo-0/issues/1/dependencies", args{"index": 2, "owner": mark, "repo": fmt.Sprintf("%s-repo-%d", mark, i)})
+		in.do("POST", "/repos/acme/ours-repo-0/issues/1/dependencies",
+			args{"index": 2, "owner": mark, "repo": fmt.Sprintf("%s-repo-%d", mark, i)})
 		in.do("POST", other+"/issues", args{"title": mark, "body": "see acme/ours-repo-0#1"})
 	}
 	in.do("POST", "/repos/acme/ours-repo-0/forks", args{"organization": mark, "name": mark + "-fork"})
@@ -118,7 +120,8 @@ func TestTeamsDoNotInterfere(t *testing.T) {
 		"allowed, with all tools": {set, config.Policy{Repos: config.Patterns{Allow: []string{"acme/*"}}}},
 		"denied, with all tools":  {set, config.Policy{Repos: config.Patterns{Deny: []string{"zq*/*"}}}},
 	} {
-		one, two := observed(t, worlds["zqrival"], "acme", team.set, team.rules), observed(t, worlds["zqenemy"], "acme", team.set, team.rules)
+		one, two := observed(t, worlds["zqrival"], "acme", team.set, team.rules), observed(t, worlds["zqenemy"],
+			"acme", team.set, team.rules)
 		answers, full := 0, 0
 		for key, got := range one {
 			if strings.HasPrefix(got, "200") {
@@ -147,7 +150,8 @@ func TestTeamsDoNotInterfere(t *testing.T) {
 // hide that an organization is there. Bindings hide these tools.
 func aboutAccounts(key string) bool {
 	op, _, _ := strings.Cut(key, " ")
-	return slices.Contains([]string{"orgGetAll", "adminGetAllOrgs", "orgListCurrentUserOrgs", "orgListUserOrgs", "userSearch", "adminSearchUsers"}, op)
+	return slices.Contains([]string{"orgGetAll", "adminGetAllOrgs", "orgListCurrentUserOrgs", "orgListUserOrgs",
+		"userSearch", "adminSearchUsers"}, op)
 }
 
 // counted compares two answers but for how many rows a policy says it removed,
@@ -208,11 +212,13 @@ func TestBoundPagesHaveNoGaps(t *testing.T) {
 				}
 			}
 			given := args{"repo": "ours-repo-0", "limit": limit, "page": n}
-			if one, two := page(few, "gitea_repository_list_forks", given), page(many, "gitea_repository_list_forks", given); one != two || strings.Contains(one, "next_page") {
+			if one, two := page(few, "gitea_repository_list_forks", given), page(many, "gitea_repository_list_forks",
+				given); one != two || strings.Contains(one, "next_page") {
 				t.Errorf("forks %v:%s", given, differs(one, two))
 			}
 			given["index"] = 1
-			if one, two := page(few, "gitea_issue_list_dependencies", given), page(many, "gitea_issue_list_dependencies", given); one != two {
+			if one, two := page(few, "gitea_issue_list_dependencies", given), page(many,
+				"gitea_issue_list_dependencies", given); one != two {
 				t.Errorf("dependencies %v:%s", given, differs(one, two))
 			}
 		}
@@ -220,7 +226,8 @@ func TestBoundPagesHaveNoGaps(t *testing.T) {
 	if len(seen) != 12 {
 		t.Errorf("only %d of 12 rows are shown: %v", len(seen), seen)
 	}
-	if text := page(few, "gitea_repository_search", args{"page": 41}); !strings.Contains(text, string(proxy.KindPolicyDenied)) {
+	if text := page(few, "gitea_repository_search", args{"page": 41}); !strings.Contains(text,
+		string(proxy.KindPolicyDenied)) {
 		t.Errorf("a page far away: %s", text)
 	}
 }
@@ -231,7 +238,8 @@ func TestBoundPagesHideDeniedToo(t *testing.T) {
 	t.Parallel()
 	in := newInstance(t)
 	in.seedOwner("acme", "ours", 4)
-	cfg := config.Policy{Bind: config.Bind{Owner: "acme"}, Repos: config.Patterns{Deny: []string{"acme/ours-repo-0", "acme/ours-repo-1", "acme/ours-repo-2"}}}
+	cfg := config.Policy{Bind: config.Bind{Owner: "acme"},
+		Repos: config.Patterns{Deny: []string{"acme/ours-repo-0", "acme/ours-repo-1", "acme/ours-repo-2"}}}
 	set, err := builtin(t).Bind(cfg.Bind)
 	if err != nil {
 		t.Fatal(err)
@@ -256,11 +264,13 @@ func TestBoundTeamIsNotToldCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := in.chain(set, config.Policy{Bind: config.Bind{Owner: "acme"}}).Handle(t.Context(), call(t, "gitea_repository_search", args{"limit": 50}))
+	res, err := in.chain(set, config.Policy{Bind: config.Bind{Owner: "acme"}}).Handle(t.Context(),
+		call(t, "gitea_repository_search", args{"limit": 50}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Truncation != nil || res.Page != nil && (res.Page.TotalCount != nil || res.Page.LastPage != nil) || bytes.Count(res.Body, []byte(`"full_name":"acme/`)) < 2 {
+	if res.Truncation != nil || res.Page != nil && (res.Page.TotalCount != nil || res.Page.LastPage != nil) ||
+		bytes.Count(res.Body, []byte(`"full_name":"acme/`)) < 2 {
 		t.Errorf("truncation %+v, page %+v, body %.200s", res.Truncation, res.Page, res.Body)
 	}
 	res, err = in.chain(builtin(t), config.Policy{Repos: config.Patterns{Allow: []string{"acme/*"}}}).Handle(t.Context(), call(t, "gitea_repository_search", args{"limit": 50}))
@@ -315,7 +325,8 @@ func twoTeams(t *testing.T, in *instance, suffix string) {
 	}
 	for i, mark := range marks {
 		other := marks[1-i]
-		in.do("POST", "/repos/"+mark+"/"+mark+"-repo-0/issues/1/dependencies", args{"index": 2, "owner": other, "repo": other + "-repo-0"})
+		in.do("POST", "/repos/"+mark+"/"+mark+"-repo-0/issues/1/dependencies",
+			args{"index": 2, "owner": other, "repo": other + "-repo-0"})
 	}
 	for i, mark := range marks {
 		cfg := config.Policy{Bind: config.Bind{Owner: mark}}

@@ -15,7 +15,8 @@ import (
 func FuzzRaw(f *testing.F) {
 	f.Add("GET", "/repos/acme/web", `{}`, `{}`)
 	f.Add("POST", "/repos/acme/web/forks", `{"organization":"other"}`, `{}`)
-	f.Add("POST", "/repos/acme/web/contents/a/b", `{"content":"eA==","branch":"main","new_branch":"ai/x"}`, `{"ref":"x"}`)
+	f.Add("POST", "/repos/acme/web/contents/a/b", `{"content":"eA==","branch":"main","new_branch":"ai/x"}`,
+		`{"ref":"x"}`)
 	f.Add("POST", "/repos/acme/web/contents", `{"files":[{"path":".gitea/workflows/x"}],"branch":"ai/x"}`, `{}`)
 	f.Add("POST", "/repos/acme/web/transfer", `{"new_owner":"acme"}`, `{}`)
 	f.Add("GET", "/orgs/acme/repos", `null`, `{"page":2}`)
@@ -43,7 +44,8 @@ func FuzzRaw(f *testing.F) {
 			}
 			return &proxy.Result{}, nil
 		}))
-		_, _ = h.Handle(t.Context(), &proxy.Call{Name: "gitea_api_request", RawArgs: text, Identity: &proxy.Identity{Login: "alice"}})
+		_, _ = h.Handle(t.Context(), &proxy.Call{Name: "gitea_api_request", RawArgs: text,
+			Identity: &proxy.Identity{Login: "alice"}})
 	})
 }
 
@@ -52,7 +54,8 @@ func inside(t *testing.T, c *proxy.Call) {
 	t.Helper()
 	path, _ := c.Args["path"].(string)
 	seg := strings.Split(strings.Trim(strings.ToLower(path), "/"), "/")
-	if len(seg) > 2 && seg[0] == "repos" && seg[1] != "acme" || len(seg) > 1 && (seg[0] == "orgs" || seg[0] == "packages") && seg[1] != "acme" {
+	if len(seg) > 2 && seg[0] == "repos" && seg[1] != "acme" ||
+		len(seg) > 1 && (seg[0] == "orgs" || seg[0] == "packages") && seg[1] != "acme" {
 		t.Errorf("%v is allowed", c.Args)
 	}
 	body, _ := c.Args["body"].(map[string]any)
@@ -70,12 +73,14 @@ func inside(t *testing.T, c *proxy.Call) {
 			}
 		case "branch":
 			other, _ := body["new_branch"].(string)
-			if text != "" && other == "" && len(seg) > 3 && seg[3] == "contents" && !c.Tool.ReadOnly && !strings.HasPrefix(text, "ai/") {
+			if text != "" && other == "" && len(seg) > 3 && seg[3] == "contents" && !c.Tool.ReadOnly &&
+				!strings.HasPrefix(text, "ai/") {
 				t.Errorf("%v is allowed", c.Args)
 			}
 		}
 	}
-	if len(seg) > 5 && seg[3] == "contents" && !c.Tool.ReadOnly && seg[4] == ".gitea" && seg[5] == "workflows" && len(seg) > 6 {
+	if len(seg) > 5 && seg[3] == "contents" && !c.Tool.ReadOnly && seg[4] == ".gitea" && seg[5] == "workflows" &&
+		len(seg) > 6 {
 		t.Errorf("%v is allowed", c.Args)
 	}
 }

@@ -21,9 +21,11 @@ func shown(t testing.TB, p *policy.Policy, tool *proxy.Tool, kind proxy.BodyKind
 		if c.Options.Fields != nil {
 			t.Error("Gitea's answer is cut to fields before it is judged")
 		}
-		return &proxy.Result{Status: 200, Kind: kind, Body: []byte(body), Page: &proxy.Pagination{Page: 1, Limit: 10, TotalCount: &total, LastPage: &last, NextPage: &next}}, nil
+		return &proxy.Result{Status: 200, Kind: kind, Body: []byte(body),
+			Page: &proxy.Pagination{Page: 1, Limit: 10, TotalCount: &total, LastPage: &last, NextPage: &next}}, nil
 	}))
-	c := resolved(&proxy.Call{Tool: tool, Args: proxy.Arguments{}, Identity: &proxy.Identity{Login: "alice"}, Options: proxy.CallOptions{Fields: []string{"id"}}})
+	c := resolved(&proxy.Call{Tool: tool, Args: proxy.Arguments{}, Identity: &proxy.Identity{Login: "alice"},
+		Options: proxy.CallOptions{Fields: []string{"id"}}})
 	res, err := h.Handle(t.Context(), c)
 	if len(c.Options.Fields) != 1 {
 		t.Error("the fields that the call wants are lost")
@@ -139,10 +141,13 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 	gone := p.Rows()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		return nil, &proxy.Error{Kind: proxy.KindNotFound, Status: 404, Public: "repository does not exist [id: 7]"}
 	}))
-	if _, err := gone.Handle(t.Context(), resolved(&proxy.Call{Tool: tools["repoGetByID"]})); proxy.AsError(err).Public != said || proxy.AsError(err).Status != 404 {
+	if _, err := gone.Handle(t.Context(),
+		resolved(&proxy.Call{Tool: tools["repoGetByID"]})); proxy.AsError(err).Public != said ||
+		proxy.AsError(err).Status != 404 {
 		t.Errorf("what is hidden and what is not there differ: %v", err)
 	}
-	for op, body := range map[string]string{"repoGetByID": ours, "orgGetTeam": `{"id":1,"units":[],"organization":{"username":"acme"}}`} {
+	for op, body := range map[string]string{"repoGetByID": ours,
+		"orgGetTeam": `{"id":1,"units":[],"organization":{"username":"acme"}}`} {
 		if _, err := shown(t, p, tools[op], proxy.BodyJSON, body); err != nil {
 			t.Errorf("%s: %v", op, err)
 		}
@@ -152,7 +157,8 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 			t.Errorf("%s answers with text: %v", op, err)
 		}
 	}
-	if res, err := shown(t, p, tools["repoGetRawFile"], proxy.BodyJSON, theirs); err != nil || string(res.Body) != theirs {
+	if res, err := shown(t, p, tools["repoGetRawFile"], proxy.BodyJSON, theirs); err != nil ||
+		string(res.Body) != theirs {
 		t.Errorf("a file's content is changed: %v, %v", res, err)
 	}
 	res, err := shown(t, p, tools["repoTransfer"], proxy.BodyJSON, theirs)
@@ -185,7 +191,8 @@ func TestErrorsNameNothingHidden(t *testing.T) {
 		}))
 		_, err := h.Handle(t.Context(), resolved(&proxy.Call{Tool: tool, Args: c.args}))
 		e := proxy.AsError(err)
-		if e.Kind != c.kind || !strings.Contains(e.Public, c.want) || strings.Contains(e.Public, "zq") || e.Quoted > len(e.Public) {
+		if e.Kind != c.kind || !strings.Contains(e.Public, c.want) || strings.Contains(e.Public, "zq") ||
+			e.Quoted > len(e.Public) {
 			t.Errorf("%s becomes %q, want %q in it", c.public, e.Public, c.want)
 		}
 	}

@@ -156,7 +156,8 @@ func hostile(t *testing.T, in *instance, cfg config.Policy, may func(owner, repo
 			}
 			for range 3 {
 				given := maps.Clone(base)
-				evil := sampler{spell(rng, "rival"), spell(rng, "secret-plans"), spell(rng, "main"), spell(rng, ".gitea/workflows/ci.yml")}
+				evil := sampler{spell(rng, "rival"), spell(rng, "secret-plans"), spell(rng, "main"),
+					spell(rng, ".gitea/workflows/ci.yml")}
 				name := names[rng.IntN(len(names))]
 				given[name] = evil.args(tool)[name]
 				if rng.IntN(4) == 0 { // a harmless one, in a hostile spelling
@@ -226,7 +227,8 @@ func TestRenamedRepository(t *testing.T) {
 	in.do("POST", "/orgs/acme/repos", args{"name": "old2", "auto_init": true})
 	in.do("PATCH", "/repos/acme/old", args{"name": "secret-zq"})
 	in.do("PATCH", "/repos/acme/old2", args{"name": "new2"})
-	handler := in.chain(builtin(t), config.Policy{Repos: config.Patterns{Allow: []string{"acme/*"}, Deny: []string{"acme/secret-*"}}})
+	handler := in.chain(builtin(t), config.Policy{Repos: config.Patterns{Allow: []string{"acme/*"},
+		Deny: []string{"acme/secret-*"}}})
 	for _, c := range []*proxy.Call{
 		call(t, "gitea_repository_get", args{"owner": "acme", "repo": "old"}),
 		call(t, "gitea_issue_create", args{"owner": "acme", "repo": "OLD", "title": "t"}),

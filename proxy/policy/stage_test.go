@@ -32,8 +32,10 @@ func TestWriteToken(t *testing.T) {
 	t.Parallel()
 	tools := byID(t)
 	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
-	own := &proxy.Identity{Login: "alice", AllowSudo: true, Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}
-	c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"}, Identity: own})
+	own := &proxy.Identity{Login: "alice", AllowSudo: true,
+		Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}
+	c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"],
+		Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"}, Identity: own})
 	as, err := arrived(t, p, c)
 	if err != nil || as.Credential.Secret() != "write-token" || as.Login != "alice" || as.AllowSudo {
 		t.Errorf("%+v, %v", as, err)
@@ -87,10 +89,12 @@ func TestWriteTokenDoesNotRead(t *testing.T) {
 func TestRefusalSaysTheRule(t *testing.T) {
 	t.Parallel()
 	p := compile(t, rules(t, repos([]string{"acme/*"}, []string{"acme/zqsecret"})), nil)
-	c := resolved(&proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"}, Identity: &proxy.Identity{}})
+	c := resolved(&proxy.Call{Tool: byID(t)["repoGet"], Args: proxy.Arguments{"owner": "acme", "repo": "zqsecret"},
+		Identity: &proxy.Identity{}})
 	_, err := arrived(t, p, c)
 	e := proxy.AsError(err)
-	if e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "policy.repos.deny[0]") || strings.Contains(e.Public, "zq") || c.Stats.Policy != "repos.deny[0]" {
+	if e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "policy.repos.deny[0]") ||
+		strings.Contains(e.Public, "zq") || c.Stats.Policy != "repos.deny[0]" {
 		t.Errorf("%v, facts %q", err, c.Stats.Policy)
 	}
 }
@@ -102,13 +106,15 @@ func TestWritesPerHour(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	tools := byID(t)
 	cfg := rules(t, func(p *config.Policy) { p.Budgets.WritesPerHour = 4 })
-	options := policy.Options{Operations: builtin(t).Tools(), Now: func() time.Time { return now }, Counters: policy.NewCounters()}
+	options := policy.Options{Operations: builtin(t).Tools(), Now: func() time.Time { return now },
+		Counters: policy.NewCounters()}
 	p, err := policy.New(cfg, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write := func(login string) *proxy.Error {
-		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: login}})
+		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"],
+			Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: login}})
 		if _, err := arrived(t, p, c); err != nil {
 			return proxy.AsError(err)
 		}
@@ -137,7 +143,8 @@ func TestWritesPerHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "alice"}}
+	c := &proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"},
+		Identity: &proxy.Identity{Login: "alice"}}
 	if _, err := arrived(t, other, c); err != nil {
 		t.Errorf("another endpoint: %v", err)
 	}
@@ -148,7 +155,8 @@ func TestWritesPerHour(t *testing.T) {
 	if e := write("alice"); e == nil {
 		t.Error("a quarter gives back more than a quarter")
 	}
-	read := resolved(&proxy.Call{Tool: tools["issueGetIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "index": "1"}, Identity: &proxy.Identity{Login: "alice"}})
+	read := resolved(&proxy.Call{Tool: tools["issueGetIssue"],
+		Args: proxy.Arguments{"owner": "o", "repo": "r", "index": "1"}, Identity: &proxy.Identity{Login: "alice"}})
 	if _, err := arrived(t, p, read); err != nil {
 		t.Errorf("a read: %v", err)
 	}
@@ -156,7 +164,8 @@ func TestWritesPerHour(t *testing.T) {
 		return nil, proxy.NewError(proxy.KindPolicyDenied, "a person is asked first", nil)
 	}))
 	for range 9 {
-		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"], Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "dora"}})
+		c := resolved(&proxy.Call{Tool: tools["issueCreateIssue"],
+			Args: proxy.Arguments{"owner": "o", "repo": "r", "title": "t"}, Identity: &proxy.Identity{Login: "dora"}})
 		if _, err := asked.Handle(t.Context(), c); err == nil || c.Stats.Policy != "" {
 			t.Errorf("what never gets to Gitea is counted: %v", err)
 		}
@@ -197,7 +206,8 @@ func TestFactsAreFresh(t *testing.T) {
 	call := func(op string, more proxy.Arguments) policy.Verdict {
 		given := proxy.Arguments{"owner": "acme", "repo": "web"}
 		maps.Copy(given, more)
-		return p.Explain(t.Context(), resolved(&proxy.Call{Tool: byID(t)[op], Args: given, Identity: &proxy.Identity{Login: "alice"}}))
+		return p.Explain(t.Context(), resolved(&proxy.Call{Tool: byID(t)[op], Args: given,
+			Identity: &proxy.Identity{Login: "alice"}}))
 	}
 	look.now = policy.Repository{DefaultBranch: "zzz"}
 	rename := proxy.Arguments{"branch": "x", "name": "y"} // two names to judge, one question
@@ -208,10 +218,12 @@ func TestFactsAreFresh(t *testing.T) {
 		t.Errorf("a merge that deletes nothing: %v", v)
 	}
 	look.now = policy.Repository{DefaultBranch: "main", DeletesMerged: true}
-	if v := call("repoCreateFile", proxy.Arguments{"filepath": "a", "branch": "main"}); v.Rule != "branches.protect_default" {
+	if v := call("repoCreateFile", proxy.Arguments{"filepath": "a",
+		"branch": "main"}); v.Rule != "branches.protect_default" {
 		t.Errorf("the default branch of a repository with another one's name: %v", v)
 	}
-	if v := call("repoMergePullRequest", proxy.Arguments{"index": json.Number("6"), "do": "merge"}); v.Rule != "branches.deny[0]" {
+	if v := call("repoMergePullRequest", proxy.Arguments{"index": json.Number("6"),
+		"do": "merge"}); v.Rule != "branches.deny[0]" {
 		t.Errorf("a merge that deletes a closed branch: %v", v)
 	}
 }
@@ -252,14 +264,16 @@ func TestWriteTokenIsNamed(t *testing.T) {
 	t.Parallel()
 	p := compile(t, rules(t, func(p *config.Policy) { p.WriteToken = config.NewSecret("write-token") }), nil)
 	call := func() *proxy.Call {
-		return resolved(&proxy.Call{Tool: byID(t)["issueCreateIssue"], Args: proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"},
+		return resolved(&proxy.Call{Tool: byID(t)["issueCreateIssue"],
+			Args:     proxy.Arguments{"owner": "acme", "repo": "web", "title": "t"},
 			Identity: &proxy.Identity{Login: "alice", Credential: proxy.NewCredential(proxy.ModeOAuth, "own-token")}})
 	}
 	c := call()
 	res, err := p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		return &proxy.Result{Status: 201}, nil
 	})).Handle(t.Context(), c)
-	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "write_token") || !c.Stats.WriteToken {
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "write_token") ||
+		!c.Stats.WriteToken {
 		t.Errorf("%+v, %v, facts %+v", res, err, c.Stats)
 	}
 	_, err = p.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {

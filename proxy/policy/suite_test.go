@@ -82,8 +82,10 @@ func TestSuite(t *testing.T) {
 			t.Errorf("%s: want %s, got %v, %v", o.Name, o.Want, o.Got, o.Err)
 		}
 	}
-	swap := strings.NewReplacer("expect: deny\n    rule: branches", "expect: allow\n    name: branches", "expect: deny", "expect: allow", "expect: allow", "expect: deny", "rule:", "login:")
-	if s, err = policy.ParseSuite([]byte(strings.ReplaceAll(swap.Replace(suite), "    name: branches\n", "\n"))); err != nil {
+	swap := strings.NewReplacer("expect: deny\n    rule: branches", "expect: allow\n    name: branches",
+		"expect: deny", "expect: allow", "expect: allow", "expect: deny", "rule:", "login:")
+	if s, err = policy.ParseSuite([]byte(strings.ReplaceAll(swap.Replace(suite), "    name: branches\n",
+		"\n"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range s.Run(t.Context(), endpoints(t)) {
@@ -139,11 +141,13 @@ func TestTry(t *testing.T) {
 	e, _ := endpoints(t)("robots")
 	v, err := policy.Try(t.Context(), e, nil, policy.Request{Tool: "gitea_contents_create_file",
 		Args: json.RawMessage(`{"owner":"acme","repo":"web","filepath":"a","content_text":"x","message":"m","branch":"main"}`)})
-	if err != nil || v.Allowed || v.Rule != "branches.allow" || !strings.HasPrefix(v.String(), "deny by branches.allow: ") {
+	if err != nil || v.Allowed || v.Rule != "branches.allow" ||
+		!strings.HasPrefix(v.String(), "deny by branches.allow: ") {
 		t.Errorf("%v, %v", v, err)
 	}
 	e.Rules.Repos.Deny = []string{strings.Repeat("x", 1000)}
-	if _, err := policy.Try(t.Context(), e, nil, policy.Request{Tool: "x"}); err == nil || !strings.Contains(err.Error(), "repos.deny[0]") {
+	if _, err := policy.Try(t.Context(), e, nil, policy.Request{Tool: "x"}); err == nil ||
+		!strings.Contains(err.Error(), "repos.deny[0]") {
 		t.Errorf("a pattern that is none: %v", err)
 	}
 }

@@ -19,7 +19,8 @@ func TestEveryNamingArgumentIsJudged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if unknown != "" {
-			t.Errorf("%s (%s %s): %s has no entry in sites.yaml; say what it names, or none: why", id, tool.Method, tool.Path, unknown)
+			t.Errorf("%s (%s %s): %s has no entry in sites.yaml; say what it names, or none: why", id, tool.Method,
+				tool.Path, unknown)
 		}
 	}
 }
@@ -108,7 +109,8 @@ func TestUnknownOperationsAreRefused(t *testing.T) {
 		p := c.edit()
 		for _, tool := range tools {
 			args := proxy.Arguments{"owner": "acme", "repo": "web", "new_owner": "acme", "branch": "ai/x", "id": "7"}
-			v := p.Explain(t.Context(), resolved(&proxy.Call{Tool: tool, Args: args, Identity: &proxy.Identity{Login: "a"}}))
+			v := p.Explain(t.Context(), resolved(&proxy.Call{Tool: tool, Args: args,
+				Identity: &proxy.Identity{Login: "a"}}))
 			if v.Allowed != (c.want[tool.OperationID] == "") || v.Rule != c.want[tool.OperationID] {
 				t.Errorf("%s, %s: %v", c.cfg, tool.OperationID, v)
 			}
@@ -121,10 +123,12 @@ func TestUnknownOperationsAreRefused(t *testing.T) {
 // filtered or refused.
 func TestEveryAnswerAcrossRepositoriesIsJudged(t *testing.T) {
 	t.Parallel()
-	shows := []string{`"repository":{`, `"repo":{`, `"repo_owner_name":`, `"run_url":`, `"clone_url":`, `"repo_count":`, `"remote_address":`}
+	shows := []string{`"repository":{`, `"repo":{`, `"repo_owner_name":`, `"run_url":`, `"clone_url":`,
+		`"repo_count":`, `"remote_address":`}
 	// Writes that answer with what they made: their arguments are judged.
-	made := map[string]bool{"createCurrentUserRepo": true, "createOrgRepo": true, "createOrgRepoDeprecated": true, "adminCreateRepo": true,
-		"repoMigrate": true, "generateRepo": true}
+	made := map[string]bool{"createCurrentUserRepo": true, "createOrgRepo": true, "createOrgRepoDeprecated": true,
+		"adminCreateRepo": true,
+		"repoMigrate":     true, "generateRepo": true}
 	across := 0
 	for id, tool := range byID(t) {
 		if strings.Contains(tool.Path, "{owner}/{repo}") || strings.Contains(tool.Path, "{org}/{repo}") || made[id] {
@@ -146,7 +150,8 @@ func TestEveryAnswerAcrossRepositoriesIsJudged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rows != "cross" && reach != "result" && reach != "refuse" {
-			t.Errorf("%s (%s %s) shows %s of any repository; say rows: cross, or reach", id, tool.Method, tool.Path, hit)
+			t.Errorf("%s (%s %s) shows %s of any repository; say rows: cross, or reach", id, tool.Method, tool.Path,
+				hit)
 		}
 	}
 	if across < 30 {

@@ -179,7 +179,8 @@ func TestForeignDescriptions(t *testing.T) {
 			t.Errorf("no reason why %s is left out: %q", reason, report.Left)
 		}
 	}
-	if text := report.String(); !strings.Contains(text, "header parameter") || !strings.Contains(text, "steers authentication") {
+	if text := report.String(); !strings.Contains(text, "header parameter") ||
+		!strings.Contains(text, "steers authentication") {
 		t.Errorf("report:\n%s", text)
 	}
 }
@@ -204,7 +205,8 @@ func TestKnownOperationsKeepTheirNames(t *testing.T) {
 	if o == nil || o.Name != "gitea_repository_get" || o.Risk != "R0" || o.Description == "theirs" {
 		t.Errorf("repoGet became %+v", o)
 	}
-	if !slices.Equal(report.Changed, []string{"GET /repos/{owner}/{repo}"}) || !slices.Equal(report.Added, []string{"GET /repos/{owner}/{repo}/extra"}) ||
+	if !slices.Equal(report.Changed, []string{"GET /repos/{owner}/{repo}"}) ||
+		!slices.Equal(report.Added, []string{"GET /repos/{owner}/{repo}/extra"}) ||
 		len(report.Missing) != 536 {
 		t.Errorf("changed %q, added %q, %d missing", report.Changed, report.Added, len(report.Missing))
 	}
@@ -257,7 +259,8 @@ func TestBadAliases(t *testing.T) {
 			files[name] = &fstest.MapFile{Data: text}
 		}
 		files["descriptions/aliases.yaml"] = &fstest.MapFile{Data: []byte(text)}
-		if _, _, err := build.Build(facts, build.Options{Inputs: files, Strict: true}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := build.Build(facts, build.Options{Inputs: files, Strict: true}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %.300v; want %s", text, err, want)
 		}
 	}
@@ -268,7 +271,8 @@ func TestLongNamesStayUnique(t *testing.T) {
 	t.Parallel()
 	long := "repoAVeryLongOperationNameThatNobodyCanRemember"
 	cat, _ := fromSwagger(t, doc(`"/repos/a": {"get": {"operationId": "`+long+`One"}}, "/repos/b": {"get": {"operationId": "`+long+`Two"}}`, ``))
-	if len(cat.Operations) != 2 || cat.Operations[0].Name == cat.Operations[1].Name || len(cat.Operations[0].Name) > spec.MaxName {
+	if len(cat.Operations) != 2 || cat.Operations[0].Name == cat.Operations[1].Name ||
+		len(cat.Operations[0].Name) > spec.MaxName {
 		t.Errorf("names %+v", cat.Operations)
 	}
 }
@@ -288,7 +292,8 @@ func FuzzFromSwagger(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, _, err := build.Build(facts, build.Options{Inputs: inputs}); err != nil && !errors.Is(err, build.ErrNoOperations) {
+		if _, _, err := build.Build(facts, build.Options{Inputs: inputs}); err != nil &&
+			!errors.Is(err, build.ErrNoOperations) {
 			t.Errorf("a description that was read gives no catalog: %v", err)
 		}
 	})

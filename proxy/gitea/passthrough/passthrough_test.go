@@ -39,7 +39,8 @@ func newPass(t *testing.T, upstream http.Handler, change func(*passthrough.Optio
 }
 
 // newFront returns a server of a passthrough that is to be started.
-func newFront(t *testing.T, gitea string, dial func(context.Context, string, string) (net.Conn, error), change func(*passthrough.Options)) *httptest.Server {
+func newFront(t *testing.T, gitea string, dial func(context.Context, string, string) (net.Conn, error),
+	change func(*passthrough.Options)) *httptest.Server {
 	t.Helper()
 	u, err := url.Parse(gitea)
 	if err != nil {
@@ -47,13 +48,15 @@ func newFront(t *testing.T, gitea string, dial func(context.Context, string, str
 	}
 	transport := &http.Transport{DisableCompression: true, DialContext: dial}
 	t.Cleanup(transport.CloseIdleConnections)
-	o := passthrough.Options{Gitea: u, Public: &url.URL{Scheme: "https", Host: "git.example.org"}, Strip: []string{"X-Company-User"}, Transport: transport, Log: zerolog.Nop()}
+	o := passthrough.Options{Gitea: u, Public: &url.URL{Scheme: "https", Host: "git.example.org"},
+		Strip: []string{"X-Company-User"}, Transport: transport, Log: zerolog.Nop()}
 	if change != nil {
 		change(&o)
 	}
 	h := passthrough.New(o)
 	return httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "req-1", Addr: "203.0.113.5"})))
+		h.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(),
+			&proxy.RequestInfo{RequestID: "req-1", Addr: "203.0.113.5"})))
 	}))
 }
 
@@ -101,7 +104,8 @@ func TestForgedHeaders(t *testing.T) {
 			if strings.Contains(body, "evil") {
 				t.Fatalf("%s with %q: %s", f, connection, body)
 			}
-			for _, want := range []string{"Host: git.example.org\n", "X-Forwarded-For: 203.0.113.5\r\n", "X-Forwarded-Host: git.example.org\r\n", "X-Forwarded-Proto: https\r\n", "X-Real-Ip: 203.0.113.5\r\n", "X-Request-Id: req-1\r\n", "Accept-Language: de\r\n"} {
+			for _, want := range []string{"Host: git.example.org\n", "X-Forwarded-For: 203.0.113.5\r\n",
+				"X-Forwarded-Host: git.example.org\r\n", "X-Forwarded-Proto: https\r\n", "X-Real-Ip: 203.0.113.5\r\n", "X-Request-Id: req-1\r\n", "Accept-Language: de\r\n"} {
 				if strings.Count(body, want) != 1 {
 					t.Fatalf("%s with %q: want %q once in %s", f, connection, want, body)
 				}
@@ -112,16 +116,18 @@ func TestForgedHeaders(t *testing.T) {
 
 func FuzzHeaders(f *testing.F) {
 	var got http.Header
-	h := passthrough.New(passthrough.Options{Gitea: &url.URL{Scheme: "http", Host: "gitea:3000"}, Transport: carrier(func(r *http.Request) (*http.Response, error) {
-		got = r.Header
-		return &http.Response{StatusCode: 204, Body: http.NoBody, Header: http.Header{}}, nil
-	})})
+	h := passthrough.New(passthrough.Options{Gitea: &url.URL{Scheme: "http", Host: "gitea:3000"},
+		Transport: carrier(func(r *http.Request) (*http.Response, error) {
+			got = r.Header
+			return &http.Response{StatusCode: 204, Body: http.NoBody, Header: http.Header{}}, nil
+		})})
 	f.Add("X-WEBAUTH-USER", "a", "close")
 	f.Add("x_real_ip", "a", "X-Real-Ip")
 	f.Fuzz(func(t *testing.T, name, value, connection string) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header = http.Header{name: {value}, "Connection": {connection}}
-		h.ServeHTTP(httptest.NewRecorder(), r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "id", Addr: "203.0.113.5"})))
+		h.ServeHTTP(httptest.NewRecorder(),
+			r.WithContext(proxy.WithRequestInfo(r.Context(), &proxy.RequestInfo{RequestID: "id", Addr: "203.0.113.5"})))
 		for _, one := range []string{"X-Forwarded-For", "X-Real-Ip"} {
 			if v := got[one]; !slices.Equal(v, []string{"203.0.113.5"}) {
 				t.Errorf("%s: %q", one, v)
@@ -144,7 +150,8 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r
 // and no target reaches another host.
 func TestTargetsAreKept(t *testing.T) {
 	t.Parallel()
-	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }), nil)
+	addr := newPass(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }),
+		nil)
 	for target, want := range map[string]string{
 		"/": "/", "/a/b.git/info/refs?service=git-upload-pack": "", "/a/b/src/branch/x%2Fy/%E4%BD%A0?a=1;b=2&%zz": "", "//evil.example/x": "",
 		"/a//b/../c": "", "/a?": "", "http://evil.example/x?y": "/x?y", "/@evil.example/": "",
@@ -202,7 +209,8 @@ func TestLargeUploadsStream(t *testing.T) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
-	res, err := http.Post("http://"+addr+"/a/b.git/git-receive-pack", "application/octet-stream", io.NopCloser(&pattern{size}))
+	res, err := http.Post("http://"+addr+"/a/b.git/git-receive-pack", "application/octet-stream",
+		io.NopCloser(&pattern{size}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,17 +380,19 @@ func TestGiteaDown(t *testing.T) {
 		o.Log = zerolog.New(&log)
 	})
 	res, body := raw(t, addr, "GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
-	if res.StatusCode != http.StatusBadGateway || !strings.Contains(body, `"kind":"upstream_unavailable"`) || strings.Contains(body, "127.0.0.1") || !strings.Contains(body, "req-1") {
+	if res.StatusCode != http.StatusBadGateway || !strings.Contains(body, `"kind":"upstream_unavailable"`) ||
+		strings.Contains(body, "127.0.0.1") || !strings.Contains(body, "req-1") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
 
 func TestWithoutRequestInfoIsClosed(t *testing.T) {
 	t.Parallel()
-	h := passthrough.New(passthrough.Options{Gitea: &url.URL{}, Transport: carrier(func(*http.Request) (*http.Response, error) {
-		t.Error("let through")
-		return nil, io.EOF
-	})})
+	h := passthrough.New(passthrough.Options{Gitea: &url.URL{},
+		Transport: carrier(func(*http.Request) (*http.Response, error) {
+			t.Error("let through")
+			return nil, io.EOF
+		})})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	if w.Code != http.StatusInternalServerError {

@@ -55,7 +55,8 @@ func newRig(t *testing.T, fallback string, tools ...string) *rig {
 }
 
 func deleteRepo() *proxy.Tool {
-	return &proxy.Tool{Name: "gitea_repository_delete", OperationID: "repoDelete", Title: "Delete a repository", Method: "DELETE", Path: "/repos/{owner}/{repo}",
+	return &proxy.Tool{Name: "gitea_repository_delete", OperationID: "repoDelete", Title: "Delete a repository",
+		Method: "DELETE", Path: "/repos/{owner}/{repo}",
 		Risk: proxy.R3, Destructive: true, Params: []proxy.Param{
 			{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}}}
 }
@@ -113,7 +114,8 @@ func TestAskedAndPermitted(t *testing.T) {
 	if e := r.do(call(yes(q))); e != nil {
 		t.Fatal(e)
 	}
-	if e := r.do(call(yes(q))); e == nil || e.Kind != proxy.KindPolicyDenied || !strings.Contains(e.Public, "used already") {
+	if e := r.do(call(yes(q))); e == nil || e.Kind != proxy.KindPolicyDenied ||
+		!strings.Contains(e.Public, "used already") {
 		t.Errorf("a second use: %v", e)
 	}
 }
@@ -176,11 +178,16 @@ func TestTooLateAndOtherKeys(t *testing.T) {
 	}
 	other := newRig(t, "deny", "R3")
 	var err error
-	other.c, err = confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(time.Minute)}, confirm.Options{Store: other.store, Key: []byte(strings.Repeat("x", 32))})
+	other.c, err = confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(time.Minute)},
+		confirm.Options{Store: other.store, Key: []byte(strings.Repeat("x", 32))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := other.c.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { t.Error("ran"); return nil, nil }))
+	h := other.c.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result,
+		error) {
+		t.Error("ran")
+		return nil, nil
+	}))
 	if _, err := h.Handle(t.Context(), call(yes(q))); err == nil {
 		t.Error("a state of another server was taken")
 	}
@@ -253,11 +260,14 @@ func TestCodes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "token", "R3")
 	e := r.do(call(old))
-	if e == nil || e.Kind != proxy.KindConfirm || e.Question != nil || !strings.Contains(e.Public, "https://aegis.example/account") || !strings.Contains(e.Public, "confirmation_code") {
+	if e == nil || e.Kind != proxy.KindConfirm || e.Question != nil ||
+		!strings.Contains(e.Public, "https://aegis.example/account") ||
+		!strings.Contains(e.Public, "confirmation_code") {
 		t.Fatalf("%+v", e)
 	}
 	list := r.codes(7)
-	if len(list) != 1 || list[0].Tool != "gitea_repository_delete" || !strings.Contains(list[0].Summary, "acme/infra (214 open issues)") {
+	if len(list) != 1 || list[0].Tool != "gitea_repository_delete" ||
+		!strings.Contains(list[0].Summary, "acme/infra (214 open issues)") {
 		t.Fatalf("%+v", list)
 	}
 	right := list[0].Code
@@ -316,7 +326,10 @@ func TestCodesEnd(t *testing.T) {
 func TestWithoutAPageThereAreNoCodes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "token", "R3")
-	if e := r.do(call(old, func(c *proxy.Call) { c.Identity = &proxy.Identity{Login: "bot", TokenName: "ci"} })); e == nil || e.Kind != proxy.KindPolicyDenied {
+	if e := r.do(call(old, func(c *proxy.Call) {
+		c.Identity = &proxy.Identity{Login: "bot",
+			TokenName: "ci"}
+	})); e == nil || e.Kind != proxy.KindPolicyDenied {
 		t.Errorf("%v", e)
 	}
 }
@@ -329,7 +342,8 @@ func TestQuestionsQuoteNamesHarmlessly(t *testing.T) {
 		c.Args["body"] = "secret words"
 	}))
 	q := e.Question
-	if strings.ContainsAny(q.Message, "\n\u202E") || len(q.Message) > 600 || strings.Contains(q.Message, "secret words") {
+	if strings.ContainsAny(q.Message, "\n\u202E") || len(q.Message) > 600 ||
+		strings.Contains(q.Message, "secret words") {
 		t.Errorf("%q", q.Message)
 	}
 }
@@ -337,7 +351,8 @@ func TestQuestionsQuoteNamesHarmlessly(t *testing.T) {
 func TestFactsNeverHangTheCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "deny", "R3")
-	c, err := confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(time.Minute)}, confirm.Options{Store: r.store, Key: make([]byte, 32), Facts: facts{hang: true}})
+	c, err := confirm.New(config.Confirm{Tools: []string{"R3"}, TTL: config.Duration(time.Minute)},
+		confirm.Options{Store: r.store, Key: make([]byte, 32), Facts: facts{hang: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +370,8 @@ func TestStoreTroubleRefuses(t *testing.T) {
 	r := newRig(t, "token", "R3")
 	q := r.question()
 	_ = r.store.Close()
-	for name, c := range map[string]*proxy.Call{"answer": call(yes(q)), "wait": call(old), "code": call(old, code("AAAA"))} {
+	for name, c := range map[string]*proxy.Call{"answer": call(yes(q)), "wait": call(old),
+		"code": call(old, code("AAAA"))} {
 		if e := r.do(c); e == nil || e.Kind != proxy.KindInternal {
 			t.Errorf("%s: %v", name, e)
 		}
@@ -377,7 +393,8 @@ func FuzzState(f *testing.F) {
 		from := min(int(at), len(good))
 		s := good[:from] + put + good[min(from+int(n), len(good)):]
 		c := call(func(c *proxy.Call) { c.Reply = &proxy.Reply{State: s, Accepted: true, Typed: "acme/infra"} })
-		if _, err := r.stage.Handle(context.Background(), c); err == nil && strings.NewReplacer("\n", "", "\r", "").Replace(s) != good {
+		if _, err := r.stage.Handle(context.Background(), c); err == nil &&
+			strings.NewReplacer("\n", "", "\r", "").Replace(s) != good {
 			b, _ := json.Marshal(s)
 			t.Errorf("permitted by %s", b)
 		}

@@ -14,7 +14,8 @@ import (
 // rawDelete is the raw tool as it stands for an operation; id "" for a route that
 // the catalog lacks.
 func rawDelete(id string, risk proxy.Risk) *proxy.Tool {
-	return &proxy.Tool{Name: "gitea_api_request", Title: "Call any API route", OperationID: id, Method: "DELETE", Risk: risk, Destructive: true}
+	return &proxy.Tool{Name: "gitea_api_request", Title: "Call any API route", OperationID: id, Method: "DELETE",
+		Risk: risk, Destructive: true}
 }
 
 // asked is a call of a tool, which for the raw tool reaches the operation that it
@@ -36,7 +37,8 @@ func spells(c *proxy.Call, tool, op *proxy.Tool, path string, body map[string]an
 	c.Args = proxy.Arguments{"method": tool.Method, "path": path, "body": body}
 	if op != nil {
 		for i, name := range []string{"owner", "repo"} {
-			c.Wire.Values = append(c.Wire.Values, proxy.Field{Name: name, In: proxy.InPath, Value: strings.Split(path, "/")[2+i]})
+			c.Wire.Values = append(c.Wire.Values,
+				proxy.Field{Name: name, In: proxy.InPath, Value: strings.Split(path, "/")[2+i]})
 		}
 	}
 	for name, v := range body {
@@ -79,7 +81,8 @@ func TestRawQuestionsSayWhatIsDone(t *testing.T) {
 	})
 	_, err := c.Stage()(r.stage).Handle(t.Context(), call)
 	q := proxy.AsError(err).Question
-	if q == nil || !strings.Contains(q.Message, "DELETE /repos/acme/infra (gitea_repository_delete)") || q.Retype != "acme/infra" {
+	if q == nil || !strings.Contains(q.Message, "DELETE /repos/acme/infra (gitea_repository_delete)") ||
+		q.Retype != "acme/infra" {
 		t.Errorf("%+v", q)
 	}
 }
@@ -95,7 +98,10 @@ func TestAnAnswerWorksOnceWhateverTheTTLBecomes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil }))
+		return c.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result,
+			error) {
+			return &proxy.Result{}, nil
+		}))
 	}
 	_, err := of(time.Hour).Handle(t.Context(), call())
 	q := proxy.AsError(err).Question
@@ -113,7 +119,8 @@ func TestAnAnswerWorksOnceWhateverTheTTLBecomes(t *testing.T) {
 func TestQuestionsSayWhereThingsGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "deny", "R3")
-	transfer := &proxy.Tool{Name: "gitea_repository_transfer", OperationID: "repoTransfer", Title: "Transfer a repository", Method: "POST",
+	transfer := &proxy.Tool{Name: "gitea_repository_transfer", OperationID: "repoTransfer",
+		Title: "Transfer a repository", Method: "POST",
 		Path: "/repos/{owner}/{repo}/transfer", Risk: proxy.R3, Destructive: true,
 		Params: []proxy.Param{{Name: "owner", Wire: "owner", In: proxy.InPath}, {Name: "repo", Wire: "repo", In: proxy.InPath}, {Name: "new_owner", Wire: "new_owner", In: proxy.InBody}}}
 	raw := rawDelete("repoTransfer", proxy.R3)
@@ -121,15 +128,18 @@ func TestQuestionsSayWhereThingsGo(t *testing.T) {
 	for name, edit := range map[string]func(*proxy.Call){
 		"tool": func(c *proxy.Call) { c.Tool, c.Args["new_owner"] = transfer, "mallory\u202e" },
 		"raw": func(c *proxy.Call) {
-			spells(c, raw, transfer, "/repos/acme/infra/transfer", map[string]any{"new_owner": "mallory", "text": "secret words"})
+			spells(c, raw, transfer, "/repos/acme/infra/transfer",
+				map[string]any{"new_owner": "mallory", "text": "secret words"})
 		},
 		"sudo": func(c *proxy.Call) { c.Options.Sudo = "mallory" },
 		"mirror": func(c *proxy.Call) {
-			spells(c, raw, nil, "/repos/acme/infra/push_mirrors", map[string]any{"remote_address": "https://x:secret@mallory.example/y?secret=1"})
+			spells(c, raw, nil, "/repos/acme/infra/push_mirrors",
+				map[string]any{"remote_address": "https://x:secret@mallory.example/y?secret=1"})
 		},
 	} {
 		q := r.do(call(edit)).Question
-		if q == nil || !strings.Contains(q.Message, "mallory") || strings.Contains(q.Message, "secret") || strings.Contains(q.Message, "\u202e") {
+		if q == nil || !strings.Contains(q.Message, "mallory") || strings.Contains(q.Message, "secret") ||
+			strings.Contains(q.Message, "\u202e") {
 			t.Errorf("%s: %+v", name, q)
 		}
 	}
