@@ -38,21 +38,13 @@ var (
 // Reserved reports whether an argument name is Aegis's own, so that no
 // operation may use it.
 func Reserved(name string) bool {
-	switch name {
-	case "cursor", "fields", "sudo", "token", "access_token":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"cursor", "fields", "sudo", "token", "access_token"}, name)
 }
 
 // Steers reports whether a query key of this name, in any letter case, would
 // choose who the request runs as. None is ever sent.
 func Steers(key string) bool {
-	switch strings.ToLower(key) {
-	case "sudo", "token", "access_token":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"sudo", "token", "access_token"}, strings.ToLower(key))
 }
 
 // Parse reads a catalog and checks everything that its users rely on. A

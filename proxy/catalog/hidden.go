@@ -9,6 +9,7 @@ import (
 
 var (
 	toolName    = regexp.MustCompile(`gitea_[a-z0-9_]+`)
+	clause      = regexp.MustCompile(`(?s).+?(?:[.;] |$)`) // up to a full stop or semicolon
 	parenthesis = regexp.MustCompile(` \([^()]*\)`)
 )
 
@@ -44,9 +45,9 @@ func without(t *proxy.Tool, hidden func(string) bool) string {
 		return remark
 	})
 	var kept []string
-	for _, clause := range clauses(text) {
-		if !hidden(clause) {
-			kept = append(kept, clause)
+	for _, part := range clause.FindAllString(text, -1) {
+		if !hidden(part) {
+			kept = append(kept, strings.TrimSuffix(part, " "))
 		}
 	}
 	if len(kept) == 0 { // the reference is all that the text is about
@@ -58,16 +59,4 @@ func without(t *proxy.Tool, hidden func(string) bool) string {
 		})
 	}
 	return strings.TrimRight(strings.Join(kept, " "), ";.") + "."
-}
-
-// clauses cuts a text behind full stops and semicolons.
-func clauses(text string) (list []string) {
-	from := 0
-	for i := 0; i+1 < len(text); i++ {
-		if (text[i] == '.' || text[i] == ';') && text[i+1] == ' ' {
-			list = append(list, text[from:i+1])
-			from = i + 2
-		}
-	}
-	return append(list, text[from:])
 }

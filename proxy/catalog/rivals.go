@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"strings"
 
 	"aegis/proxy"
@@ -80,11 +81,8 @@ func pathParts(t *proxy.Tool, args proxy.Arguments) (parts []string) {
 				continue
 			}
 			value := ""
-			switch v := args[p.Name].(type) {
-			case string:
-				value = v
-			case interface{ String() string }: // json.Number
-				value = v.String()
+			if v := args[p.Name]; v != nil {
+				value = fmt.Sprint(v) // a string or a json.Number
 			}
 			wild = wild || p.Wildcard
 			text = strings.ReplaceAll(text, "{"+p.Wire+"}", value)

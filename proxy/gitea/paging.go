@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -245,36 +246,27 @@ func headerCount(h http.Header, name string) int64 {
 	return n
 }
 
+// link is one link of a header and its parameters.
+var link = regexp.MustCompile(`<([^>]*)>([^<]*)`)
+
 // parseLink returns the pages that a Link header (RFC 8288) names as next and
 // last; 0 for those that it does not.
 func parseLink(header string) (next, last int) {
-	for rest := header; ; {
-		open := strings.IndexByte(rest, '<')
-		if open < 0 {
-			return next, last
-		}
-		target, tail, closed := strings.Cut(rest[open+1:], ">")
-		if !closed {
-			return next, last
-		}
-		params := tail
-		if end := strings.IndexByte(tail, '<'); end >= 0 {
-			params = tail[:end]
-		}
-		for param := range strings.SplitSeq(params, ";") {
+	for _, m := range link.FindAllStringSubmatch(header, -1) {
+		for param := range strings.SplitSeq(m[2], ";") {
 			name, value, _ := strings.Cut(strings.Trim(param, " \t,"), "=")
 			if !strings.EqualFold(strings.TrimSpace(name), "rel") {
 				continue
 			}
 			switch strings.Trim(value, "\" \t,") {
 			case "next":
-				next = linkPage(target)
+				next = linkPage(m[1])
 			case "last":
-				last = linkPage(target)
+				last = linkPage(m[1])
 			}
 		}
-		rest = tail
 	}
+	return next, last
 }
 
 // linkPage returns the page in the query of a link's target, 0 when there is

@@ -222,11 +222,8 @@ func isGitDir(seg string) bool {
 // allows no delimiter in these, so a value with one is an attempt to reach
 // another route.
 func isName(wire string) bool {
-	switch wire {
-	case "owner", "repo", "org", "username", "user", "template_owner", "template_repo":
-		return true
-	}
-	return false
+	names := []string{"owner", "repo", "org", "username", "user", "template_owner", "template_repo"}
+	return slices.Contains(names, wire)
 }
 
 // unescape decodes every well-formed %XX of v once and leaves the rest.

@@ -2,7 +2,6 @@ package build
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -15,33 +14,19 @@ func Encode(cat *spec.Catalog) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"version\": %s, \"source\": %s, \"gitea_version\": %s,\n",
 		quote(cat.Version), quote(cat.Source), quote(cat.GiteaVersion))
-	if err := encodeMap(&b, "arguments", cat.Arguments); err != nil {
+	if err := writeMap(&b, "arguments", cat.Arguments); err != nil {
 		return nil, err
 	}
-	if err := encodeMap(&b, "definitions", cat.Definitions); err != nil {
+	b.WriteString(",\n")
+	if err := writeMap(&b, "definitions", cat.Definitions); err != nil {
 		return nil, err
 	}
-	b.WriteString("\"operations\": [\n")
-	for i := range cat.Operations {
-		if err := writeLine(&b, "", &cat.Operations[i], i == len(cat.Operations)-1); err != nil {
-			return nil, err
-		}
+	b.WriteString(",\n\"operations\": [\n")
+	if err := writeList(&b, cat.Operations); err != nil {
+		return nil, err
 	}
 	b.WriteString("]}\n")
 	return b.Bytes(), nil
-}
-
-// encodeMap writes a member that holds schemas by name.
-func encodeMap(b *bytes.Buffer, name string, m map[string]json.RawMessage) error {
-	fmt.Fprintf(b, "%s: {\n", quote(name))
-	keys := sortedKeys(m)
-	for i, k := range keys {
-		if err := writeLine(b, k, m[k], i == len(keys)-1); err != nil {
-			return err
-		}
-	}
-	b.WriteString("},\n")
-	return nil
 }
 
 // compare fills the report with what differs from the built-in catalog.

@@ -98,20 +98,38 @@ func (f *Facts) Encode() ([]byte, error) {
 	}
 	b.Write(bytes.TrimSuffix(head, []byte("}")))
 	b.WriteString(",\n\"operations\": [\n")
-	for i := range f.Operations {
-		if err := writeLine(&b, "", &f.Operations[i], i == len(f.Operations)-1); err != nil {
-			return nil, err
-		}
+	if err := writeList(&b, f.Operations); err != nil {
+		return nil, err
 	}
-	b.WriteString("],\n\"definitions\": {\n")
-	names := sortedKeys(f.Definitions)
-	for i, name := range names {
-		if err := writeLine(&b, name, f.Definitions[name], i == len(names)-1); err != nil {
-			return nil, err
-		}
+	b.WriteString("],\n")
+	if err := writeMap(&b, "definitions", f.Definitions); err != nil {
+		return nil, err
 	}
-	b.WriteString("}}\n")
+	b.WriteString("}\n")
 	return b.Bytes(), nil
+}
+
+// writeList writes the items of a list, one a line.
+func writeList[T any](b *bytes.Buffer, list []T) error {
+	for i := range list {
+		if err := writeLine(b, "", &list[i], i == len(list)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeMap writes a member that holds an object, in sorted order and one member a line.
+func writeMap[V any](b *bytes.Buffer, name string, m map[string]V) error {
+	fmt.Fprintf(b, "%s: {\n", quote(name))
+	keys := sortedKeys(m)
+	for i, k := range keys {
+		if err := writeLine(b, k, m[k], i == len(keys)-1); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
 }
 
 // writeLine writes value, with a member name unless key is empty, as one line.
@@ -144,13 +162,7 @@ func marshal(value any) ([]byte, error) {
 }
 
 // quote returns s as a JSON string.
-func quote(s string) string {
-	text, err := marshal(s)
-	if err != nil {
-		return `""` // a string always encodes
-	}
-	return string(text)
-}
+func quote(s string) string { return string(raw(s)) }
 
 // sortedKeys returns the names of a map in an order that does not depend on the run:
 // the same inputs must give the same bytes.
