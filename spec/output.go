@@ -19,6 +19,7 @@ type Expander struct {
 	memo map[expanded]json.RawMessage
 }
 
+// expanded is what the result of an expansion depends on.
 type expanded struct {
 	text  string
 	depth int
@@ -38,6 +39,7 @@ func (e *Expander) Output(o *Operation) json.RawMessage {
 	return e.expand(o.Output, 0)
 }
 
+// refStart begins every reference; see plainRefs.
 var refStart = []byte(`{"$ref":"`)
 
 // expand replaces each {"$ref":"Name"} in raw. The generator writes references

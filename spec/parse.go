@@ -109,6 +109,7 @@ func (c *Catalog) check() error {
 	return nil
 }
 
+// checkOperation returns the first thing in an operation that is not as documented.
 func (c *Catalog) checkOperation(o *Operation) error {
 	switch {
 	case len(o.Name) > MaxName || !namePattern.MatchString(o.Name):
@@ -140,6 +141,7 @@ func (c *Catalog) checkOperation(o *Operation) error {
 	return c.checkParams(o)
 }
 
+// checkParams does so for its arguments, which must fill the path exactly.
 func (c *Catalog) checkParams(o *Operation) error {
 	if len(o.Params) > MaxParams {
 		return fmt.Errorf("%d arguments are more than %d", len(o.Params), MaxParams)

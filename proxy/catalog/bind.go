@@ -60,6 +60,8 @@ func plainName(s string) bool {
 	return len(s) <= 100 && strings.Trim(s, ".") != "" && strings.Trim(s, alphanumeric+"-_.") == ""
 }
 
+// alphanumeric are the letters and digits of names. Written out, as letters of other
+// scripts look like these and are other accounts to Gitea.
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // bindTool returns a tool inside a binding, nil when it has no place there.

@@ -142,6 +142,8 @@ const (
 	markText   = "0col" // a colon
 )
 
+// isNumber reports whether a word is made of digits alone: ids and numbers, never with
+// a sign.
 func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") == "" }
 
 // shaLike reports whether a word looks like the id of a commit.

@@ -78,6 +78,8 @@ type listEntry struct {
 	Annotations annotations     `json:"annotations"`
 }
 
+// annotations are the hints of MCP about what a tool does. Pointers, as false must be
+// written for tools that write: a hint that is left out counts as true.
 type annotations struct {
 	ReadOnly    bool  `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint,omitempty"`
@@ -142,6 +144,7 @@ const (
 	other
 )
 
+// classOf returns the class of a byte. All bytes of a rune beyond ASCII are other.
 func classOf(c byte) int {
 	switch {
 	case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':

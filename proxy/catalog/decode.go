@@ -22,6 +22,7 @@ const maxArgumentValues = 200_000
 // would quietly decide: duplicate keys and escapes that are no character.
 type decoder struct{ report *problems }
 
+// value decodes a value; path names it in what is reported.
 func (d *decoder) value(path string, raw []byte) any {
 	switch jsonscan.Kind(raw) {
 	case '"':

@@ -59,8 +59,12 @@ func participles(text string) map[string]bool {
 	return out
 }
 
+// prepositions come before the place or the time of something. As with all lists here,
+// the words are stems: across is "acros".
 var prepositions = wordSet("in of on from to for by about acros with at into within via against than")
 
+// determiner reports whether a word comes before a thing without being one: articles,
+// numbers, marks of objects.
 func determiner(w string) bool { return isNumber(w) || determiners[w] }
 
 var determiners = wordSet("a an on the this thi that it my some all two three thes those new another " +
@@ -78,6 +82,8 @@ func plural(text string) bool {
 	return false
 }
 
+// notWordRune separates words. Letters beyond ASCII belong to them, so that a question
+// in another language stays one of words.
 func notWordRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r < 0x80
 }

@@ -52,6 +52,8 @@ type posting struct {
 	count float64
 }
 
+// newIndex reads the words of all tools. Only searches need them, so the first one
+// waits for it and not the start.
 func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 	ix := &index{
 		terms: map[string][]posting{}, verbs: map[string]bool{}, named: map[string]bool{},

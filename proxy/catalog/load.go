@@ -101,6 +101,7 @@ type loader struct {
 	expand   *spec.Expander
 }
 
+// tool makes a tool of an operation.
 func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
 	// A catalog may come from a file of the operator's, so nothing of it is taken for
 	// granted.
@@ -197,6 +198,8 @@ type schemaWriter struct {
 	required []string
 }
 
+// add writes a property. The schema is taken as it is: every one here was checked or
+// made by Load.
 func (w *schemaWriter) add(name string, schema []byte, required bool) {
 	w.props = startMember(w.props, []byte(`"`+name+`"`))
 	w.props = append(w.props, schema...)
@@ -205,6 +208,8 @@ func (w *schemaWriter) add(name string, schema []byte, required bool) {
 	}
 }
 
+// done returns the schema. Other arguments are refused, and saying so spares a model
+// the try.
 func (w *schemaWriter) done() json.RawMessage {
 	out := append([]byte(`{"type":"object","properties":{`), w.props...)
 	out = append(out, '}')
@@ -265,6 +270,7 @@ func (l *loader) compact(raw []byte, silent bool) []byte {
 // compactor rewrites one schema.
 type compactor struct{ silent bool }
 
+// schema appends raw to dst without what a client need not read.
 func (c compactor) schema(dst, raw []byte) []byte {
 	dst = append(dst, '{')
 	for name, value := range jsonscan.Members(raw) {
@@ -275,6 +281,8 @@ func (c compactor) schema(dst, raw []byte) []byte {
 	return append(dst, '}')
 }
 
+// drops reports whether a keyword, in its quotes, is left out. The largest number of a
+// page stays: a model would ask for more otherwise.
 func (c compactor) drops(keyword string) bool {
 	switch keyword {
 	case `"pattern"`, `"minLength"`, `"maxLength"`, `"minimum"`, `"minItems"`, `"maxItems"`, `"contentEncoding"`:
@@ -285,6 +293,7 @@ func (c compactor) drops(keyword string) bool {
 	return false
 }
 
+// member appends the value of a keyword, and looks into those that are or hold schemas.
 func (c compactor) member(dst []byte, keyword string, value []byte) []byte {
 	switch {
 	case keyword == `"items"`, keyword == `"additionalProperties"` && jsonscan.Kind(value) == '{':

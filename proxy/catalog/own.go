@@ -95,6 +95,7 @@ func ownTool(t proxy.Tool, args ...argument) *proxy.Tool {
 // inputs writes the schema of a tool's arguments, complete and as tools/list shows it.
 type inputs struct{ full, listed schemaWriter }
 
+// own adds an argument of Aegis's own.
 func (in *inputs) own(a *argument) {
 	in.full.add(a.Name, a.full, a.Required)
 	in.listed.add(a.Name, a.listed, a.Required)

@@ -24,12 +24,15 @@ type preset struct {
 func presets() map[string]preset {
 	code := []string{"contents", "issue", "miscellaneous", "package", "project", "pull", "release", "repository"}
 	return map[string]preset{
+		// Everything that may be read, but administration, secrets and what tells how
+		// the server is set up.
 		"reader": {
 			domains: append(slices.Clone(code), "actions", "notification", "organization", "settings", "user"),
 			maxRisk: proxy.R1, readOnly: true,
 			remove: noise("*_admin_*", "*_secrets", "*_hook", "*_hooks", "*_git_hook*", "*_deploy_key*", "*_oauth_app*",
 				"*_my_emails", "gitea_user_list_tokens", "gitea_actions_*runner*"),
 		},
+		// Work on branches: issues, files, pull requests, and what one looks at for it.
 		"contributor": {
 			domains: []string{"contents", "issue", "pull"}, maxRisk: proxy.R2,
 			add: []string{
@@ -43,6 +46,7 @@ func presets() map[string]preset {
 			remove: noise("gitea_repository_update_branch", "gitea_repository_rename_branch", "gitea_repository_delete_branch", "*_org_label*",
 				"*_stopwatch*", "gitea_issue_*_time", "gitea_issue_*_times", "gitea_issue_*_comment_attachment*", "gitea_issue_*pin*"),
 		},
+		// Reading, and the few writes that a review is made of.
 		"reviewer": {
 			domains: []string{"contents", "issue", "pull"}, maxRisk: proxy.R1, readOnly: true,
 			add: []string{
@@ -54,11 +58,14 @@ func presets() map[string]preset {
 			},
 			remove: noise("gitea_pull_delete_review"),
 		},
+		// What people with write access to repositories do, but what ends a repository
+		// or an organization.
 		"maintainer": {
 			domains: append(slices.Clone(code), "actions", "notification", "organization", "settings", "user"), maxRisk: proxy.R3,
 			remove: noise("gitea_organization_delete", "gitea_organization_delete_all_repos", "gitea_organization_rename",
 				"gitea_repository_delete", "gitea_repository_transfer", "*_admin_*", "*_oauth_app*", "gitea_user_*_token*", "gitea_user_*_my_*key*"),
 		},
+		// Making a release, from the list of commits to the attachments.
 		"release": {
 			domains: []string{"release"}, maxRisk: proxy.R3,
 			add: []string{
@@ -71,6 +78,7 @@ func presets() map[string]preset {
 			},
 			remove: noise(),
 		},
+		// Looking after runs of workflows, and saying what came of them.
 		"ci": {
 			domains: []string{"actions"}, maxRisk: proxy.R2,
 			add: []string{
@@ -81,6 +89,7 @@ func presets() map[string]preset {
 			},
 			remove: noise("*_admin_*"),
 		},
+		// The server itself: accounts, organizations, runners, hooks.
 		"admin": {
 			domains: []string{"admin", "settings"}, maxRisk: proxy.R4,
 			add: []string{
@@ -119,6 +128,8 @@ func (p *preset) has(t *proxy.Tool) bool {
 	return slices.Contains(p.domains, t.Domain) && t.Risk <= p.maxRisk && (!p.readOnly || t.ReadOnly)
 }
 
+// matchAny reports whether a name matches one of some globs. Those of the configuration
+// have been checked, so an error counts as no match.
 func matchAny(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool {
 		ok, _ := path.Match(g, name) // false with an error

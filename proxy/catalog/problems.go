@@ -21,6 +21,8 @@ type problems struct {
 // full reports whether further complaints are only counted.
 func (p *problems) full() bool { return len(p.list) >= maxProblems }
 
+// add notes that the value at path breaks a rule. Beyond maxProblems only their number
+// is kept: a client may send a list of thousands.
 func (p *problems) add(path, what string) {
 	if p.full() {
 		p.more++

@@ -362,6 +362,8 @@ func (p *parser) common(next []string) bool {
 // shared are things that are found by the same tools, no matter who has them.
 var shared = wordSet("branch pull chang comment review fork commit code file work build issu ticket bug")
 
+// add adds a word. The greatest weight counts, not the sum: saying a thing twice does
+// not make it twice as wanted.
 func (q *query) add(word string, weight float64) {
 	q.terms[word] = max(q.terms[word], weight)
 }

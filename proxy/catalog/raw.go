@@ -234,6 +234,7 @@ func checkRawQuery(report *problems, query map[string]any) {
 	}
 }
 
+// checkRawValue refuses what a query cannot carry: objects, and lists in lists.
 func checkRawValue(report *problems, at string, v any) {
 	list, ok := v.([]any)
 	if !ok {

@@ -13,6 +13,7 @@ import (
 // so it is a plain scan.
 type router struct{ routes []route }
 
+// route is the path template of a tool, taken apart once.
 type route struct {
 	tool     *proxy.Tool
 	segments []segment
@@ -30,6 +31,7 @@ type segment struct {
 	enum    []string
 }
 
+// newRouter takes the routes of a whole catalog; see Set.with.
 func newRouter(tools []*proxy.Tool) *router {
 	r := &router{}
 	for _, t := range tools {
@@ -120,6 +122,7 @@ func values(segments []segment, parts []string) map[string]string {
 // them, then the fewer segments a wildcard took.
 type rank struct{ literal, mixed, eaten int }
 
+// above reports whether a match wins over another, as Gitea's router decides.
 func (r rank) above(o rank) bool {
 	return cmp.Or(cmp.Compare(r.literal, o.literal), cmp.Compare(r.mixed, o.mixed), cmp.Compare(o.eaten, r.eaten)) > 0
 }

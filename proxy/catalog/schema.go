@@ -33,6 +33,8 @@ type rawSchema struct {
 	Additional  json.RawMessage `json:"additionalProperties,omitempty"`
 }
 
+// maxSchemaNesting bounds schemas of a catalog from a file. The generator ends at four
+// levels.
 const maxSchemaNesting = 8
 
 // parse reads the schema of an argument; equal texts share one result, which saves
@@ -71,6 +73,7 @@ func (l *loader) parse(raw json.RawMessage, depth int) (*proxy.Schema, error) {
 	return s, nil
 }
 
+// parts reads what is in a schema of a list or an object.
 func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
 	var err error
 	if len(r.Items) != 0 {

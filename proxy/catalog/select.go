@@ -113,6 +113,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	return sel, c.problems
 }
 
+// pin marks a tool that search mode lists too.
 func (sel *Selection) pin(c *checker, at, name string) {
 	wire := wireName(name)
 	switch {
@@ -132,6 +133,7 @@ type checker struct {
 	problems []Problem
 }
 
+// add notes a problem that stops the start.
 func (c *checker) add(at, message string) {
 	c.problems = append(c.problems, Problem{Path: at, Message: message})
 }
@@ -145,6 +147,7 @@ func (c *checker) unknown(at, what, name, near, otherwise string) {
 	c.add(at, fmt.Sprintf("unknown %s %q; %s", what, name, otherwise))
 }
 
+// unknownTool reports a name, or a glob, that no tool has.
 func (c *checker) unknownTool(at, name string) {
 	c.unknown(at, "tool", name, config.Nearest(wireName(name), c.set.names()), `"aegis tools" lists them`)
 }

@@ -96,6 +96,8 @@ func (sel *Selection) harmless(name, near string) bool {
 	return !sel.enabled[near].Destructive || config.Distance(name, near, 3) < 3
 }
 
+// unknownTool is the error of a name that is none here. It is the same for tools that
+// exist elsewhere: what a team may not use must not be probed for.
 func (sel *Selection) unknownTool(name string) error {
 	text := "unknown tool"
 	if near := config.Nearest(name, sel.names); near != "" && sel.harmless(name, near) {

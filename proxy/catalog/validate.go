@@ -97,6 +97,8 @@ func checkText(raw []byte) error {
 	return nil
 }
 
+// param returns the argument of this name, nil for none. One that a binding fixed does
+// not exist for a caller.
 func param(t *proxy.Tool, name string) *proxy.Param {
 	for i := range t.Params {
 		if t.Params[i].Name == name && t.Params[i].Fixed == "" {

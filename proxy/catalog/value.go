@@ -20,6 +20,7 @@ import (
 // loginPattern is what a Gitea login looks like in a header.
 const loginPattern = `^[\w-][\w.-]*$`
 
+// loginRegexp is compiled here, as the option sudo belongs to no catalog.
 var loginRegexp = regexp.MustCompile(loginPattern)
 
 // validator checks decoded values. It coerces only where nothing is lost:
@@ -48,11 +49,13 @@ func (v *validator) value(path string, s *proxy.Schema, x any) (any, bool) {
 	return x, true
 }
 
+// fail reports a value. What stays of it is nothing, so that no stage below sees it.
 func (v *validator) fail(path, what string) (any, bool) {
 	v.report.add(path, what)
 	return nil, false
 }
 
+// str checks a text. Nothing is coerced to one: a number would lose how it was written.
 func (v *validator) str(path string, s *proxy.Schema, x any) (any, bool) {
 	text, ok := x.(string)
 	if !ok {
@@ -76,6 +79,8 @@ func (v *validator) str(path string, s *proxy.Schema, x any) (any, bool) {
 	return text, true
 }
 
+// matches looks a pattern up. One that was not compiled matches nothing, which is the
+// safe answer.
 func (v *validator) matches(pattern, text string) bool {
 	if pattern == loginPattern {
 		return loginRegexp.MatchString(text)
@@ -109,6 +114,7 @@ func format(name, text string) string {
 	return ""
 }
 
+// integer checks a whole number, which models also write as a text.
 func (v *validator) integer(path string, s *proxy.Schema, x any) (any, bool) {
 	var n int64
 	var ok bool
@@ -156,6 +162,7 @@ func integral(text string) (int64, bool) {
 	return r.Num().Int64(), true
 }
 
+// number checks a number of any kind; its text stays, as float64 would change it.
 func (v *validator) number(path string, x any) (any, bool) {
 	n, ok := x.(json.Number)
 	if text, isText := x.(string); isText && json.Valid([]byte(text)) {
@@ -170,6 +177,8 @@ func (v *validator) number(path string, x any) (any, bool) {
 	return n, true
 }
 
+// boolean takes the two words as texts too. "yes", 1 and the like are refused: guessing
+// wrong would change something.
 func (v *validator) boolean(path string, x any) (any, bool) {
 	switch x {
 	case true, "true":
@@ -180,6 +189,7 @@ func (v *validator) boolean(path string, x any) (any, bool) {
 	return v.fail(path, "must be true or false")
 }
 
+// array checks a list and each of its items, so that all problems are reported at once.
 func (v *validator) array(path string, s *proxy.Schema, x any) (any, bool) {
 	list, ok := x.([]any)
 	switch {
@@ -202,6 +212,8 @@ func (v *validator) array(path string, s *proxy.Schema, x any) (any, bool) {
 	return list, fits
 }
 
+// object checks the members of an object, in place: the arguments were decoded for this
+// call alone.
 func (v *validator) object(path string, s *proxy.Schema, x any) (any, bool) {
 	object, ok := x.(map[string]any)
 	if !ok {
@@ -241,6 +253,7 @@ func (v *validator) object(path string, s *proxy.Schema, x any) (any, bool) {
 	return object, fits
 }
 
+// unknownMember says what may have been meant by a member that does not exist.
 func unknownMember(s *proxy.Schema, name string) string {
 	var names []string
 	for _, p := range s.Properties {

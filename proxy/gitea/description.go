@@ -30,6 +30,7 @@ func (c *Client) Description(ctx context.Context, cred proxy.Credential) ([]byte
 	return data, err
 }
 
+// description asks once, with a credential or without.
 func (c *Client) description(ctx context.Context, cred proxy.Credential) ([]byte, error) {
 	// The document is beside /api/v1, not below it, so the address is set by hand.
 	req := &request{method: http.MethodGet, accept: mediaJSON, cred: cred, repeatable: true}

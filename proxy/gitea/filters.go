@@ -24,10 +24,12 @@ type labelRow struct {
 	Name string `json:"name"`
 }
 
+// hasLabel compares as Gitea does: labels in their exact case.
 func (r *issueRow) hasLabel(name string) bool {
 	return slices.ContainsFunc(r.Labels, func(l labelRow) bool { return l.Name == name })
 }
 
+// hasMilestone compares as Gitea does: titles in any case, or the id.
 func (r *issueRow) hasMilestone(name string) bool {
 	return r.Milestone != nil &&
 		(strings.EqualFold(r.Milestone.Title, name) || strconv.FormatInt(r.Milestone.ID, 10) == name)

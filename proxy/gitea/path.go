@@ -264,6 +264,8 @@ func escapeInto(b *strings.Builder, v string, keepSlash bool) {
 	}
 }
 
+// unreserved reports what RFC 3986 never encodes. Everything else is: a server may give
+// it a meaning.
 func unreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
 		c == '-' || c == '.' || c == '_' || c == '~'

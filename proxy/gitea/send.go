@@ -75,6 +75,7 @@ func passing(ans *answer, err error) bool {
 	return unavailable(ans.status)
 }
 
+// unavailable reports the statuses with which a proxy says that Gitea is not there.
 func unavailable(status int) bool { return status >= 502 && status <= 504 }
 
 // pause waits before the second attempt. It reports false when there shall be
@@ -119,6 +120,7 @@ func (c *Client) send(ctx context.Context, req *request) (int, *answer, error) {
 	return max(1, int(sent.Load())), ans, err
 }
 
+// sendOnce makes one exchange and reads its answer.
 func (c *Client) sendOnce(ctx context.Context, req *request) (*answer, error) {
 	out, err := c.httpRequest(ctx, req)
 	if err != nil {

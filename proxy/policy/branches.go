@@ -15,6 +15,8 @@ type branchRules struct {
 	protect bool // the default branch
 }
 
+// newBranchRules compiles the rules; branches to write to are compared in their exact
+// case, as git does.
 func newBranchRules(cfg config.BranchRules) (branchRules, error) {
 	lists, err := newPatterns("branches", config.Patterns{Allow: cfg.Allow, Deny: cfg.Deny}, false)
 	return branchRules{lists, cfg.ProtectDefault}, err

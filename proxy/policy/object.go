@@ -42,6 +42,7 @@ func look(data []byte) (o object) {
 	return o
 }
 
+// note keeps a member that may tell of which repository the object is.
 func (o *object) note(name string, v []byte) {
 	switch name {
 	case "full_name":
@@ -135,6 +136,7 @@ func (w *view) byReference(o *object) verdict {
 	return seen
 }
 
+// hrefs finds links in the markup that Gitea writes itself, always in this form.
 var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 
 // commitReference judges a mark that a commit, perhaps of another repository,

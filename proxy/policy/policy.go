@@ -201,6 +201,7 @@ type denial struct {
 	as   *proxy.Error // in place of policy_denied
 }
 
+// err is the refusal as callers get it.
 func (d *denial) err() error {
 	if d.as != nil {
 		return d.as

@@ -157,6 +157,7 @@ func (s *session) references() (found *denial) {
 	return found
 }
 
+// referred judges the references in one text.
 func (s *session) referred(text string) *denial {
 	const refusal = "a text refers to an issue, pull request or commit of a repository " +
 		"that this endpoint may not reach; leave the reference out"

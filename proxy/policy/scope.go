@@ -22,6 +22,8 @@ type ownerGlob struct {
 	rule  string
 }
 
+// newScope compiles the rules about repositories. Gitea compares names without case, so
+// patterns do too.
 func newScope(cfg config.Policy) (*scope, error) {
 	s := &scope{bindOwner: strings.ToLower(cfg.Bind.Owner), bindRepo: strings.ToLower(cfg.Bind.Repo)}
 	var err error

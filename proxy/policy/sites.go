@@ -47,6 +47,8 @@ type site struct {
 	None        map[string]string `yaml:"none"`
 }
 
+// repoSite is where a call names one repository: alternatives, of which the first that
+// is given counts.
 type repoSite struct {
 	Owner []string `yaml:"owner"`
 	Name  []string `yaml:"name"`

@@ -33,6 +33,8 @@ type suitePull struct {
 	Files []string `yaml:"files"`
 }
 
+// suiteCall is one call and what is expected of it: allow, confirm or deny, and by
+// which rule.
 type suiteCall struct {
 	Name   string         `yaml:"name"`
 	Team   string         `yaml:"team"`

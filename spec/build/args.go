@@ -267,6 +267,8 @@ func (b *builder) unusedWords(op *FactOperation, list []arg, doc *opDoc) {
 	}
 }
 
+// argChars are the characters that no argument's name may have: providers of models
+// refuse them.
 var argChars = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
 // argName makes a parameter's name one that every provider accepts.

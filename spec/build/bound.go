@@ -56,6 +56,7 @@ func (s *schema) bound(wire, in string) {
 	}
 }
 
+// boundString gives a text a pattern and a length by its name and place.
 func (s *schema) boundString(wire, in string) {
 	if len(s.Enum) != 0 {
 		return // the list is the bound
@@ -106,6 +107,7 @@ func (s *schema) boundString(wire, in string) {
 // administrator set another, and the result tells which size it used.
 const maxLimit = 1000
 
+// boundInteger gives a number a range by its name and place.
 func (s *schema) boundInteger(wire, in string) {
 	one, zero, most := int64(1), int64(0), int64(maxLimit)
 	paging := in == "query" && (wire == "page" || wire == "limit" || wire == "per_page")

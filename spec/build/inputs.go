@@ -169,6 +169,8 @@ func loadInputs(files fs.FS) (*inputs, error) {
 	return in, in.check()
 }
 
+// readDocs reads the folder of descriptions. How it is divided into files has no
+// meaning, but for two with a form of their own.
 func (in *inputs) readDocs(files fs.FS) error {
 	paths, err := fs.Glob(files, "descriptions/*.yaml")
 	if err != nil {

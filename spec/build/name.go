@@ -96,6 +96,7 @@ func actionOf(op *FactOperation) string {
 	return strings.Join(parts, "_")
 }
 
+// snake makes text a part of a tool's name.
 func snake(s string) string {
 	return strings.Trim(notName.ReplaceAllString(strings.ToLower(s), "_"), "_")
 }

@@ -18,6 +18,7 @@ type Report struct {
 	Added, Missing, Changed []string
 }
 
+// left notes an operation that no tool is made of.
 func (r *Report) left(method, path, reason string) {
 	r.Left = append(r.Left, entry(method, path, reason))
 }

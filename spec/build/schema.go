@@ -48,6 +48,8 @@ type schema struct {
 // which models then fill first.
 type members []member
 
+// member is one property. Whether it is required decides its place, so it is kept here
+// and not with the object.
 type member struct {
 	name     string
 	required bool

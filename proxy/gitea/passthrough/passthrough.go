@@ -170,6 +170,7 @@ func (p *pass) watch(res *http.Response) error {
 	return nil
 }
 
+// watched is the body of an event stream, which ends when the server stops.
 type watched struct {
 	io.ReadCloser
 	stop func() bool
@@ -203,6 +204,8 @@ func refuse(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *proxy.
 // buffers recycles what bodies are copied through.
 type buffers struct{ pool sync.Pool }
 
+// bufferSize is what httputil uses itself, 32 KiB: large enough for packs of git, small
+// enough for many clients.
 const bufferSize = 32 << 10
 
 // Get returns a buffer.

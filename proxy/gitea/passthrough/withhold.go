@@ -88,6 +88,8 @@ func (p *pass) cutQuery(query string) (rest string, cut bool) {
 	return strings.Join(kept, "&"), len(kept) < len(pairs)
 }
 
+// tokenPair reports whether a pair of a query gives Gitea a token of Aegis, whatever
+// way it is encoded.
 func (p *pass) tokenPair(name, value string) bool {
 	name, err := url.QueryUnescape(name)
 	if err != nil || name != "token" && name != "access_token" {

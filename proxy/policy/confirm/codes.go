@@ -42,6 +42,8 @@ type waiting struct {
 	Wrong int       `json:"wrong"`
 }
 
+// codesKey names the record of a person: by id, as a login can be given to somebody
+// else.
 func codesKey(userID int64) string { return fmt.Sprintf("confirm/%d", userID) }
 
 // Codes reads the codes that wait, for /account.

@@ -31,6 +31,8 @@ const (
 	maxState   = 1024
 )
 
+// errState is one error for all that can be wrong with a state: which check failed
+// would help somebody who forges one.
 var errState = errors.New("confirm: malformed or forged state")
 
 // newState returns the sealed state of a question.

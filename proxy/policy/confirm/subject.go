@@ -24,6 +24,8 @@ type subject struct {
 	retype string // what a person types to permit something destructive
 }
 
+// question is what the person reads, in a client of whatever design: one line, and no
+// markup.
 func (s subject) question() string {
 	q := "An AI agent wants to do this in your name: " + s.text + "."
 	if s.retype != "" {

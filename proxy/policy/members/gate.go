@@ -136,6 +136,8 @@ func (g *Gate) member(p *person) bool {
 	return in(p.orgs, g.orgs) || in(p.teams, g.teams)
 }
 
+// denied is the error of a person who is no member. It names no list: who may enter is
+// not for outsiders to read.
 func denied() error {
 	return proxy.NewError(proxy.KindForbidden, "you are not among the members of this endpoint; "+
 		"whoever runs this server decides who is (members in its configuration)", nil)
@@ -171,6 +173,8 @@ func within(list, other []string) bool {
 	return !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(other, s) })
 }
 
+// report tells other processes of a loss. Outside of the lock, as the function is
+// theirs.
 func (d *Directory) report(key string) {
 	d.mu.Lock()
 	f := d.lost
