@@ -78,8 +78,8 @@ type listEntry struct {
 	Annotations annotations     `json:"annotations"`
 }
 
-// annotations are the hints of MCP about what a tool does. Pointers, as false must be
-// written for tools that write: a hint that is left out counts as true.
+// annotations are the hints of MCP about what a tool does. Two are pointers, as tools
+// that write must say false too: a destructiveHint that is left out counts as true.
 type annotations struct {
 	ReadOnly    bool  `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint,omitempty"`
