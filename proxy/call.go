@@ -34,20 +34,12 @@ type Call struct {
 	// TakesCode reports that the endpoint accepts confirmation codes, so that the
 	// argument for them exists.
 	TakesCode bool
-	// Reply is what the user answered to the question of an earlier call; nil when
+	// Answer is what the user answered to the question of an earlier call; nil when
 	// the call begins anew.
-	Reply *Reply
+	Answer *Answer
 
-	// Out begins the answer to the client when the caller can use the envelope as
-	// a JSON string: it is appended to Out and comes back as [Result.Wire]. That
-	// spares large answers a copy. Nil: the result has Text.
-	Out []byte
-	// Grow makes room for n bytes behind Out, which it may move, and returns it. Nil:
-	// append does.
-	Grow func(n int) []byte
-	// Later takes what can wait until the answer has gone out, such as a line of
-	// the log; the caller then runs it in any case. Nil: nothing can wait.
-	Later func(func())
+	// Reply is where the result's text is to be written; nil: the result has Text.
+	Reply *Reply
 
 	// Tool is what Name means; set by the catalog stage. For the tool that reaches
 	// any route it has the risk and the ways of the operation that the call reaches.
@@ -103,8 +95,8 @@ type Question struct {
 	Retype string
 }
 
-// Reply is the person's answer to a [Question], as the client gave it.
-type Reply struct {
+// Answer is the person's answer to a [Question], as the client gave it.
+type Answer struct {
 	// State is the question's, unchecked.
 	State string
 	// Accepted reports that the person permitted it; Typed is what they typed.

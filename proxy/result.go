@@ -24,15 +24,9 @@ type Result struct {
 	// Body is Gitea's body, byte for byte until a stage masks or bounds it.
 	Body []byte
 	// Items bounds the elements of the array that Body is: how many it had when
-	// it was read. 0: they were not counted.
+	// it was read. 0: they were not counted. The check of the syntax counts them on
+	// its way; paging and bounds would each walk the whole body once more.
 	Items int
-	// Plain is Body as it was when it was found to be JSON whose strings hide nothing:
-	// all ASCII, and no escape that could stand for a hidden character. nil: it was
-	// not, or nobody looked. See [Result.HidesNothing].
-	Plain []byte
-	// Release, when not nil, lets the memory of Body serve another call. Whoever
-	// has sent the answer calls it; nothing of Body may be used afterwards.
-	Release func()
 	// ContentType is Gitea's media type without parameters.
 	ContentType string
 	// Page is set on paginated operations.
@@ -43,11 +37,8 @@ type Result struct {
 	Truncation *Truncation
 	// Text is the rendered envelope; set by the envelope stage.
 	Text []byte
-	// Wire stands for Text when the call has [Call.Out]: what that holds, and the
-	// rendered envelope as a JSON string behind it. WireText is how many bytes
-	// Text would have; Text is nil then.
-	Wire     []byte
-	WireText int
+	// Reply is the call's when the envelope was rendered there; Text is nil then.
+	Reply *Reply
 	// TextBlock is a text body that is delivered beside the envelope, not in it.
 	TextBlock []byte
 	// Structured is the object for structuredContent; nil when not asked for.
@@ -56,20 +47,8 @@ type Result struct {
 	Source string
 }
 
-// HidesNothing reports whether Body is what Plain says, and not what a stage has put
-// in its place since.
-func (r *Result) HidesNothing() bool {
-	return len(r.Plain) > 0 && len(r.Plain) == len(r.Body) && &r.Plain[0] == &r.Body[0]
-}
-
 // Size is how many bytes of text a client gets.
-func (r *Result) Size() int {
-	n := len(r.Text) + len(r.TextBlock)
-	if r.Wire != nil {
-		n += r.WireText
-	}
-	return n
-}
+func (r *Result) Size() int { return len(r.Text) + len(r.TextBlock) + r.Reply.Size() }
 
 // Pagination is a page's place in the whole. Counts that Gitea did not give
 // are nil.

@@ -29,29 +29,33 @@ func (r *reads) done(err error) {
 
 // Read reads, and notes whether that came too late.
 func (c *countedConn) Read(p []byte) (int, error) {
-	if err := c.readBy.begin(c.Conn.SetReadDeadline); err != nil {
-		return 0, err
-	}
 	n, err := c.Conn.Read(p)
-	c.readBy.end()
 	c.reads.done(err)
 	return n, err
 }
 
 // SetDeadline sets both deadlines.
 func (c *countedConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+	c.reads.deadline(t)
+	return c.Conn.SetDeadline(t)
 }
 
 // SetReadDeadline sets the deadline of reads.
 func (c *countedConn) SetReadDeadline(t time.Time) error {
 	c.reads.deadline(t)
-	return c.readBy.ask(t, c.Conn.SetReadDeadline)
+	return c.Conn.SetReadDeadline(t)
 }
 
-// SetWriteDeadline sets the deadline of writes. They may end half a second earlier.
-func (c *countedConn) SetWriteDeadline(t time.Time) error {
-	return c.writeBy.ask(t, c.Conn.SetWriteDeadline)
+// countedOf returns our own connection below c, nil when there is none.
+func countedOf(c net.Conn) *countedConn {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if p, ok := c.(proxiedConn); ok {
+		c = p.Raw()
+	}
+	counted, _ := c.(*countedConn)
+	return counted
 }
 
 // lateWrite bounds writing the answer to a late head.

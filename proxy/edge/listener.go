@@ -59,7 +59,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		from := connKey(c.RemoteAddr())
 		why := l.enter(from)
 		if why == "" {
-			return &countedConn{Conn: c, leave: sync.OnceFunc(func() { l.leave(from) }), writeBy: deadline{slack: writeSlack}}, nil
+			return &countedConn{Conn: c, leave: sync.OnceFunc(func() { l.leave(from) })}, nil
 		}
 		l.limits.Refused(why)
 		_ = c.Close() // it is not served, whatever comes of closing it
@@ -126,14 +126,7 @@ type countedConn struct {
 	net.Conn
 	leave func()
 	reads reads
-	held  held
-	// readBy and writeBy are the deadlines of the two directions.
-	readBy, writeBy deadline
 }
-
-// writeSlack is how much earlier than asked for a write may end: the deadline is the
-// same for all answers of half a second.
-const writeSlack = 500 * time.Millisecond
 
 // Close closes the connection and makes room for another.
 func (c *countedConn) Close() error {

@@ -66,7 +66,7 @@ func (e *Envelope) RenderLocal() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 			res, err := next.Handle(ctx, c)
-			if err != nil || res.Text != nil || res.Wire != nil {
+			if err != nil || res.Text != nil || res.Reply != nil {
 				return res, err
 			}
 			to, err := bind(c)
@@ -102,8 +102,8 @@ type place struct {
 }
 
 func (e *Envelope) render(c *proxy.Call, res *proxy.Result, at place) error {
-	if c.Out != nil && !e.cfg.Structured {
-		return e.renderWire(c, res, at)
+	if c.Reply != nil && !e.cfg.Structured {
+		return e.renderReply(c, res, at)
 	}
 	data, err := e.data(res, at)
 	if err != nil {

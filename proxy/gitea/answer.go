@@ -40,7 +40,7 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 	if err != nil {
 		return nil, err
 	}
-	res.Release = ans.release
+	call.Reply.OnSent(ans.release)
 	c.addPaging(ctx, call.Tool, req, ans, res)
 	res.Warnings = append(res.Warnings, ignoredFilters(call, res)...)
 	return res, nil
@@ -99,13 +99,10 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 
 // jsonResult checks a JSON body and keeps its bytes.
 func jsonResult(res *proxy.Result) (*proxy.Result, error) {
-	content, err := jsonscan.Inspect(res.Body, maxDepth)
+	elements, err := jsonscan.CheckElements(res.Body, maxDepth)
 	switch {
 	case err == nil:
-		res.Kind, res.Items = proxy.BodyJSON, max(content.Elements, 0)
-		if content.Plain {
-			res.Plain = res.Body
-		}
+		res.Kind, res.Items = proxy.BodyJSON, max(elements, 0)
 		return res, nil
 	case errors.Is(err, jsonscan.ErrDepth) && utf8.Valid(res.Body):
 		res.Kind = proxy.BodyText

@@ -96,7 +96,7 @@ const unchecked = "the result could not be checked for secrets and is withheld"
 
 // result masks a copy of res.
 func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *proxy.Result) (*proxy.Result, error) {
-	if res.Wire != nil { // a wiring mistake must not let anything pass unseen
+	if res.Reply != nil { // a wiring mistake must not let anything pass unseen
 		return nil, withheld(unchecked, errors.New("it was rendered before it was masked"))
 	}
 	out := *res

@@ -104,8 +104,8 @@ type said struct {
 	client proxy.Client
 	trace  proxy.TraceContext
 	// asks: the client puts questions to its user and comes back with the answers.
-	asks  bool
-	reply *proxy.Reply // what the user answered to an earlier call's question
+	asks   bool
+	answer *proxy.Answer // what the user answered to an earlier call's question
 }
 
 // newCall makes a call of what a request says.
@@ -120,7 +120,7 @@ func newCall(r *request, s *said) *proxy.Call {
 		Received:  r.received,
 		Trace:     s.trace,
 		CanAsk:    s.asks,
-		Reply:     s.reply,
+		Answer:    s.answer,
 	}
 }
 
@@ -130,7 +130,7 @@ func saidBy(r *request, req *sdk.CallToolRequest) *said {
 	if r.args != nil {
 		args = r.args
 	}
-	return &said{name: req.Params.Name, args: args, client: clientOf(r, req), trace: traceOf(req.Params.Meta), asks: asks(req), reply: replyOf(req.Params)}
+	return &said{name: req.Params.Name, args: args, client: clientOf(r, req), trace: traceOf(req.Params.Meta), asks: asks(req), answer: answerOf(req.Params)}
 }
 
 // asks reports whether the client can answer a call with a question in a form,

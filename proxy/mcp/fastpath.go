@@ -54,23 +54,14 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 		}
 	}()
 	*buf = q.begin(*buf)
-	c.Out = *buf
-	c.Grow = func(n int) []byte {
+	c.Reply = proxy.NewReply(*buf, func(n int) []byte {
 		buf = e.buffers.Grow(buf, n)
-		c.Out = *buf
-		return c.Out
-	}
-	var later []func()
-	c.Later = func(f func()) { later = append(later, f) }
-	defer func() {
-		for _, f := range later {
-			f()
-		}
-	}()
+		return *buf
+	})
 	res, err := e.handle(r.Context(), c)
 	if !fastOutcome(res, err) {
-		req.outcome = &outcome{call: c, res: unwired(res, len(c.Out)), err: err}
-		c.Out, c.Grow = nil, nil // buf is for others now
+		req.outcome = &outcome{call: c, res: withText(res), err: err}
+		c.Reply = nil // buf is for others now
 		return false
 	}
 	status := e.appendOutcome(buf, q, c, res, err)
@@ -78,8 +69,8 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 		// HTTP/2 may still be reading from it for a stream that the client has reset.
 		buf = nil
 	}
-	if res != nil && res.Release != nil {
-		res.Release()
+	if res != nil {
+		c.Reply.Sent()
 	}
 	return true
 }
@@ -88,10 +79,7 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
 	if r.ProtoMajor == 1 {
 		// HTTP/2 says in a frame of its own that the answer ends, when the handler
-		// returns. HTTP/1 needs not wait for that, and has it all in one write.
-		if e.opts.Hold != nil {
-			defer e.opts.Hold(r)()
-		}
+		// returns. HTTP/1 needs not wait for that.
 		defer func() { _ = http.NewResponseController(w).Flush() }() // a client that went away needs no answer
 	}
 	e.lw.head(w.Header(), len(body))
@@ -123,14 +111,13 @@ func fastOutcome(res *proxy.Result, err error) bool {
 	return res.Structured == nil
 }
 
-// unwired returns a result with its text as such; what it shares with the call's
-// Out is given back.
-func unwired(res *proxy.Result, begin int) *proxy.Result {
-	if res == nil || res.Wire == nil {
+// withText returns a result with its text as such, out of the reply's memory.
+func withText(res *proxy.Result) *proxy.Result {
+	if res == nil || res.Reply == nil {
 		return res
 	}
 	out := *res
-	out.Text, out.Wire = []byte(jsonscan.Unquote(res.Wire[begin:])), nil
+	out.Text, out.Reply = []byte(jsonscan.Unquote(res.Reply.Text())), nil
 	return &out
 }
 
@@ -176,8 +163,8 @@ func (l *fastWords) head(h http.Header, length int) {
 // appendSuccess appends a result to what q.begin made. The text is escaped once,
 // by the chain or here.
 func (e *endpoint) appendSuccess(b []byte, q *fastRequest, c *proxy.Call, res *proxy.Result) []byte {
-	if res.Wire != nil {
-		b = res.Wire
+	if res.Reply != nil {
+		b = res.Reply.Bytes()
 	} else {
 		b = jsonscan.AppendQuote(b, res.Text)
 	}

@@ -58,14 +58,16 @@ func oddChain(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 	case "asking":
 		return nil, &proxy.Error{Kind: proxy.KindConfirm, Public: "ask", Question: &proxy.Question{Message: "really?"}}
 	case "wire":
-		if c.Out == nil {
+		if c.Reply == nil {
 			return &proxy.Result{Text: []byte(said), Source: "gitea 28.1.0"}, nil
 		}
-		return &proxy.Result{Wire: jsonscan.AppendQuote(c.Out, said), WireText: len(said), Source: "gitea 28.1.0"}, nil
+		c.Reply.End(jsonscan.AppendQuote(c.Reply.Begin(len(said)), said), len(said))
+		return &proxy.Result{Reply: c.Reply, Source: "gitea 28.1.0"}, nil
 	case "wire and more":
 		res := &proxy.Result{Text: []byte(said), Structured: []byte(`{"data":1}`)}
-		if c.Out != nil {
-			res.Text, res.Wire = nil, jsonscan.AppendQuote(c.Out, said)
+		if c.Reply != nil {
+			c.Reply.End(jsonscan.AppendQuote(c.Reply.Begin(0), said), len(said))
+			res.Text, res.Reply = nil, c.Reply
 		}
 		return res, nil
 	case "panic":

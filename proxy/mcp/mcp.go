@@ -4,7 +4,7 @@
 // keeps large payloads out of the SDK, which would encode them several times:
 // the SDK answers with a marker, and the payload takes the marker's place
 // while the HTTP response is written. Plain calls, and lists, of clients that take
-// JSON do not need the SDK at all; see fast.go.
+// JSON do not need the SDK at all; see fastpath.go.
 //
 // The server is stateless. Each POST stands alone, so any replica may answer
 // any request and nothing is kept between two of them.
@@ -67,9 +67,6 @@ type Options struct {
 	MaxBodyBytes int64
 	// CatalogVersion is stamped on every result.
 	CatalogVersion string
-	// Hold, when not nil, keeps the pieces of an answer back until release is called,
-	// so that they go out in one write.
-	Hold func(r *http.Request) (release func())
 	// Log receives defects: panics below and answers that make no sense.
 	Log zerolog.Logger
 }

@@ -30,14 +30,14 @@ func (e *endpoint) ask(c *proxy.Call, q *proxy.Question) (*sdk.CallToolResult, e
 	}, nil
 }
 
-// replyOf returns what the client's user answered, nil when the call is no answer.
-// A state without an answer, or an answer of another kind, is a reply that permits
+// answerOf returns what the client's user answered, nil when the call is no answer.
+// A state without an answer, or an answer of another kind, permits
 // nothing.
-func replyOf(p *sdk.CallToolParamsRaw) *proxy.Reply {
+func answerOf(p *sdk.CallToolParamsRaw) *proxy.Answer {
 	if p.RequestState == "" && p.InputResponses == nil {
 		return nil
 	}
-	r := &proxy.Reply{State: p.RequestState}
+	r := &proxy.Answer{State: p.RequestState}
 	answer, ok := p.InputResponses[questionID].(*sdk.ElicitResult)
 	if !ok || answer == nil || answer.Action != "accept" {
 		return r

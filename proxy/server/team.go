@@ -11,7 +11,6 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/catalog"
-	"aegis/proxy/edge"
 	"aegis/proxy/envelope"
 	"aegis/proxy/limit"
 	"aegis/proxy/mask"
@@ -204,7 +203,6 @@ func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, erro
 		ListTTL:        time.Duration(t.rules.Tools.ListTTL),
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
 		CatalogVersion: s.library.catalog.Version,
-		Hold:           edge.Hold,
 		Log:            s.log,
 	})
 	if err != nil {

@@ -25,13 +25,7 @@ func Calls(log zerolog.Logger) proxy.Stage {
 					res, err = nil, &proxy.Error{Kind: proxy.KindInternal, Public: internalMessage, Err: fmt.Errorf("panic of type %T", p)}
 					log.Error().Str("request_id", c.RequestID).Bytes("stack", debug.Stack()).Msg("panic in a call")
 				}
-				took := time.Since(began)
-				line := func() { logCall(log, c, res, err, took) }
-				if c.Later != nil {
-					c.Later(line)
-				} else {
-					line()
-				}
+				logCall(log, c, res, err, time.Since(began))
 			}()
 			res, err = next.Handle(ctx, c)
 			if err != nil {

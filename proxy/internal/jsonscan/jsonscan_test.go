@@ -181,12 +181,11 @@ func TestEscapingLongTexts(t *testing.T) {
 	}
 }
 
-func TestInspectCounts(t *testing.T) {
+func TestCheckElements(t *testing.T) {
 	for doc, want := range map[string]int{
 		`[]`: 0, ` [ ] `: 0, `[1]`: 1, `[[1,2],{"a":[1,2,3]},"x",null]`: 4, `{"a":[1]}`: -1, `7`: -1, `"[1]"`: -1, `[{},{},[]]`: 3, "[[[[[1]]]]]": 1,
 	} {
-		c, err := jsonscan.Inspect([]byte(doc), depth)
-		n := c.Elements
+		n, err := jsonscan.CheckElements([]byte(doc), depth)
 		if n != want || err != nil {
 			t.Errorf("%s: %d, %v; want %d", doc, n, err, want)
 		}
@@ -201,8 +200,8 @@ func TestInspectCounts(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"[1,", "[1 2]", ""} {
-		if c, err := jsonscan.Inspect([]byte(doc), depth); err == nil || c.Elements != -1 {
-			t.Errorf("%q: %d, %v", doc, c.Elements, err)
+		if n, err := jsonscan.CheckElements([]byte(doc), depth); err == nil || n != -1 {
+			t.Errorf("%q: %d, %v", doc, n, err)
 		}
 	}
 }

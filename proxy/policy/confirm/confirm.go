@@ -131,7 +131,7 @@ func (c *Confirm) Stage() proxy.Stage {
 func (c *Confirm) permitted(ctx context.Context, call *proxy.Call) error {
 	digest := digestOf(call)
 	switch {
-	case call.Reply != nil:
+	case call.Answer != nil:
 		return c.answered(ctx, call, digest)
 	case call.Options.Code != "":
 		return c.redeem(ctx, call, digest)
@@ -160,7 +160,7 @@ func (c *Confirm) ask(ctx context.Context, call *proxy.Call, digest []byte) erro
 
 // answered judges the answer to a question.
 func (c *Confirm) answered(ctx context.Context, call *proxy.Call, digest []byte) error {
-	st, err := c.openState(call.Reply.State)
+	st, err := c.openState(call.Answer.State)
 	switch {
 	case err != nil:
 		return refused("the confirmation is not one of this server's", err)
@@ -168,11 +168,11 @@ func (c *Confirm) answered(ctx context.Context, call *proxy.Call, digest []byte)
 		return refused("the confirmation came too late", nil)
 	case !st.boundTo(digest):
 		return refused("the confirmation is for another call", nil)
-	case !call.Reply.Accepted:
+	case !call.Answer.Accepted:
 		return proxy.NewError(proxy.KindPolicyDenied,
 			"the user declined this call; nothing was sent. Do not try again unless the user asks for it", nil)
 	// Last, so that a slip of the keyboard is told only to the person who was asked.
-	case st.retype != "" && !sameName(call.Reply.Typed, st.retype):
+	case st.retype != "" && !sameName(call.Answer.Typed, st.retype):
 		return refused("what the user typed is not the name of what the call is about", nil)
 	}
 	// The first to write this wins; a second use of the same answer is refused.

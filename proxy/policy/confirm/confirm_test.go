@@ -101,7 +101,7 @@ func (r *rig) question() *proxy.Question {
 }
 
 func yes(q *proxy.Question) func(*proxy.Call) {
-	return func(c *proxy.Call) { c.Reply = &proxy.Reply{State: q.State, Accepted: true, Typed: q.Retype} }
+	return func(c *proxy.Call) { c.Answer = &proxy.Answer{State: q.State, Accepted: true, Typed: q.Retype} }
 }
 
 func TestAskedAndPermitted(t *testing.T) {
@@ -124,9 +124,9 @@ func TestAskedAndPermitted(t *testing.T) {
 func TestAnswersThatPermitNothing(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*proxy.Call){
-		"declined":          func(c *proxy.Call) { c.Reply.Accepted = false },
-		"typed nothing":     func(c *proxy.Call) { c.Reply.Typed = "" },
-		"typed another":     func(c *proxy.Call) { c.Reply.Typed = "acme/web" },
+		"declined":          func(c *proxy.Call) { c.Answer.Accepted = false },
+		"typed nothing":     func(c *proxy.Call) { c.Answer.Typed = "" },
+		"typed another":     func(c *proxy.Call) { c.Answer.Typed = "acme/web" },
 		"another repo":      func(c *proxy.Call) { c.Args["repo"] = "web" },
 		"another argument":  func(c *proxy.Call) { c.Args["force"] = true },
 		"another person":    func(c *proxy.Call) { c.Identity = &proxy.Identity{Login: "bob", UserID: 8, Mode: proxy.ModeOAuth} },
@@ -134,13 +134,13 @@ func TestAnswersThatPermitNothing(t *testing.T) {
 		"another team":      func(c *proxy.Call) { c.Team = "web" },
 		"sudo":              func(c *proxy.Call) { c.Options.Sudo = "bob" },
 		"another tool":      func(c *proxy.Call) { c.Tool = deleteRepo(); c.Tool.Name = "gitea_repository_transfer" },
-		"no state":          func(c *proxy.Call) { c.Reply.State = "" },
-		"garbage":           func(c *proxy.Call) { c.Reply.State = "AAAA" },
-		"huge":              func(c *proxy.Call) { c.Reply.State = strings.Repeat("A", 1<<20) },
-		"one bit":           func(c *proxy.Call) { c.Reply.State = flip(c.Reply.State, 40) },
-		"expiry":            func(c *proxy.Call) { c.Reply.State = flip(c.Reply.State, 20) },
-		"cut":               func(c *proxy.Call) { c.Reply.State = c.Reply.State[:len(c.Reply.State)-4] },
-		"the name's prefix": func(c *proxy.Call) { c.Reply.Typed = "acme/infr" },
+		"no state":          func(c *proxy.Call) { c.Answer.State = "" },
+		"garbage":           func(c *proxy.Call) { c.Answer.State = "AAAA" },
+		"huge":              func(c *proxy.Call) { c.Answer.State = strings.Repeat("A", 1<<20) },
+		"one bit":           func(c *proxy.Call) { c.Answer.State = flip(c.Answer.State, 40) },
+		"expiry":            func(c *proxy.Call) { c.Answer.State = flip(c.Answer.State, 20) },
+		"cut":               func(c *proxy.Call) { c.Answer.State = c.Answer.State[:len(c.Answer.State)-4] },
+		"the name's prefix": func(c *proxy.Call) { c.Answer.Typed = "acme/infr" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "deny", "R3")
@@ -392,7 +392,7 @@ func FuzzState(f *testing.F) {
 		good := proxy.AsError(err).Question.State
 		from := min(int(at), len(good))
 		s := good[:from] + put + good[min(from+int(n), len(good)):]
-		c := call(func(c *proxy.Call) { c.Reply = &proxy.Reply{State: s, Accepted: true, Typed: "acme/infra"} })
+		c := call(func(c *proxy.Call) { c.Answer = &proxy.Answer{State: s, Accepted: true, Typed: "acme/infra"} })
 		if _, err := r.stage.Handle(context.Background(), c); err == nil &&
 			strings.NewReplacer("\n", "", "\r", "").Replace(s) != good {
 			b, _ := json.Marshal(s)

@@ -1,8 +1,6 @@
 package envelope
 
 import (
-	"slices"
-
 	"aegis/proxy"
 	"aegis/proxy/internal/jsonscan"
 )
@@ -10,11 +8,11 @@ import (
 // headRoom is what an envelope has before its data, mostly.
 const headRoom = 1024
 
-// renderWire renders into [proxy.Call.Out]: the envelope goes out as a JSON
+// renderReply renders into [proxy.Call.Reply]: the envelope goes out as a JSON
 // string, so that its data, which is JSON in itself, is escaped on the way from
 // the body into the answer, and text, which becomes a string in that JSON, twice
 // in one pass. Nothing is copied in between.
-func (e *Envelope) renderWire(c *proxy.Call, res *proxy.Result, at place) error {
+func (e *Envelope) renderReply(c *proxy.Call, res *proxy.Result, at place) error {
 	asText := res.Kind == proxy.BodyText && !e.cfg.TextBlocks
 	var data []byte
 	var err error
@@ -25,11 +23,8 @@ func (e *Envelope) renderWire(c *proxy.Call, res *proxy.Result, at place) error 
 	}
 	var first [headRoom]byte
 	head := appendHead(first[:0], c, res)
-	out, room := c.Out, len(head)+len(data)+len(data)/4+headRoom
-	if c.Grow != nil {
-		out = c.Grow(room)
-	}
-	out = slices.Grow(out, room)
+	// Quotes make JSON longer by a quarter or so when they are escaped.
+	out := c.Reply.Begin(len(head) + len(data) + len(data)/4 + headRoom)
 	out = jsonscan.AppendEscaped(append(out, '"'), head)
 	size := len(head) + len(data) + 1
 	if asText {
@@ -40,6 +35,7 @@ func (e *Envelope) renderWire(c *proxy.Call, res *proxy.Result, at place) error 
 	} else {
 		out = jsonscan.AppendEscaped(out, data)
 	}
-	res.Wire, res.WireText = append(out, `}"`...), size
+	c.Reply.End(append(out, `}"`...), size)
+	res.Reply = c.Reply
 	return nil
 }

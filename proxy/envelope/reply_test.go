@@ -14,9 +14,9 @@ import (
 	"aegis/proxy"
 )
 
-// TestWireIsText: what a call with Out gets is what one without it does, as a JSON
-// string behind what Out held.
-func TestWireIsText(t *testing.T) {
+// TestReplyIsText: what a call with a Reply gets is what one without it does, as a JSON
+// string behind what was begun.
+func TestReplyIsText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	bits := []string{"plain words ", "\"quoted\" ", `back\slash `, "\n", "\t", "é", "😀", "\u2028", "<&>", "\x01"}
 	for i := range 400 {
@@ -40,27 +40,27 @@ func TestWireIsText(t *testing.T) {
 			t.Fatal(err)
 		}
 		wired := h.call
-		wired.Out = append(make([]byte, 0, rng.IntN(4000)+10), "before:"...)
+		wired.Reply = proxy.NewReply(append(make([]byte, 0, rng.IntN(4000)+10), "before:"...), nil)
 		got, err := h.stage.Handle(context.Background(), &wired)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if cfg.Structured { // those are not for the wire
-			if got.Wire != nil || string(got.Text) != string(plain.Text) {
-				t.Fatalf("%d: a structured result was rendered as %q", i, got.Wire)
+			if got.Reply != nil || string(got.Text) != string(plain.Text) {
+				t.Fatalf("%d: a structured result was rendered as %q", i, wired.Reply.Bytes())
 			}
 			continue
 		}
-		rest, ok := strings.CutPrefix(string(got.Wire), "before:")
+		rest, ok := strings.CutPrefix(string(got.Reply.Bytes()), "before:")
 		var back string
 		if err := json.Unmarshal([]byte(rest), &back); !ok || err != nil {
-			t.Fatalf("%d: %q is no JSON string: %v", i, got.Wire, err)
+			t.Fatalf("%d: %q is no JSON string: %v", i, got.Reply.Bytes(), err)
 		}
 		if diff := cmp.Diff(string(plain.Text), back); diff != "" || got.Text != nil {
 			t.Fatalf("%d: (-text +wire):\n%s", i, diff)
 		}
-		if got.WireText != len(plain.Text) || got.Size() != plain.Size() || string(got.TextBlock) != string(plain.TextBlock) {
-			t.Errorf("%d: size %d (%d), want %d", i, got.WireText, got.Size(), len(plain.Text))
+		if got.Reply.Size() != len(plain.Text) || got.Size() != plain.Size() || string(got.TextBlock) != string(plain.TextBlock) {
+			t.Errorf("%d: size %d (%d), want %d", i, got.Reply.Size(), got.Size(), len(plain.Text))
 		}
 		if diff := cmp.Diff(plain.Truncation, got.Truncation, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Cursor" }, cmp.Ignore())); diff != "" {
 			t.Errorf("%d: truncation (-text +wire):\n%s", i, diff)
@@ -86,16 +86,15 @@ func BenchmarkRender(b *testing.B) {
 				for b.Loop() {
 					c := h.call
 					if wire {
-						c.Out = out[:0:cap(out)]
-						if c.Out == nil {
-							c.Out = make([]byte, 0, 1)
-						}
+						c.Reply = proxy.NewReply(out[:0:cap(out)], nil)
 					}
 					res, err := h.stage.Handle(context.Background(), &c)
 					if err != nil {
 						b.Fatal(err)
 					}
-					out = res.Wire
+					if res.Reply != nil {
+						out = res.Reply.Bytes()
+					}
 				}
 			})
 		}
