@@ -47,30 +47,28 @@ type Pace struct {
 	Timeout time.Duration
 }
 
-// Wrap returns next with the rules on its requests and answers. A body that
+// serve lets next answer, with the rules on the request and the answer. A body that
 // breaks them cannot be read further: reading returns an error that is
 // os.ErrDeadlineExceeded. Only the time that the handler waits for the body counts:
 // what it does before and between, such as asking a store that is slow to answer, is
 // not the client's doing. What the handler leaves unread net/http may read, for as
 // long as the rules still give.
-func (b Pace) Wrap(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		if b.Timeout > 0 {
-			w = &timedWriter{ResponseWriter: w, control: control, timeout: b.Timeout}
-		}
-		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
-			return
-		}
-		body := &timedBody{ReadCloser: r.Body, rules: b, control: control}
-		body.pause()  // net/http's own bound counts the handler's time, too
-		r.Body = body // the request is the edge's own copy
+func (b Pace) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if b.Timeout > 0 {
+		w = &timedWriter{ResponseWriter: w, control: control, timeout: b.Timeout}
+	}
+	if r.Body == nil || r.Body == http.NoBody {
 		next.ServeHTTP(w, r)
-		if !body.ended.Load() {
-			body.wait(time.Now())
-		}
-	})
+		return
+	}
+	body := &timedBody{ReadCloser: r.Body, rules: b, control: control}
+	body.pause()  // net/http's own bound counts the handler's time, too
+	r.Body = body // the request is the edge's own copy
+	next.ServeHTTP(w, r)
+	if !body.ended.Load() {
+		body.wait(time.Now())
+	}
 }
 
 // timedBody is a body under the rules. A transport may still read it when the handler

@@ -16,8 +16,9 @@ type Edge struct {
 	Hosts *Hosts
 	// Clients tells where requests come from; nil trusts no proxy.
 	Clients *Clients
-	// Heads bounds the heads of requests.
+	// Heads bounds the heads of requests, Pace the time that bodies and answers take.
 	Heads HeadLimits
+	Pace  Pace
 	// Foreign answers the requests that Own does not claim, such as those that
 	// are passed through to Gitea. They are held to the Host check and the head
 	// limits alone: who may do what, from which pages, is for the other server to
@@ -31,7 +32,7 @@ type Edge struct {
 	// Limit holds refused requests to a limit, so that a stranger cannot fill the
 	// log with them; nil: there is none. Requests that pass are not its matter.
 	Limit func(http.Handler) http.Handler
-	// Log receives refusals.
+	// Log receives refusals, and at debug level a line for each request that passes.
 	Log zerolog.Logger
 }
 
@@ -51,7 +52,7 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		if e.Foreign != nil && !e.Own(r) {
-			e.Foreign.ServeHTTP(w, r)
+			e.pass(e.Foreign, nil, w, r)
 			return
 		}
 		e.own(next, w, r)
@@ -62,7 +63,7 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if e.Open != nil && e.Open(r) {
 		secure(w.Header(), r)
-		next.ServeHTTP(w, r)
+		e.pass(next, &e.Pace, w, r)
 		return
 	}
 	if why := e.check(r); why != "" {
@@ -78,7 +79,7 @@ func (e *Edge) own(next http.Handler, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	next.ServeHTTP(w, r)
+	e.pass(next, &e.Pace, w, r)
 }
 
 // check returns why the Origin of a request is refused, "" when it is not. The

@@ -1,9 +1,17 @@
 package edge
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Deadline is the rule for bodies.
 func (b Pace) Deadline(began time.Time, read int64) time.Time { return b.deadline(began, read) }
+
+// Wrap returns next with the rules on its requests and answers.
+func (b Pace) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.serve(next, w, r) })
+}
 
 // Remembered returns how many addresses are counted.
 func (l *Listener) Remembered() int {

@@ -15,8 +15,15 @@ import (
 // was left out. A refusal is a 429 (RFC 6585 section 4) with Retry-After. While
 // the limit is on, every answer has the fields of
 // draft-ietf-httpapi-ratelimit-headers-10.
-func (l *Limiter) Address(next http.Handler) http.Handler {
+func (l *Limiter) Address(next http.Handler) http.Handler { return l.AddressBut(nil, next) }
+
+// AddressBut is [Limiter.Address] for all requests but those that are free; nil: none is.
+func (l *Limiter) AddressBut(free func(*http.Request) bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if free != nil && free(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		x := proxy.RequestInfoFrom(r.Context())
 		if x == nil {
 			http.Error(w, "internal error", http.StatusInternalServerError)

@@ -89,7 +89,7 @@ func (e *endpoint) call(ctx context.Context, r *request, req *sdk.CallToolReques
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
 
-	c := newCall(r, saidBy(r, req))
+	c := e.newCall(r, saidBy(r, req))
 	res, err := e.handle(callCtx, c)
 	if err != nil {
 		return e.failure(c, proxy.AsError(err))
@@ -109,7 +109,7 @@ type said struct {
 }
 
 // newCall makes a call of what a request says.
-func newCall(r *request, s *said) *proxy.Call {
+func (e *endpoint) newCall(r *request, s *said) *proxy.Call {
 	return &proxy.Call{
 		RequestID: r.info.RequestID,
 		Team:      r.info.Team,
@@ -120,6 +120,7 @@ func newCall(r *request, s *said) *proxy.Call {
 		Received:  r.received,
 		Trace:     s.trace,
 		CanAsk:    s.asks,
+		TakesCode: e.opts.TakesCode,
 		Answer:    s.answer,
 	}
 }

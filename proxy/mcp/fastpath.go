@@ -46,7 +46,7 @@ func (e *endpoint) fast(w http.ResponseWriter, r *http.Request, req *request, bo
 // into as well.
 func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request, q *fastRequest) bool {
 	q.client.Addr = req.info.Addr
-	c := newCall(req, &q.said)
+	c := e.newCall(req, &q.said)
 	buf := e.buffers.Get(0)
 	defer func() {
 		if buf != nil {

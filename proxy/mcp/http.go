@@ -52,7 +52,7 @@ func (e *endpoint) begin(w http.ResponseWriter, r *http.Request) (req *request, 
 	}
 	req = &request{info: x, received: received}
 	if r.Method == http.MethodPost {
-		if body, ok = e.readBody(w, r, req); !ok {
+		if body, ok = e.readBody(w, r, req); !ok || e.opts.Permits != nil && !e.opts.Permits(w, x, body) {
 			return nil, nil, false
 		}
 	}

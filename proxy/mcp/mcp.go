@@ -52,6 +52,8 @@ type Options struct {
 	// SudoTools are what identities with AllowSudo see instead of Tools: the
 	// same tools with the sudo argument in their schemas. Nil: Tools.
 	SudoTools []*proxy.Tool
+	// TakesCode is [proxy.Call]'s, for all calls.
+	TakesCode bool
 	// OutputSchemas lists the tools' output schemas, for endpoints whose
 	// results carry structured content.
 	OutputSchemas bool
@@ -65,6 +67,10 @@ type Options struct {
 	ListTTL time.Duration
 	// MaxBodyBytes bounds a request body; 0 means 8 MiB.
 	MaxBodyBytes int64
+	// Permits, when not nil, judges a body that was found to be one JSON text, before any
+	// of it runs: the caller's token may not cover its calls. False: it has answered the
+	// request.
+	Permits func(w http.ResponseWriter, x *proxy.RequestInfo, body []byte) bool
 	// CatalogVersion is stamped on every result.
 	CatalogVersion string
 	// Log receives defects: panics below and answers that make no sense.

@@ -117,7 +117,7 @@ func (r *real) build(c config.OAuth) http.Handler {
 	guard := &oauth.Guard{Verifier: r.server.Verifier(endpoint, nil), MetadataURL: r.server.MetadataURL(endpoint), Scopes: r.server.Scopes(), Offered: c.Scopes, Needs: tools, Log: zerolog.New(&r.log)}
 	mux := http.NewServeMux()
 	r.server.Register(mux)
-	mux.Handle("/mcp", guard.Wrap(http.HandlerFunc(r.whoami)))
+	mux.Handle("/mcp", guard.Wrap(permitted(guard, func(w http.ResponseWriter, q *http.Request, _ []byte) { r.whoami(w, q) })))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		mux.ServeHTTP(w, q.WithContext(proxy.WithRequestInfo(q.Context(), &proxy.RequestInfo{RequestID: "req", Addr: "127.0.0.1"})))
 	})

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"aegis/proxy/oauth"
 )
 
 // FuzzAuthorize: whatever a client opens, the browser goes nowhere but to one of
@@ -136,7 +134,7 @@ func FuzzStepUp(f *testing.F) {
 		`{"method":"tools\u002fcall","params":{"name":"write\u005fissue"}}`, `{"method":"tools/call","params":{"name":"write_issue","name":"x"}}`, `nul`} {
 		f.Add(s)
 	}
-	d := guard(f, "read:issue", func(g *oauth.Guard) { g.MaxBody = 1 << 20 })
+	d := guard(f, "read:issue", nil)
 	f.Add("{\"method\":\"tools/call\",\"params\":{\"name\":\"write_issue\",\"\xff\":1}}")
 	f.Fuzz(func(t *testing.T, body string) {
 		if rec := d.knock("POST", body, ours); rec.Code != 200 || !utf8.ValidString(body) {

@@ -10,10 +10,10 @@ import (
 	"aegis/proxy/oauth/upstream"
 )
 
-// Stage refuses calls that need more than the caller's grant has. The [Guard] has
-// judged the message before; this judges the call that came of it, whoever has
-// decoded it in between. It stands behind the catalog, which finds the tool.
-// Static identities have no grant, and pass.
+// Stage holds calls to what [Guard.Permits] has decided about their message: whoever has
+// decoded it in between, and in whatever way, no call runs that needs more than the caller's
+// grant has. It belongs behind the catalog, which finds the tool. Static identities have no
+// grant, and pass.
 //
 // It also hears when Gitea refuses the credential of a call: the person may have
 // taken the permission back there, of which Gitea tells nobody.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -31,16 +30,8 @@ type NeedsFunc func(tool string, args json.RawMessage) []string
 // Needs calls f.
 func (f NeedsFunc) Needs(tool string, args json.RawMessage) []string { return f(tool, args) }
 
-const (
-	// peekDepth and peekValues bound what is looked through for calls; the MCP
-	// layer stops there too.
-	peekDepth  = 1000
-	peekValues = 200_000
-	// maxMessages bounds a batch.
-	maxMessages = 100
-	// defaultPeek bounds a body when the guard has no bound of its own.
-	defaultPeek = 4 << 20
-)
+// maxMessages bounds a batch.
+const maxMessages = 100
 
 var (
 	errTwice = errors.New("a member comes more than once; send each once")
@@ -48,15 +39,12 @@ var (
 )
 
 // calls returns the scopes that the calls in a body need, none for everything
-// that is no call. A body that is not JSON needs none, as nothing will come of it.
+// that is no call. The body has passed a check of its syntax.
 //
 // Decoders differ in which of two equal members they take, and some ignore case.
 // A message that leaves room for that is refused, so that what is judged here is
 // what runs.
 func calls(body []byte, needs Needs) (scopes []string, err error) {
-	if jsonscan.CheckValues(body, peekDepth, peekValues) != nil {
-		return nil, nil
-	}
 	if jsonscan.Kind(body) != '[' {
 		return callOf(body, needs)
 	}
@@ -117,19 +105,17 @@ func pick(object []byte, first, second string) (a, b []byte, err error) {
 	return a, b, nil
 }
 
-// stepUp looks into the body of a POST for calls that need more than the token
-// has, and restores it. It reports false when it has answered the request itself.
-func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.RequestInfo) bool {
-	if g.Needs == nil || x.Identity.Grant == nil || r.Method != http.MethodPost {
+// Permits reports whether the caller's token covers all calls in the body of a POST, which
+// whoever read it has found to be one JSON text; else it has answered the request. A message
+// is judged as a whole, before any call of it runs.
+func (g *Guard) Permits(w http.ResponseWriter, x *proxy.RequestInfo, body []byte) bool {
+	if g.Needs == nil || x.Identity.Grant == nil {
 		return true
-	}
-	body, ok := g.peek(w, r, x)
-	if !ok {
-		return false
 	}
 	need, err := calls(body, g.Needs)
 	if err != nil {
-		writeError(w, x, http.StatusBadRequest, proxy.NewError(proxy.KindBadRequest, "the message is ambiguous: "+err.Error(), err))
+		writeError(w, x, http.StatusBadRequest,
+			proxy.NewError(proxy.KindBadRequest, "the message is ambiguous: "+err.Error(), err))
 		return false
 	}
 	have := x.Identity.Grant.Scopes
@@ -139,58 +125,6 @@ func (g *Guard) stepUp(w http.ResponseWriter, r *http.Request, x *proxy.RequestI
 	g.askMore(w, x, scope.Union(have, need), scope.Missing(have, need))
 	return false
 }
-
-// peek reads the body and puts it back.
-func (g *Guard) peek(w http.ResponseWriter, r *http.Request, x *proxy.RequestInfo) ([]byte, bool) {
-	limit := g.MaxBody
-	if limit <= 0 {
-		limit = defaultPeek
-	}
-	var buf bytes.Buffer
-	if r.ContentLength > 0 { // what is only announced takes no memory yet
-		buf.Grow(int(min(r.ContentLength, 256<<10, limit)) + bytes.MinRead)
-	}
-	// Broken-off and slow bodies are for the MCP layer to explain: it gets what
-	// there was and then the same error.
-	_, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
-	body := buf.Bytes()
-	if int64(len(body)) > limit {
-		w.Header().Set("Connection", "close") // the rest stays unread
-		writeError(w, x, http.StatusRequestEntityTooLarge, proxy.NewError(proxy.KindPayloadTooLarge,
-			fmt.Sprintf("the request body exceeds %d bytes, the bound of this server; send less at once", limit), nil))
-		return nil, false
-	}
-	r.Body = &restored{Reader: bytes.NewReader(body), err: err, body: r.Body}
-	return body, true
-}
-
-// restored is a body that was read before.
-type restored struct {
-	*bytes.Reader
-	err  error
-	body io.Closer
-}
-
-// Read returns what was read, and then how the reading ended.
-func (b *restored) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if err == io.EOF && b.err != nil {
-		err = b.err
-	}
-	return n, err
-}
-
-// WriteTo is Read for whoever copies.
-func (b *restored) WriteTo(w io.Writer) (int64, error) {
-	n, err := b.Reader.WriteTo(w)
-	if err == nil {
-		err = b.err
-	}
-	return n, err
-}
-
-// Close closes the request's own body.
-func (b *restored) Close() error { return b.body.Close() }
 
 // askMore answers 403 with a challenge that names all that the token should have
 // (RFC 6750 section 3.1): what it has and what is missing, so that clients that

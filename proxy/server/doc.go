@@ -5,3 +5,5 @@
 // configuration and serving it take the same path. [Live] serves one generation after
 // another until it is told to stop, and lets calls in flight finish.
 package server
+
+//go:generate go test -run TestWayIsDocumented -count=1 . -args -update

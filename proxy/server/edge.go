@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,17 +29,15 @@ func (s *Server) clients() *edge.Clients {
 	return edge.NewClients(s.cfg.Server.TrustedProxies, s.cfg.Server.ClientHeader)
 }
 
-// wrap returns the server's own handlers behind the edge, with Gitea beside them
-// when passthrough is on. Probes are not held to limits: they must not fail
-// because somebody else asks too much.
-func (s *Server) wrap(probes, own *http.ServeMux) http.Handler {
-	probes.Handle("/", s.teams[0].limits.Address(own))
+// edge returns the first hop of all requests, with Gitea beside what mux serves when
+// passthrough is on.
+func (s *Server) edge(mux *http.ServeMux) *edge.Edge {
 	cfg := s.cfg.Server
-	pace := edge.Pace{MinRate: int64(cfg.MinBodyRate), Timeout: time.Duration(cfg.ReadTimeout)}
 	e := &edge.Edge{
 		Hosts:   edge.NewHosts(s.base, cfg.AllowedHosts, cfg.AllowedOrigins),
 		Clients: s.clients(),
 		Heads:   edge.HeadLimits{Bytes: int(cfg.MaxHeaderBytes), Lines: cfg.MaxHeaders},
+		Pace:    edge.Pace{MinRate: int64(cfg.MinBodyRate), Timeout: time.Duration(cfg.ReadTimeout)},
 		Limit:   s.teams[0].limits.Address,
 		Log:     s.log,
 	}
@@ -48,21 +45,21 @@ func (s *Server) wrap(probes, own *http.ServeMux) http.Handler {
 		e.Open = s.signIn.server.ChecksOrigin
 	}
 	if s.pass != nil {
-		e.Foreign = s.logged(s.pass)
-		e.Own = s.owns(probes, own)
+		e.Foreign, e.Own = s.pass, s.owns(mux)
 	}
-	return e.Wrap(pace.Wrap(s.logged(probes)))
+	return e
 }
 
-// owns reports whether a request is for Aegis itself: whatever one of its own
-// patterns matches, and all below the MCP path, where teams are.
-func (s *Server) owns(muxes ...*http.ServeMux) func(*http.Request) bool {
+// owns reports whether a request is for Aegis itself: whatever one of the patterns of mux
+// matches but the last, and all below the MCP path, where teams are.
+func (s *Server) owns(mux *http.ServeMux) func(*http.Request) bool {
 	below := s.base.Path + MCPPath + "/"
 	return func(r *http.Request) bool {
-		return strings.HasPrefix(r.URL.Path, below) || slices.ContainsFunc(muxes, func(m *http.ServeMux) bool {
-			_, pattern := m.Handler(r)
-			return pattern != "/"
-		})
+		if strings.HasPrefix(r.URL.Path, below) {
+			return true
+		}
+		_, pattern := mux.Handler(r)
+		return pattern != "/"
 	}
 }
 

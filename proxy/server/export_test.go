@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"net/http"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -95,3 +96,21 @@ func GrantEvents() map[grant.Kind]audit.Event { return maps.Clone(grantEvents) }
 // SharesMasking reports whether a log masks with what the default endpoint's results
 // are masked with.
 func SharesMasking(s *Server, log Log) bool { return log.masks.engine == s.teams[0].masks }
+
+// Way returns the names of all that a call of the default team passes: handlers from the listener on,
+// and stages.
+func Way(s *Server) (handlers, stages []string) {
+	t := s.teams[0]
+	handlers = append(handlers, "live")
+	for _, h := range s.hops(http.NewServeMux()) {
+		handlers = append(handlers, h.name)
+	}
+	handlers = append(handlers, "routes")
+	for _, h := range s.teamHops(t) {
+		handlers = append(handlers, h.name)
+	}
+	for _, st := range s.stages(t, t.selection) {
+		stages = append(stages, st.name)
+	}
+	return append(handlers, "tools", "mcp"), stages
+}

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"aegis/proxy"
 	"aegis/proxy/audit"
@@ -24,6 +21,9 @@ import (
 // what the generation before has learned of the same Gitea, so that a reload makes no
 // gap; else nothing until Gitea was asked.
 func (s *Server) buildEndpoints() error {
+	for _, t := range s.teams {
+		t.guard = s.guardOf(t)
+	}
 	if s.missing != nil {
 		if known := s.routes.known.Load(); known != nil {
 			if err := s.serveOnly(*known); err != nil {
@@ -43,19 +43,9 @@ func (s *Server) buildEndpoints() error {
 		if t.metadata, err = oauth.Metadata(s.base.String() + t.path()); err != nil {
 			return err
 		}
-		t.handler = s.ofTeam(t, s.guardOf(t).Wrap(s.traceRequests(t, h)))
+		t.handler = through(s.teamHops(t), h)
 	}
 	return nil
-}
-
-// ofTeam notes which endpoint a request is for, before anything is decided.
-func (s *Server) ofTeam(t *team, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if x := proxy.RequestInfoFrom(r.Context()); x != nil {
-			x.Team = t.name
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // admit decides who may use a team's endpoint.
@@ -84,8 +74,7 @@ func (s *Server) metadataPath(t *team) string { return metadataPath + s.base.Pat
 
 // Handler returns the whole HTTP handler, edge included.
 func (s *Server) Handler() http.Handler {
-	prefix := s.base.Path
-	mux, probes := http.NewServeMux(), http.NewServeMux()
+	prefix, mux := s.base.Path, http.NewServeMux()
 	for _, t := range s.teams {
 		mux.Handle(prefix+t.path(), t.handler)
 		mux.Handle(prefix+t.path()+"/{$}", t.handler) // people paste it so, and mean the same
@@ -104,10 +93,22 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc("GET "+prefix+"/{$}", s.root)
 	}
 	mux.HandleFunc("GET "+prefix+"/healthz/stream", s.stream)
+	mux.HandleFunc("GET "+healthPath, s.healthz)
+	mux.HandleFunc("GET "+readyPath, s.readyz)
 	mux.HandleFunc("/", notFound)
-	probes.HandleFunc("GET /healthz", s.healthz)
-	probes.HandleFunc("GET /readyz", s.readyz)
-	return s.wrap(probes, mux)
+	return through(s.hops(mux), mux)
+}
+
+// The paths of the probes, which no prefix of public_url changes.
+const (
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+)
+
+// isProbe reports whether a request is a probe. Probes are not held to limits: they must
+// not fail because somebody else asks too much.
+func isProbe(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == healthPath || r.URL.Path == readyPath)
 }
 
 // root says what this is; it is the page that a person opens first.
@@ -194,48 +195,6 @@ func (p *readiness) do(ctx context.Context) error {
 	p.asked = p.now()
 	return p.err
 }
-
-// logged writes one debug line per HTTP request; calls have their own line.
-func (s *Server) logged(next http.Handler) http.Handler {
-	if s.log.GetLevel() > zerolog.DebugLevel {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		rec := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
-		defer func() {
-			x := proxy.RequestInfoFrom(r.Context())
-			s.log.Debug().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("method", r.Method).Str("path", proxy.Clip(withoutTokens(r.URL.Path), 200)).
-				Int("status", rec.status).Dur("took", time.Since(began)).Msg("request")
-		}()
-		next.ServeHTTP(rec, r)
-	})
-}
-
-// ownTokens are the tokens and codes that Aegis hands out.
-var ownTokens = regexp.MustCompile(`aegis_[a-z]{2}_[A-Za-z0-9_-]+`)
-
-// withoutTokens hides tokens that somebody has put into a path, where they do not
-// belong and would end in the log.
-func withoutTokens(path string) string {
-	if !strings.Contains(path, "aegis_") {
-		return path
-	}
-	return ownTokens.ReplaceAllString(path, "[token]")
-}
-
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (r *statusRecorder) WriteHeader(status int) {
-	r.status = status
-	r.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // Serve answers requests on ln until ctx ends. Then it takes no new ones, lets
 // those in flight finish within server.shutdown_timeout, and returns nil, or

@@ -104,8 +104,8 @@ func (c codes) Pending(ctx context.Context, userID int64) ([]oauth.PendingCode, 
 // guard returns what stands before a team's endpoint.
 func (s *Server) guardOf(t *team) *oauth.Guard {
 	g := &oauth.Guard{
-		Verifier: s.tokens, MetadataURL: s.base.Scheme + "://" + s.base.Host + s.metadataPath(t),
-		MaxBody: int64(s.cfg.Server.MaxBodyBytes), Log: s.log, Refused: s.bearerRefused,
+		Team: t.name, Verifier: s.tokens, MetadataURL: s.base.Scheme + "://" + s.base.Host + s.metadataPath(t),
+		Log: s.log, Refused: s.bearerRefused,
 	}
 	if !t.rules.Members.Everyone {
 		g.Admit = s.admit(t)
@@ -142,12 +142,15 @@ func (s *Server) checkSignIn(ctx context.Context) {
 	}
 }
 
-// scopesStage is the last word on the scopes of a call; nil without OAuth.
-func (s *Server) scopesStage() proxy.Stage {
+// access returns the stage that knows what callers may still do: the scopes of their
+// grants, and, when Gitea refuses a call, that a permission or membership may be gone.
+func (s *Server) access() proxy.Stage {
+	people := s.gitea.people.Stage()
 	if s.signIn == nil {
-		return nil
+		return people
 	}
-	return s.signIn.server.Stage()
+	scopes := s.signIn.server.Stage()
+	return func(next proxy.Handler) proxy.Handler { return scopes(people(next)) }
 }
 
 // oauthEvent records sign-ins and consents.

@@ -9,16 +9,14 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy"
 	"aegis/proxy/catalog"
-	"aegis/proxy/envelope"
 	"aegis/proxy/limit"
 	"aegis/proxy/mask"
 	"aegis/proxy/mcp"
+	"aegis/proxy/oauth"
 	"aegis/proxy/policy"
 	"aegis/proxy/policy/confirm"
 	"aegis/proxy/policy/members"
-	"aegis/proxy/telemetry"
 )
 
 // team is one endpoint and its rules. The first one is the default team, whose
@@ -34,8 +32,9 @@ type team struct {
 	confirm   *confirm.Confirm            // nil: nothing is asked
 	policy    *policy.Policy              // what agents may do
 	serving   atomic.Pointer[servedTools] // with gitea.hide_missing, once it is known what is missing
-	handler   http.Handler                // with the guard in front
-	metadata  http.Handler                // RFC 9728
+	guard     *oauth.Guard
+	handler   http.Handler // with the guard in front
+	metadata  http.Handler // RFC 9728
 }
 
 // path is the endpoint's path below the public URL's.
@@ -164,31 +163,6 @@ func (s *Server) teamConfirm(t *team) (*confirm.Confirm, error) {
 	return confirm.New(t.rules.Policy.Confirm, o)
 }
 
-// chain returns the stages of a call, in the order in which they see it.
-func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
-	env := envelope.New(t.rules.Results, s.cursors)
-	return proxy.Chain(s.gitea.client,
-		s.process.metrics.Stage(),
-		s.traceCalls(),
-		telemetry.Calls(s.log),
-		t.masks.Errors(),
-		s.process.audit.log.Stage(),
-		env.RenderLocal(),
-		t.confirm.AllowCode(),
-		sel.Stage(),
-		s.process.audit.log.RecordStart(),
-		s.scopesStage(),
-		s.gitea.people.Stage(),
-		t.limits.Stage(),
-		t.policy.Stage(),
-		t.confirm.Stage(),
-		env.Stage(),
-		t.masks.Stage(),
-		envelope.Sanitize(t.rules.Results.Sanitize),
-		t.policy.Rows(),
-	)
-}
-
 // mcpHandler returns the MCP side of a team's selection of tools.
 func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, error) {
 	s.process.building("endpoint " + t.path())
@@ -197,11 +171,13 @@ func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, erro
 		Instructions:   instructions(t),
 		Tools:          sel.Tools(),
 		SudoTools:      sel.SudoTools(),
+		TakesCode:      t.confirm.TakesCode(),
 		OutputSchemas:  t.rules.Results.Structured,
 		Handler:        s.chain(t, sel),
 		PageSize:       t.rules.Tools.PageSize,
 		ListTTL:        time.Duration(t.rules.Tools.ListTTL),
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
+		Permits:        t.guard.Permits,
 		CatalogVersion: s.library.catalog.Version,
 		Log:            s.log,
 	})

@@ -11,7 +11,16 @@ import (
 	"aegis/proxy"
 )
 
-// Calls is the outermost stage: it turns a panic into an internal error and
+// Stage returns the outermost stage: it counts each call, makes a span of it and writes a line
+// of the log. Counting stands outside, since it wants to know what became of a panic, which
+// [Calls] makes an error. m and t may be nil.
+func Stage(m *Metrics, t *Tracing, log zerolog.Logger) proxy.Stage {
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.Chain(next, m.Stage(), t.Stage(), Calls(log))
+	}
+}
+
+// Calls returns the stage of the log: it turns a panic into an internal error and
 // writes one log line for every call, whatever became of it. The line has names
 // and numbers, never an argument's value.
 func Calls(log zerolog.Logger) proxy.Stage {

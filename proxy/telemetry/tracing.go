@@ -143,6 +143,18 @@ func (r *recorder) WriteHeader(status int) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
+// Stage returns the stage that hands calls on inside a span; nil when t is.
+func (t *Tracing) Stage() proxy.Stage {
+	if t == nil {
+		return nil
+	}
+	return func(next proxy.Handler) proxy.Handler {
+		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
+			return t.Call(ctx, c, next)
+		})
+	}
+}
+
 // Call hands a call to next inside a span, and sets its TraceID. The parent is
 // the context in the call's own _meta; the span then links to that of the HTTP
 // request, which is the parent otherwise.

@@ -95,19 +95,9 @@ func (c *Confirm) named(name string) bool {
 	})
 }
 
-// AllowCode returns the stage that makes the argument for codes exist, where codes
-// are accepted. It belongs above the one that reads arguments.
-func (c *Confirm) AllowCode() proxy.Stage {
-	if c == nil || c.rules.Fallback != "token" {
-		return nil
-	}
-	return func(next proxy.Handler) proxy.Handler {
-		return proxy.HandlerFunc(func(ctx context.Context, call *proxy.Call) (*proxy.Result, error) {
-			call.TakesCode = true
-			return next.Handle(ctx, call)
-		})
-	}
-}
+// TakesCode reports whether codes are accepted, so that the argument for them exists:
+// see [proxy.Call].
+func (c *Confirm) TakesCode() bool { return c != nil && c.rules.Fallback == "token" }
 
 // Stage returns the stage that lets calls through once a person has permitted
 // them. It belongs below the stages that refuse a call for other reasons.

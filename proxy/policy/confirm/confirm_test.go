@@ -50,7 +50,7 @@ func newRig(t *testing.T, fallback string, tools ...string) *rig {
 	r.stage = proxy.Chain(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		r.ran.Add(1)
 		return &proxy.Result{Status: 204}, nil
-	}), r.c.AllowCode(), r.c.Stage())
+	}), r.c.Stage())
 	return r
 }
 
@@ -225,7 +225,7 @@ func TestWhichCallsAsk(t *testing.T) {
 		}
 	}
 	none, err := confirm.New(config.Confirm{}, confirm.Options{})
-	if none != nil || err != nil || none.Stage() != nil || none.AllowCode() != nil || none.Asks(call()) {
+	if none != nil || err != nil || none.Stage() != nil || none.TakesCode() || none.Asks(call()) {
 		t.Error("no rules are not nothing")
 	}
 	if _, err := confirm.New(config.Confirm{Tools: []string{"R3"}}, confirm.Options{}); err == nil {
