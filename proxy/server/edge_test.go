@@ -76,6 +76,23 @@ func (r *edgeRig) send(request string) (*http.Response, string) {
 	return r.read(conn)
 }
 
+// sendAndEnd writes a request as it is, ends our side of the connection, and reads the answer.
+func (r *edgeRig) sendAndEnd(request string) (*http.Response, string) {
+	r.t.Helper()
+	conn, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, request); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		r.t.Fatal(err)
+	}
+	return r.read(conn)
+}
+
 func (r *edgeRig) read(conn net.Conn) (*http.Response, string) {
 	r.t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
