@@ -31,9 +31,6 @@ func (r *Reply) Begin(n int) []byte {
 // End takes what Begin returned, with a JSON string behind it whose value has size bytes.
 func (r *Reply) End(written []byte, size int) { r.written, r.size = written, size }
 
-// Begun returns what stood there before the text.
-func (r *Reply) Begun() []byte { return r.begun }
-
 // Bytes returns the reply, text included.
 func (r *Reply) Bytes() []byte { return r.written }
 

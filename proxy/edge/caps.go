@@ -112,7 +112,7 @@ func (b *timedBody) wait(now time.Time) {
 	}
 }
 
-// pause lifts the deadline while nobody waits for the body.
+// pause lifts the deadline while no read waits for the body.
 func (b *timedBody) pause() { _ = b.control.SetReadDeadline(time.Time{}) }
 
 // timedWriter gives each part of an answer its time. A handler may take as long
@@ -131,7 +131,7 @@ const writePart = 256 << 10
 func (w *timedWriter) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
 		part := p[:min(len(p), writePart)]
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // a writer without deadlines is a test's
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // only writers of tests have none
 		var m int
 		m, err = w.ResponseWriter.Write(part)
 		n, p = n+m, p[len(part):]

@@ -15,7 +15,7 @@ const maxHops = 32
 // unknownAddr stands for a peer without an IP address, on a Unix socket say.
 const unknownAddr = "unknown"
 
-// Clients tells where a request comes from. Trusted proxies are believed when
+// Clients finds where a request comes from. Trusted proxies are believed when
 // they say for whom they ask, in the one header that they write; everybody
 // else's word is ignored. Immutable; nil trusts nobody.
 type Clients struct {
@@ -194,5 +194,6 @@ func forwardedValue(s string) (value, rest string, ok bool) {
 
 // isTokenByte reports whether b may be in a token (RFC 9110 section 5.6.2).
 func isTokenByte(b byte) bool {
-	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' ||
+		strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
 }

@@ -14,7 +14,7 @@ import (
 type Edge struct {
 	// Hosts are the names that the server answers to. Required.
 	Hosts *Hosts
-	// Clients tells where requests come from; nil trusts no proxy.
+	// Clients finds where requests come from; nil trusts no proxy.
 	Clients *Clients
 	// Heads bounds the heads of requests, Pace the time that bodies and answers take.
 	Heads HeadLimits
@@ -48,7 +48,8 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		if !e.Hosts.AllowsHost(r.Host) {
-			e.refuse(w, r, forbidden("this server does not answer to that Host; if it should, set public_url or add the name to server.allowed_hosts"))
+			e.refuse(w, r, forbidden("this server does not answer to that Host; "+
+				"if it should, set public_url or add the name to server.allowed_hosts"))
 			return
 		}
 		if e.Foreign != nil && !e.Own(r) {
@@ -120,8 +121,10 @@ func cors(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Traceparent, Tracestate")
-	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Mcp-Session-Id, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, "+
+		"MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Traceparent, Tracestate")
+	h.Set("Access-Control-Expose-Headers",
+		"WWW-Authenticate, Mcp-Session-Id, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
 	h.Set("Access-Control-Max-Age", "600")
 }
 
@@ -131,7 +134,8 @@ func allowParams(h http.Header, requested string) {
 	n := 0
 	for name := range strings.SplitSeq(requested, ",") {
 		name = strings.TrimSpace(name)
-		if len(name) > 100 || !strings.HasPrefix(strings.ToLower(name), "mcp-param-") || strings.ContainsFunc(name, notToken) {
+		isParam := strings.HasPrefix(strings.ToLower(name), "mcp-param-")
+		if !isParam || len(name) > 100 || strings.ContainsFunc(name, notToken) {
 			continue
 		}
 		if n++; n > 50 {
@@ -170,6 +174,7 @@ func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
 }
 
 func (e *Edge) explain(w http.ResponseWriter, x *proxy.RequestInfo, f refusal) {
-	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).Msg("request refused at the edge")
+	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).
+		Msg("request refused at the edge")
 	proxy.WriteError(w, x, f.status, proxy.NewError(f.kind, f.why, nil))
 }

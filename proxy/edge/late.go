@@ -79,10 +79,12 @@ func LateHeads(c net.Conn, state http.ConnState) {
 	if counted == nil || !counted.reads.late.Load() {
 		return
 	}
-	const body = `{"error":{"kind":"timeout","message":"the request's head came too slowly; send it again, faster","request_id":""}}` + "\n"
+	const body = `{"error":{"kind":"timeout","message":"the request's head came too slowly; ` +
+		`send it again, faster","request_id":""}}` + "\n"
 	// The client is gone when one of these fails.
 	_ = c.SetWriteDeadline(time.Now().Add(lateWrite))
-	_, _ = c.Write([]byte("HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) +
-		"\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n" + body))
+	_, _ = c.Write([]byte("HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json" +
+		"\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nConnection: close" +
+		"\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n" + body))
 	_ = c.Close()
 }

@@ -24,13 +24,13 @@ type ConnLimits struct {
 	// Trusted are proxies, which speak for many clients and are exempt from
 	// PerAddress, as loopback is. Nil trusts nobody.
 	Trusted *Clients
-	// Refused is told what refused a connection; nil: nobody is.
+	// Refused is called with what refused a connection, unless it is nil.
 	Refused func(why string)
 }
 
 // Listener accepts connections within limits. A connection too many is closed at
 // once: it costs one descriptor for a moment, while one that waits would cost it
-// for as long as a stranger likes.
+// for as long as its client likes.
 type Listener struct {
 	net.Listener
 	limits ConnLimits

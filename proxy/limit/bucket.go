@@ -21,8 +21,8 @@ func newBucket(l config.Limit) *bucket {
 	return &bucket{tokens: rate.NewLimiter(rate.Limit(l.Rate.PerSecond()), l.Size())}
 }
 
-// nearly is how much of a token may be missing: rounding must not send a caller
-// away who comes back just when told. ReserveN takes it as a debt.
+// nearly is how much of a token may be missing: rounding must not refuse a caller
+// who comes back at the very time that it was given. ReserveN takes it as a debt.
 const nearly = 1e-6
 
 // wait returns how long after now n tokens will be there, or as many as the bucket can hold; 0
@@ -32,7 +32,7 @@ func (b *bucket) wait(now time.Time, n int) time.Duration {
 	if missing < nearly {
 		return 0
 	}
-	// Rounded up, so that whoever comes back after it finds the tokens.
+	// Rounded up, so that a caller who comes back after it finds the tokens.
 	return time.Duration(math.Ceil(missing / float64(b.tokens.Limit()) * float64(time.Second)))
 }
 

@@ -17,8 +17,8 @@ type Counters struct {
 	stores map[storeKey]*store
 }
 
-// storeKey is what makes two limits the same one. Whoever changes a limit means
-// buckets that are full by the new one.
+// storeKey is what makes two limits the same one. A changed limit begins with full
+// buckets: tokens of the old rate say nothing about the new one.
 type storeKey struct {
 	endpoint string
 	kind     Bucket

@@ -1,6 +1,6 @@
 // Package limit bounds how much a caller may ask for: token buckets by client
 // address before authentication, by identity, team, class of tool and tool after
-// it, and caps on calls at the same time. Nobody waits in a queue; what does not
+// it, and caps on calls at the same time. There is no queue: what does not
 // fit is refused at once and told when to come back.
 //
 // A call takes one token from each of its buckets or none from any: the buckets

@@ -34,7 +34,15 @@ func (b Buckets) Tokens(now time.Time, i int) float64 { return b[i].tokens.Token
 func Same(a, b string) bool { return addressKey(a) == addressKey(b) }
 
 // Addresses returns how many addresses are remembered.
-func (l *Limiter) Addresses() int { return l.address.len() }
+func (l *Limiter) Addresses() (n int) {
+	for i := range l.address.parts {
+		p := &l.address.parts[i]
+		p.mu.Lock()
+		n += len(p.keys)
+		p.mu.Unlock()
+	}
+	return n
+}
 
 // Admit is the decision by address alone.
 func (l *Limiter) Admit(addr string) time.Duration {

@@ -36,7 +36,7 @@ func (l *Limiter) AddressBut(free func(*http.Request) bool, next http.Handler) h
 			return
 		}
 		if l.address != nil {
-			l.tell(w.Header(), left)
+			l.remaining(w.Header(), left)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -72,9 +72,9 @@ const (
 	headerLimit  = "Ratelimit"
 )
 
-// tell says how many requests are left, and when the bucket will be full again.
+// remaining says how many requests are left, and when the bucket will be full again.
 // It runs for every request, so it takes two allocations and no more.
-func (l *Limiter) tell(h http.Header, left float64) {
+func (l *Limiter) remaining(h http.Header, left float64) {
 	missing := float64(l.cfg.Address.Size()) - left
 	full := proxy.Seconds(time.Duration(missing / l.cfg.Address.Rate.PerSecond() * float64(time.Second)))
 	var room [64]byte
@@ -82,7 +82,7 @@ func (l *Limiter) tell(h http.Header, left float64) {
 	text = strconv.AppendInt(text, int64(left), 10)
 	text = append(text, ";t="...)
 	text = strconv.AppendInt(text, full, 10)
-	h[headerPolicy] = l.policy // shared: whoever adds to it gets a copy, as it has no room
+	h[headerPolicy] = l.policy // shared; an append to it copies, as it has no room
 	h[headerLimit] = []string{string(text)}
 }
 
@@ -91,6 +91,7 @@ func (l *Limiter) tooMany(w http.ResponseWriter, x *proxy.RequestInfo, wait time
 	h[headerPolicy] = l.policy
 	h.Set(headerLimit, fmt.Sprintf(`"address";r=0;t=%d`, proxy.Seconds(wait)))
 	proxy.WriteError(w, x, http.StatusTooManyRequests, &proxy.Error{
-		Kind: proxy.KindRateLimited, Public: "too many requests from your address; come back after retry_after seconds", RetryAfter: wait,
+		Kind: proxy.KindRateLimited, RetryAfter: wait,
+		Public: "too many requests from your address; come back after retry_after seconds",
 	})
 }

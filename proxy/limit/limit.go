@@ -29,7 +29,7 @@ const (
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Refused is told of every refusal; nil: nobody is. It is called from many
+	// Refused is called for every refusal, unless it is nil. It is called from many
 	// goroutines and must not block.
 	Refused func(Bucket)
 	// Counters are what limiters have counted before and elsewhere; nil: nothing.

@@ -92,7 +92,8 @@ func (l *Limiter) spendAlone(c *proxy.Call, cs *claims) error {
 		c.Stats.Limiter = string(BucketStore)
 		return &proxy.Error{
 			Kind: proxy.KindRateLimited, RetryAfter: retryShared, Err: refusal(BucketStore),
-			Public: "the limits that all servers share cannot be counted at the moment; nothing was sent to Gitea, call again after retry_after seconds",
+			Public: "the limits that all servers share cannot be counted at the moment; " +
+				"nothing was sent to Gitea, call again after retry_after seconds",
 		}
 	}
 	return l.spendHere(c, cs, max(1, l.shared.Replicas()))

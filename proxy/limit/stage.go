@@ -127,7 +127,7 @@ type refusal Bucket
 // Error names the bucket.
 func (r refusal) Error() string { return "limits: " + string(r) }
 
-// explain tells a model what to do: fewer calls, or the same later.
+// explain says what a model should do: fewer calls, or the same later.
 func explain(b Bucket) string {
 	const then = "; nothing was sent to Gitea, call again after retry_after seconds"
 	switch b {

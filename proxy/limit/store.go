@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"container/list"
 	"hash/maphash"
 	"net/netip"
 	"sync"
@@ -49,20 +50,18 @@ type store struct {
 	parts [shards]part
 }
 
-// part is one shard: a map and a ring in order of use.
+// part is one shard: a map, and a list in order of use.
 type part struct {
 	mu   sync.Mutex
 	max  int
-	keys map[key]*node
-	// ring is the sentinel: its next is the caller seen last, its prev the one
-	// unseen longest.
-	ring node
+	keys map[key]*list.Element // of *caller
+	// order has the caller seen last in front.
+	order list.List
 }
 
-type node struct {
-	key        key
-	prev, next *node
-	bucket     *bucket
+type caller struct {
+	key    key
+	bucket *bucket
 }
 
 // newStore returns a store of at most maxKeys buckets, or nil when the limit is
@@ -75,8 +74,7 @@ func newStore(l config.Limit, maxKeys int) *store {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.max = max(1, maxKeys/shards)
-		p.keys = map[key]*node{}
-		p.ring.prev, p.ring.next = &p.ring, &p.ring
+		p.keys = map[key]*list.Element{}
 	}
 	return s
 }
@@ -86,38 +84,14 @@ func (s *store) bucket(k key) *bucket {
 	p := &s.parts[maphash.Comparable(s.seed, k)%shards]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := p.keys[k]
-	if n != nil {
-		n.unlink()
-	} else {
-		if len(p.keys) >= p.max {
-			oldest := p.ring.prev
-			oldest.unlink()
-			delete(p.keys, oldest.key)
-		}
-		n = &node{key: k, bucket: newBucket(s.limit)}
-		p.keys[k] = n
+	if e := p.keys[k]; e != nil {
+		p.order.MoveToFront(e)
+		return e.Value.(*caller).bucket // the list holds nothing else
 	}
-	n.linkAfter(&p.ring)
-	return n.bucket
-}
-
-func (n *node) unlink() { n.prev.next, n.next.prev = n.next, n.prev }
-
-func (n *node) linkAfter(at *node) {
-	n.prev, n.next = at, at.next
-	at.next.prev = n
-	at.next = n
-}
-
-// len returns how many callers are remembered.
-func (s *store) len() int {
-	total := 0
-	for i := range s.parts {
-		p := &s.parts[i]
-		p.mu.Lock()
-		total += len(p.keys)
-		p.mu.Unlock()
+	if len(p.keys) >= p.max {
+		delete(p.keys, p.order.Remove(p.order.Back()).(*caller).key)
 	}
-	return total
+	c := &caller{k, newBucket(s.limit)}
+	p.keys[k] = p.order.PushFront(c)
+	return c.bucket
 }

@@ -22,7 +22,8 @@ const (
 	// maxValues bounds the values of a message, since they are decoded.
 	maxValues = 200_000
 	// liftFrom is the size of arguments in bytes from which they are kept out
-	// of the SDK, which decodes a message some ten times.
+	// of the SDK, which decodes a message some ten times. Smaller ones cost less
+	// than looking for them.
 	liftFrom = 1 << 10
 	// maxRest bounds what is left for the SDK in bytes, since decoding can
 	// need many times the memory of the text.
@@ -44,7 +45,8 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request
 	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
-		// What is only announced takes no memory yet.
+		// A length that is only announced takes little memory: a stranger's token may
+		// be good, and the bytes never come.
 		buf.Grow(int(min(r.ContentLength, maxAnnounced)) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit)); err != nil {
@@ -78,8 +80,8 @@ func (e *endpoint) leave(w http.ResponseWriter, r *http.Request, req *request, b
 	}
 	body, req.args = lift(body)
 	if len(body) > maxRest {
-		req.refuse(w, http.StatusRequestEntityTooLarge, proxy.KindPayloadTooLarge,
-			fmt.Sprintf("the message exceeds %d bytes without the arguments of its tool call; send less beside them", maxRest))
+		req.refuse(w, http.StatusRequestEntityTooLarge, proxy.KindPayloadTooLarge, fmt.Sprintf(
+			"the message exceeds %d bytes without the arguments of its tool call; send less beside them", maxRest))
 		return false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -100,7 +102,7 @@ func exactID(body []byte) bool {
 }
 
 // batchSize returns the number of messages in body, which has passed the
-// check; it stops counting past maxBatch.
+// check; it stops counting past maxBatch, as a batch may have a million of them.
 func batchSize(body []byte) int {
 	if jsonscan.Kind(body) != '[' {
 		return 1
@@ -154,7 +156,8 @@ func members(data []byte) (map[string][]byte, bool) {
 	return all, true
 }
 
-// object is the inverse of members.
+// object is the inverse of [members]. The order of members is that of the map, which
+// changes from run to run and means nothing in JSON.
 func object(all map[string][]byte) []byte {
 	b := []byte{'{'}
 	for name, value := range all {
@@ -177,10 +180,12 @@ func (req *request) tooLarge(w http.ResponseWriter, limit int64) {
 func (req *request) unreadable(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		req.refuse(w, http.StatusRequestTimeout, proxy.KindTimeout, "the request body came too slowly; send it again, faster or in smaller parts")
+		req.refuse(w, http.StatusRequestTimeout, proxy.KindTimeout,
+			"the request body came too slowly; send it again, faster or in smaller parts")
 		return
 	}
-	req.refuse(w, http.StatusBadRequest, proxy.KindBadRequest, "the request body could not be read to its end; send it again")
+	req.refuse(w, http.StatusBadRequest, proxy.KindBadRequest,
+		"the request body could not be read to its end; send it again")
 }
 
 // refuse answers at the level of HTTP, before any message could be read.

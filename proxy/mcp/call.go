@@ -131,7 +131,10 @@ func saidBy(r *request, req *sdk.CallToolRequest) *said {
 	if r.args != nil {
 		args = r.args
 	}
-	return &said{name: req.Params.Name, args: args, client: clientOf(r, req), trace: traceOf(req.Params.Meta), asks: asks(req), answer: answerOf(req.Params)}
+	return &said{
+		name: req.Params.Name, args: args, client: clientOf(r, req), trace: traceOf(req.Params.Meta),
+		asks: asks(req), answer: answerOf(req.Params),
+	}
 }
 
 // asks reports whether the client can answer a call with a question in a form,
@@ -175,7 +178,7 @@ func (e *endpoint) handle(ctx context.Context, c *proxy.Call) (res *proxy.Result
 	defer func() {
 		if v := recover(); v != nil {
 			e.logPanic(c.RequestID, "tools/call", v)
-			res, err = nil, internal(nil)
+			res, err = nil, proxy.AsError(nil)
 		}
 	}()
 	res, err = e.opts.Handler.Handle(ctx, c)
@@ -183,23 +186,21 @@ func (e *endpoint) handle(ctx context.Context, c *proxy.Call) (res *proxy.Result
 	case err != nil:
 		res = nil
 	case res == nil:
-		err = internal(errors.New("the chain returned neither result nor error"))
+		err = errors.New("the chain returned neither result nor error")
 	case res.Structured != nil && !json.Valid(res.Structured):
-		err = internal(errors.New("the structured content is not valid JSON"))
+		err = errors.New("the structured content is not valid JSON")
 	}
 	if err != nil {
 		if failed := proxy.AsError(err); failed.Kind == proxy.KindInternal {
-			e.opts.Log.Error().Str("request_id", c.RequestID).AnErr("cause", failed.Err).Msg("a call failed by a defect")
+			e.opts.Log.Error().Str("request_id", c.RequestID).AnErr("cause", failed.Err).
+				Msg("a call failed by a defect")
 		}
 	}
 	return res, err
 }
 
-// internal returns the error of a defect, with proxy's public text for it.
-func internal(cause error) *proxy.Error { return proxy.AsError(cause) }
-
-// logPanic logs a panic without its value, which may hold anything; the
-// runtime's own errors name types and bounds only.
+// logPanic logs a panic without its value, which may hold anything, a token among
+// it; the runtime's own errors name types and bounds only.
 func (e *endpoint) logPanic(requestID, method string, v any) {
 	ev := e.opts.Log.Error().Str("request_id", requestID).Str("method", method).
 		Str("panic_type", fmt.Sprintf("%T", v))
@@ -209,7 +210,8 @@ func (e *endpoint) logPanic(requestID, method string, v any) {
 	ev.Bytes("stack", debug.Stack()).Msg("panic while answering an MCP request")
 }
 
-// success turns a result into the SDK's, its payloads into markers.
+// success turns a result into the SDK's, its payloads into markers: the SDK encodes what
+// it is given several times, and the payloads take the markers' places once it is done.
 func (e *endpoint) success(r *request, c *proxy.Call, res *proxy.Result) *sdk.CallToolResult {
 	out := &sdk.CallToolResult{
 		Meta:    e.meta(c, res.Source),

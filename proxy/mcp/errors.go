@@ -52,7 +52,7 @@ func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
 
 // protocolError is the JSON-RPC error of a failure that has no text.
 func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
-	if err.Kind != proxy.KindUnknownTool { // its text could not be encoded
+	if err.Kind != proxy.KindUnknownTool { // it is here because its text could not be encoded
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 	}
 	// Marshalling two strings cannot fail; without data the error still stands.

@@ -64,7 +64,12 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 		c.Reply = nil // buf is for others now
 		return false
 	}
-	status := e.appendOutcome(buf, q, c, res, err)
+	status := http.StatusOK
+	if err != nil {
+		*buf, status = e.appendFailure(*buf, q, c, proxy.AsError(err))
+	} else {
+		*buf = e.appendSuccess(*buf, q, c, res)
+	}
 	if err := e.send(w, r, status, *buf); err != nil {
 		// HTTP/2 may still be reading from it for a stream that the client has reset.
 		buf = nil
@@ -75,7 +80,8 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 	return true
 }
 
-// send writes an answer, whole.
+// send writes an answer, whole, and says so with a Content-Length: chunks would take a
+// write more.
 func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
 	if r.ProtoMajor == 1 {
 		// HTTP/2 says in a frame of its own that the answer ends, when the handler
@@ -88,17 +94,6 @@ func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body
 	}
 	_, err := w.Write(body) // a client that went away needs no answer
 	return err
-}
-
-// appendOutcome completes in buf what q.begin made, and returns the HTTP status.
-func (e *endpoint) appendOutcome(buf *[]byte, q *fastRequest, c *proxy.Call, res *proxy.Result, err error) int {
-	status := http.StatusOK
-	if err != nil {
-		*buf, status = e.appendFailure(*buf, q, c, proxy.AsError(err))
-	} else {
-		*buf = e.appendSuccess(*buf, q, c, res)
-	}
-	return status
 }
 
 // fastOutcome reports whether what became of a call is text alone. What says more
@@ -121,7 +116,9 @@ func withText(res *proxy.Result) *proxy.Result {
 	return &out
 }
 
-// fastWords are the parts of answers that are the same in all of them.
+// fastWords are the parts of answers that are the same in all of them. They are made by
+// encoding the SDK's own types at start, so that an update of the SDK which writes them in
+// another way changes both paths.
 type fastWords struct {
 	contentType, cacheControl []string // values of headers; shared, never changed
 	// meta begins the _meta of a result, server ends it: in the protocols
@@ -175,8 +172,8 @@ func (e *endpoint) appendSuccess(b []byte, q *fastRequest, c *proxy.Call, res *p
 	return e.end(append(b, `}]`...), q, c, res.Source)
 }
 
-// appendFailure appends what tells of err to what q.begin made, or replaces it, and
-// returns the HTTP status.
+// appendFailure appends the text of err to what q.begin made, or puts a JSON-RPC error in
+// the place of that, and returns the HTTP status.
 func (e *endpoint) appendFailure(b []byte, q *fastRequest, c *proxy.Call, err *proxy.Error) ([]byte, int) {
 	if text, known := failureText(c, err); known {
 		b = append(jsonscan.AppendQuote(b, text), `}],"isError":true`...)
@@ -239,14 +236,15 @@ func (e *endpoint) fastList(w http.ResponseWriter, r *http.Request, req *request
 	if err != nil || from%e.opts.PageSize != 0 || q.version < titledSince {
 		return false
 	}
-	pages := &list.legacy
+	pages := list.legacy
 	if q.current {
-		pages = &list.current
+		pages = list.current
 	}
-	page := pages.at(from / e.opts.PageSize)
-	if page == nil {
+	n := from / e.opts.PageSize
+	if n >= len(pages) { // a cursor to the end of the list
 		return false
 	}
+	page := pages[n]
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
 	if takesGzip(r.Header["Accept-Encoding"]) {

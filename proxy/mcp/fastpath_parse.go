@@ -23,7 +23,8 @@ type fastRequest struct {
 	told   bool   // the client has said who it is
 }
 
-// The headers of MCP, as http.Header keys them.
+// The headers of MCP, as http.Header keys them: a look-up by another spelling finds
+// nothing.
 const (
 	headerVersion     = "Mcp-Protocol-Version"
 	headerMethod      = "Mcp-Method"
@@ -178,7 +179,8 @@ func (q *fastRequest) readMeta(meta []byte) bool {
 		case "tracestate":
 			slot = &state
 		default:
-			if bytes.HasPrefix(key, []byte(reserved)) || bytes.IndexByte(key, '\\') >= 0 || !harmless(value, maxHarmless) {
+			mayMean := bytes.HasPrefix(key, []byte(reserved)) || bytes.IndexByte(key, '\\') >= 0
+			if mayMean || !harmless(value, maxHarmless) {
 				return false
 			}
 			continue
@@ -233,7 +235,8 @@ func (q *fastRequest) readCapabilities(v []byte) bool {
 	if !pick(v, m[:], "elicitation", "sampling", "roots", "extensions", "experimental") {
 		return false
 	}
-	var form, sampling, roots [2][]byte
+	var form, sampling [2][]byte
+	var roots [1][]byte
 	if m[0] != nil {
 		if !pick(m[0], form[:], "form", "url") || !hollow(form[0]) || !hollow(form[1]) {
 			return false
@@ -243,7 +246,7 @@ func (q *fastRequest) readCapabilities(v []byte) bool {
 	if m[1] != nil && !(pick(m[1], sampling[:], "context", "tools") && hollow(sampling[0]) && hollow(sampling[1])) {
 		return false
 	}
-	if m[2] != nil && !(pick(m[2], roots[:1], "listChanged") && (roots[0] == nil || roots[0][0] == 't' || roots[0][0] == 'f')) {
+	if m[2] != nil && !(pick(m[2], roots[:], "listChanged") && (roots[0] == nil || isBool(roots[0]))) {
 		return false
 	}
 	return open(m[3]) && open(m[4])
@@ -252,7 +255,11 @@ func (q *fastRequest) readCapabilities(v []byte) bool {
 // open reports whether v is an object of whatever members, or absent.
 func open(v []byte) bool { return v == nil || v[0] == '{' && harmless(v, maxHarmless) }
 
+// hollow reports whether v is an object that says no more than that it is there, or absent.
 func hollow(v []byte) bool { return v == nil || string(v) == "{}" }
+
+// isBool reports whether v, which is valid JSON, is true or false.
+func isBool(v []byte) bool { return v[0] == 't' || v[0] == 'f' }
 
 // describe completes what is known of the client, as [clientOf] does.
 func (q *fastRequest) describe(h http.Header) {
@@ -264,7 +271,8 @@ func (q *fastRequest) describe(h http.Header) {
 }
 
 // pick reads the members called names of an object into values. It reports false
-// for anything but an object with no others and none of them twice.
+// for anything but an object with no others and none of them twice: of two equal
+// members decoders take the first or the last, and some ignore case.
 func pick(object []byte, values [][]byte, names ...string) bool {
 	if jsonscan.Kind(object) != '{' {
 		return false
@@ -283,7 +291,7 @@ func pick(object []byte, values [][]byte, names ...string) bool {
 }
 
 // plainText returns the value of a JSON string of printable ASCII without
-// escapes; "" for anything else.
+// escapes; "" for anything else. Such a string is read alike by all decoders.
 func plainText(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return ""

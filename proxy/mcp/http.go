@@ -41,7 +41,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.bySDK(w, r, req, body)
 }
 
-// begin reads a request. It reports false when it has answered it.
+// begin reads a request. It reports false when it has answered it. Here and nowhere else
+// is a body read, its syntax checked, and decided whether the caller's token covers it.
 func (e *endpoint) begin(w http.ResponseWriter, r *http.Request) (req *request, body []byte, ok bool) {
 	received := e.now()
 	x := proxy.RequestInfoFrom(r.Context())
@@ -59,7 +60,8 @@ func (e *endpoint) begin(w http.ResponseWriter, r *http.Request) (req *request, 
 	return req, body, true
 }
 
-// bySDK lets the SDK answer a request.
+// bySDK lets the SDK answer a request. What the SDK is not to touch, large arguments and
+// the payloads of answers, goes past it in req.
 func (e *endpoint) bySDK(w http.ResponseWriter, r *http.Request, req *request, body []byte) {
 	if r.Method == http.MethodPost && !e.leave(w, r, req, body) {
 		return

@@ -50,7 +50,7 @@ type toolList struct {
 	titled, plain encodedTools
 	// legacy and current are the pages of titled as the fast path sends them:
 	// with a handshake, and without.
-	legacy, current listPages
+	legacy, current []*listPage
 }
 
 // shape returns the encoding for a protocol version.

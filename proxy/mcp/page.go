@@ -10,23 +10,12 @@ import (
 	"sync"
 )
 
-// listPages are the pages of tools/list for one shape of answer, each a response
-// that lacks its id alone. The id comes last, so that the rest can be compressed
-// once and for all.
-type listPages []*listPage
-
-// listPage is one page; its tools are shared with other shapes.
+// listPage is one page of tools/list for one shape of answer, a response that lacks its id
+// alone. The id comes last, so that the rest can be compressed once and for all. The tools
+// are shared with other shapes.
 type listPage struct {
 	head, tools, tail []byte
 	compressed        func() *gzipped
-}
-
-// at returns page n, nil when there is none.
-func (p listPages) at(n int) *listPage {
-	if n < 0 || n >= len(p) {
-		return nil
-	}
-	return p[n]
 }
 
 // paginate makes the pages that clients of the fast path get.
@@ -94,7 +83,8 @@ func compress(parts ...[]byte) *gzipped {
 }
 
 // gzipTail returns the end of the gzip file that g begins: the rest of the
-// response, not compressed, and the checksum of the whole.
+// response, not compressed, and the checksum of the whole. A page that is compressed
+// anew for each request would take more time than all else of the answer.
 func gzipTail(g *gzipped, id rawID) []byte {
 	rest := pageTail(make([]byte, 0, len(id)+32), id)
 	b := make([]byte, 0, len(rest)+16)

@@ -21,12 +21,12 @@ const (
 func (e *endpoint) ask(c *proxy.Call, q *proxy.Question) (*sdk.CallToolResult, error) {
 	schema := `{"type":"object","properties":{}}`
 	if q.Retype != "" {
-		schema = `{"type":"object","properties":{"` + confirmField + `":{"type":"string","title":"Name","description":"Type the name to permit this."}},"required":["` + confirmField + `"]}`
+		schema = `{"type":"object","properties":{"` + confirmField + `":{"type":"string","title":"Name",` +
+			`"description":"Type the name to permit this."}},"required":["` + confirmField + `"]}`
 	}
+	form := &sdk.ElicitParams{Mode: "form", Message: q.Message, RequestedSchema: json.RawMessage(schema)}
 	return &sdk.CallToolResult{
-		Meta:          e.meta(c, ""),
-		InputRequests: sdk.InputRequestMap{questionID: &sdk.ElicitParams{Mode: "form", Message: q.Message, RequestedSchema: json.RawMessage(schema)}},
-		RequestState:  q.State,
+		Meta: e.meta(c, ""), InputRequests: sdk.InputRequestMap{questionID: form}, RequestState: q.State,
 	}, nil
 }
 

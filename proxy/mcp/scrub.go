@@ -64,7 +64,8 @@ type responseError struct {
 // internalError takes the place of an error that cannot be read.
 const internalError = `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`
 
-// scrubMessages rewrites the errors of one response or of a batch.
+// scrubMessages rewrites the errors of one response or of a batch. What has none of them
+// keeps its bytes: decoding may lose a number's spelling.
 func scrubMessages(p []byte) []byte {
 	var batch []response
 	isBatch := bytes.HasPrefix(p, []byte("["))
