@@ -8,7 +8,9 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// bounded is data within the bounds and, when something was cut, where to go on.
+// bounded is data within the bounds and, when something was cut, where to go on. Bounds
+// count characters, not bytes: what a model may read is given in characters, and a text in
+// another script must not come out a third as long.
 type bounded struct {
 	data       []byte
 	truncation *proxy.Truncation // nil: data is whole
@@ -22,7 +24,8 @@ const slack = 64
 // bound returns the part of the JSON value data that begins at pos and fits. When
 // data is an array it has items elements at most; 0 is unknown.
 func (e *Envelope) bound(data []byte, pos position, items int) bounded {
-	if items > 0 && items <= e.cfg.MaxItems && pos == (position{}) && fits(data, e.cfg.MaxChars) && jsonscan.Kind(data) == '[' {
+	counted := items > 0 && items <= e.cfg.MaxItems && jsonscan.Kind(data) == '['
+	if counted && pos == (position{}) && fits(data, e.cfg.MaxChars) { // spares a walk over the whole
 		return bounded{data: data}
 	}
 	out := e.cut(data, pos)
@@ -35,6 +38,8 @@ func (e *Envelope) bound(data []byte, pos position, items int) bounded {
 	return out
 }
 
+// cut cuts by the kind of the value. What it does not know how to cut comes back whole; bound
+// has the last word.
 func (e *Envelope) cut(data []byte, pos position) bounded {
 	switch jsonscan.Kind(data) {
 	case '[':
@@ -52,11 +57,13 @@ func (e *Envelope) cut(data []byte, pos position) bounded {
 	return bounded{data: data} // numbers and literals are short
 }
 
-// fits reports whether data has at most n characters.
+// fits reports whether data has at most n characters. No character takes less than a byte,
+// so most data needs no counting.
 func fits(data []byte, n int) bool {
 	return len(data) <= n || utf8.RuneCount(data) <= n
 }
 
+// boundArray returns the elements of an array from pos on that fit.
 func (e *Envelope) boundArray(data []byte, pos position) bounded {
 	if pos == (position{}) && fits(data, e.cfg.MaxChars) && atMost(data, e.cfg.MaxItems) {
 		return bounded{data: data}
@@ -78,7 +85,11 @@ func atMost(data []byte, n int) bool {
 }
 
 // cutArray takes whole elements from pos on while they fit into chars and
-// MaxItems. A first element that alone does not fit has its strings cut.
+// MaxItems. A first element that alone does not fit has its strings cut: an answer
+// without any element would leave a client at the same cursor for ever.
+//
+// It walks to the end in any case, as the truncation says how many there are, and it
+// copies once, at the end, the one span of bytes that holds all elements taken.
 func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 	var out bounded
 	room := chars - slack
@@ -88,7 +99,7 @@ func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 	for at, el := range jsonscan.Elements(data) {
 		i := total
 		total++
-		if full || i < first {
+		if full || i < first { // goes on: total counts them all
 			continue
 		}
 		if i == first {
@@ -117,7 +128,7 @@ func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 			out.truncation.Reason = "items"
 		}
 	}
-	if out.next != nil && out.next.item >= total {
+	if out.next != nil && out.next.item >= total { // the element that was cut was the last
 		out.next = nil
 	}
 	out.changed = out.changed || total < first
@@ -135,7 +146,8 @@ func changed(data []byte, at, length int, pos position) bool {
 	return pos.list && digestOf(data[:at]) != pos.digest
 }
 
-// cutElement returns an array of the part of one element of data that fits.
+// cutElement returns an array of the part of one element of data that fits: with its
+// strings cut the first time, an object of the rests of its strings from then on.
 func (e *Envelope) cutElement(data []byte, el jsonscan.Span, pos position, room int) bounded {
 	part := e.cutStrings(data[el.From:el.To], pos.chars, room)
 	out := bounded{changed: changed(data, el.From, el.To-el.From, pos)}
@@ -150,10 +162,13 @@ func (e *Envelope) cutElement(data []byte, el jsonscan.Span, pos position, room 
 	return out
 }
 
+// boundObject cuts the one long list of an object, if it has one, and long strings otherwise.
 func (e *Envelope) boundObject(data []byte, pos position) bounded {
 	name, list := dominant(data)
 	if value := data[list.From:list.To]; len(value) > 0 && (pos.list || pos == position{}) {
-		if pos.list || !fits(data, e.cfg.MaxChars) && 2*(len(data)-len(value)) < e.cfg.MaxChars || !atMost(value, e.cfg.MaxItems) {
+		// The list is cut where that makes room: the rest must leave it half of the bound.
+		makesRoom := !fits(data, e.cfg.MaxChars) && 2*(len(data)-len(value)) < e.cfg.MaxChars
+		if pos.list || makesRoom || !atMost(value, e.cfg.MaxItems) {
 			return e.cutMember(data, name, list, pos)
 		}
 	}
@@ -208,7 +223,9 @@ func (e *Envelope) cutMember(data []byte, name string, list jsonscan.Span, pos p
 }
 
 // boundText returns the part of text that begins at pos and has at most max
-// characters, cut behind a line end where there is one, never inside a rune.
+// characters, cut behind a line end where there is one, never inside a rune. A cursor
+// counts bytes here: the position is found without reading what comes before it, but
+// for the digest that tells whether that is still the same.
 func boundText(text []byte, maxChars int, pos position) ([]byte, bounded) {
 	var out bounded
 	rest := text
@@ -239,7 +256,8 @@ func boundText(text []byte, maxChars int, pos position) ([]byte, bounded) {
 	return part, out
 }
 
-// runeIndex returns the byte index of the n-th character of b.
+// runeIndex returns the byte index of the n-th character of b, its length when there are
+// fewer.
 func runeIndex(b []byte, n int) int {
 	i := 0
 	for ; n > 0 && i < len(b); n-- {

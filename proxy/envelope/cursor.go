@@ -48,6 +48,7 @@ func NewCursors(secret string) (Cursors, error) {
 	return c, nil
 }
 
+// A cursor is a position and its authentication, in base64: short, since models copy it.
 const (
 	posLen = 25 // item, chars, list, digest
 	macLen = 16 // truncated HMAC-SHA-256 (RFC 2104 section 5)
@@ -81,7 +82,8 @@ func (cs *Cursors) open(to binding, cursor string) (position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(b) != posLen+macLen || !hmac.Equal(cs.mac(to, b[:posLen]), b[posLen:]) {
 		return pos, proxy.NewError(proxy.KindInvalidArguments,
-			"cursor: not one of this tool, identity and arguments; repeat the call with exactly the arguments that returned it, or without cursor to start again", nil)
+			"cursor: not one of this tool, identity and arguments; repeat the call with exactly the arguments "+
+				"that returned it, or without cursor to start again", nil)
 	}
 	pos.item = binary.BigEndian.Uint64(b)
 	pos.chars = binary.BigEndian.Uint64(b[8:])
@@ -100,7 +102,7 @@ func (cs *Cursors) mac(to binding, pos []byte) []byte {
 // bind returns the binding of a call whose tool and arguments are known.
 func bind(c *proxy.Call) (out binding, err error) {
 	h := sha256.New()
-	field := func(s string) {
+	field := func(s string) { // with its length before it, so that no two lists of fields are the same bytes
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
 		h.Write(n[:])
@@ -125,6 +127,8 @@ func bind(c *proxy.Call) (out binding, err error) {
 	return out, nil
 }
 
+// digestOf returns the first 8 bytes of a SHA-256: they are to notice changes of data, and who
+// can make two texts of one digest could as well have written the second from the start.
 func digestOf(b []byte) (d [8]byte) {
 	sum := sha256.Sum256(b)
 	copy(d[:], sum[:])

@@ -29,13 +29,14 @@ func New(cfg config.Results, cursors Cursors) *Envelope {
 }
 
 // Stage returns the stage that checks a call's cursor and fields before Gitea is
-// asked and renders the result after it. It sets Result.Text, TextBlock,
+// asked and renders the result after it. It must stand above masking: what it cuts at may
+// be the middle of a secret, which masking would then not know. It sets Result.Text, TextBlock,
 // Structured and Truncation. Errors are of kind invalid_arguments (a cursor that
 // is not this call's, a path that is none), or the next handler's.
 func (e *Envelope) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
-			e.defaultFields(c)
+			e.defaultFields(c) // before the binding, so that a change of the defaults ends cursors
 			fields, err := ParseFields(c.Options.Fields)
 			if err != nil {
 				return nil, err
@@ -94,13 +95,15 @@ func (e *Envelope) defaultFields(c *proxy.Call) {
 }
 
 // place is where a call begins, what its cursors are bound to, and which of its
-// data is wanted; nil fields want all.
+// data is wanted; nil fields want all. It is made on the way down.
 type place struct {
 	to     binding
 	pos    position
 	fields *jsonscan.Selection
 }
 
+// render renders into the call's reply, but for results that carry structured content: those
+// are the SDK's to write, which takes the text as such.
 func (e *Envelope) render(c *proxy.Call, res *proxy.Result, at place) error {
 	if c.Reply != nil && !e.cfg.Structured {
 		return e.renderReply(c, res, at)
@@ -134,33 +137,54 @@ func (e *Envelope) data(res *proxy.Result, at place) ([]byte, error) {
 		noteUnknown(res, unknown)
 		return data, err
 	case proxy.BodyEmpty:
-		noteUnknown(res, allPaths(at.fields))
+		noteUnknown(res, at.fields.Paths()) // none of them can be in data without members
 		return []byte("null"), nil
 	}
-	return nil, &proxy.Error{Kind: proxy.KindInternal, Public: "internal error", Err: fmt.Errorf("result of unknown body kind %d", res.Kind)}
+	return nil, defect(fmt.Errorf("result of unknown body kind %d", res.Kind))
 }
 
+// defect is the error of a result that no stage below may return.
+func defect(cause error) *proxy.Error {
+	return proxy.NewError(proxy.KindInternal, "internal error", cause)
+}
+
+// jsonData projects before it bounds: fields are there to make room, and a cursor counts
+// what is left of the data.
 func (e *Envelope) jsonData(res *proxy.Result, at place) ([]byte, error) {
 	data, unknown, err := project(at.fields, jsonscan.Trim(res.Body))
 	if err != nil {
 		return nil, err
 	}
 	cut := e.bound(data, at.pos, res.Items)
-	if cut.changed {
-		res.Warnings = append(res.Warnings, changedWarning)
-	}
-	if t := cut.truncation; t != nil {
-		if cut.next != nil {
-			t.Cursor = e.cursors.seal(at.to, *cut.next)
-		}
-		res.Truncation = keepRemoved(t, res.Truncation)
-	}
+	e.noteCut(res, cut, at)
 	noteUnknown(res, unknown)
 	return cut.data, nil
 }
 
-const changedWarning = "the data changed since this cursor was made: items may repeat or be missing; start again without cursor to be sure"
+// noteCut says in res what a bound did to its data and how to go on. What a policy took out
+// of it before stays counted: both are missing.
+func (e *Envelope) noteCut(res *proxy.Result, cut bounded, at place) {
+	if cut.changed {
+		res.Warnings = append(res.Warnings, changedWarning)
+	}
+	t := cut.truncation
+	if t == nil {
+		return
+	}
+	if cut.next != nil {
+		t.Cursor = e.cursors.seal(at.to, *cut.next)
+	}
+	if res.Truncation != nil {
+		t.Removed = res.Truncation.Removed
+	}
+	res.Truncation = t
+}
 
+const changedWarning = "the data changed since this cursor was made: items may repeat or be missing; " +
+	"start again without cursor to be sure"
+
+// textData returns a text as a string, or a note that stands for the block that has it: a
+// string in a string costs a model a backslash or two for each line end and quote.
 func (e *Envelope) textData(res *proxy.Result, at place) []byte {
 	part := e.textPart(res, at)
 	if !e.cfg.TextBlocks {
@@ -173,19 +197,13 @@ func (e *Envelope) textData(res *proxy.Result, at place) []byte {
 // textPart returns the part of a text that is wanted and fits.
 func (e *Envelope) textPart(res *proxy.Result, at place) []byte {
 	part, cut := boundText(res.Body, e.cfg.MaxChars, at.pos)
-	if cut.changed {
-		res.Warnings = append(res.Warnings, changedWarning)
-	}
-	if t := cut.truncation; t != nil {
-		if cut.next != nil {
-			t.Cursor = e.cursors.seal(at.to, *cut.next)
-		}
-		res.Truncation = keepRemoved(t, res.Truncation)
-	}
-	noteUnknown(res, allPaths(at.fields))
+	e.noteCut(res, cut, at)
+	noteUnknown(res, at.fields.Paths())
 	return part
 }
 
+// binaryData returns the object that carries bytes which are no text. It is not cut, as half
+// of a file in base64 is of no use; gitea has held it to results.max_binary_bytes.
 func binaryData(res *proxy.Result) []byte {
 	n := base64.StdEncoding.EncodedLen(len(res.Body))
 	b := make([]byte, 0, n+len(res.ContentType)+64)
@@ -235,12 +253,14 @@ func appendHead(b []byte, c *proxy.Call, res *proxy.Result) []byte {
 	if len(res.Warnings) > 0 {
 		b = appendStrings(append(b, `,"warnings":`...), res.Warnings)
 	}
-	if res.Method != "" {
+	if res.Method != "" { // last before the data, where a model reads it last
 		b = append(b, `,"untrusted_content":"`+Untrusted+`"`...)
 	}
 	return append(b, `,"data":`...)
 }
 
+// appendPagination and appendTruncation write what encoding/json would, without its cost:
+// one of them is in most answers.
 func appendPagination(b []byte, p *proxy.Pagination) []byte {
 	b = fmt.Appendf(b, `{"page":%d,"limit":%d`, p.Page, p.Limit)
 	if p.TotalCount != nil {
@@ -253,14 +273,6 @@ func appendPagination(b []byte, p *proxy.Pagination) []byte {
 		b = fmt.Appendf(b, `,"last_page":%d`, *p.LastPage)
 	}
 	return append(b, '}')
-}
-
-// keepRemoved returns t with the count of rows that a policy took out before.
-func keepRemoved(t, before *proxy.Truncation) *proxy.Truncation {
-	if before != nil {
-		t.Removed = before.Removed
-	}
-	return t
 }
 
 func appendTruncation(b []byte, t *proxy.Truncation) []byte {

@@ -8,7 +8,7 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// maxFields bounds the paths of the fields argument.
+// maxFields bounds the paths of the fields argument: each is looked for in every member.
 const maxFields = 64
 
 // maxDepth is how deep data may be nested: what is deeper is no
@@ -16,7 +16,8 @@ const maxFields = 64
 const maxDepth = 100
 
 // ParseFields reads the paths of a fields argument; nil stands for no paths. The
-// error is of kind invalid_arguments and does not repeat the path.
+// error is of kind invalid_arguments and does not repeat the path, which may hold
+// anything that a model has read.
 func ParseFields(paths []string) (*jsonscan.Selection, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -44,21 +45,13 @@ func project(fields *jsonscan.Selection, data []byte) (kept []byte, unknown []st
 	}
 	kept, unknown, err = fields.Project(data, maxDepth)
 	if err != nil {
-		return nil, nil, &proxy.Error{Kind: proxy.KindInternal, Public: "internal error", Err: fmt.Errorf("data that is no JSON: %w", err)}
+		return nil, nil, defect(fmt.Errorf("data that is no JSON: %w", err))
 	}
 	return kept, unknown, nil
 }
 
-// allPaths returns the paths of fields, none of which can be in data without
-// members.
-func allPaths(fields *jsonscan.Selection) []string {
-	if fields == nil {
-		return nil
-	}
-	return fields.Paths()
-}
-
-// noteUnknown names unknown paths in the truncation of res.
+// noteUnknown names unknown paths in the truncation of res, since a model that gets an empty
+// object for a path that it misspelled takes the data for empty.
 func noteUnknown(res *proxy.Result, unknown []string) {
 	if len(unknown) == 0 {
 		return

@@ -21,6 +21,8 @@ func (e *Envelope) renderReply(c *proxy.Call, res *proxy.Result, at place) error
 	} else if data, err = e.data(res, at); err != nil {
 		return err
 	}
+	// The head is made first, as the room that the whole needs depends on its length. It is
+	// short, and stays on the stack.
 	var first [headRoom]byte
 	head := appendHead(first[:0], c, res)
 	// Quotes make JSON longer by a quarter or so when they are escaped.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"aegis/proxy"
 	"aegis/proxy/internal/jsonscan"
@@ -36,7 +38,8 @@ func Sanitize(mode string) proxy.Stage {
 	}
 }
 
-// treat returns res, or a copy of it with a warning when anything was hidden.
+// treat returns res, or a copy of it with a warning when anything was hidden. Bytes that are
+// no text are left alone: a model gets them in base64.
 func treat(res *proxy.Result, show bool) *proxy.Result {
 	var body []byte
 	n := 0
@@ -55,8 +58,10 @@ func treat(res *proxy.Result, show bool) *proxy.Result {
 	if show {
 		what = "made visible in"
 	}
-	out.Warnings = append(out.Warnings[:len(out.Warnings):len(out.Warnings)],
-		fmt.Sprintf("passages that people do not see were %s the text, %d in all (hidden characters, comments or terminal escapes); what is left may differ from what Gitea stores", what, n))
+	// The list may be shared; clipped, an append to it copies.
+	out.Warnings = append(slices.Clip(out.Warnings),
+		fmt.Sprintf("passages that people do not see were %s the text, %d in all (hidden characters, comments "+
+			"or terminal escapes); what is left may differ from what Gitea stores", what, n))
 	return &out
 }
 
@@ -77,6 +82,9 @@ func SanitizeText(text []byte, show bool) ([]byte, int) {
 
 // SanitizeJSON treats the string values of a valid JSON text. Keys, numbers and all that
 // stands between stay byte for byte, and so do strings that hide nothing.
+//
+// Most answers hide nothing. Three searches of the whole text find that out, for bytes
+// above ASCII, for comments and for escapes, before any string is looked at by itself.
 func SanitizeJSON(data []byte, show bool) ([]byte, int) {
 	if !suspicious(data) && !bytes.Contains(data, []byte("<!--")) && !hidingEscape(data) {
 		return data, 0
@@ -138,7 +146,8 @@ func isKey(data []byte, i int) bool {
 	return i < len(data) && data[i] == ':'
 }
 
-// markdownKey reports whether Gitea shows the text of a member as Markdown.
+// markdownKey reports whether Gitea shows the text of a member as Markdown. Elsewhere an HTML
+// comment is text that people see, such as in a title.
 func markdownKey(key []byte) bool {
 	switch string(key) {
 	case "body", "description", "note", "notes", "content", "message", "review_body", "commit_message":
@@ -147,12 +156,32 @@ func markdownKey(key []byte) bool {
 	return false
 }
 
+// leads are the first bytes of the hidden characters that [classOf] knows, in UTF-8. Looking
+// for each of them in the whole text is faster than decoding it, as bytes.Index takes many
+// bytes at a time; what is found is then decoded. A test holds the two equal.
+var leads = [][]byte{
+	// U+2000 to U+207F: joiners, marks, embeddings, isolates, zero-width space.
+	{0xe2, 0x80}, {0xe2, 0x81},
+	// U+E0000 to U+E0FFF: tags, and the variation selectors behind them.
+	{0xf3, 0xa0},
+	// U+FE00 to U+FE3F: variation selectors; the byte order mark; U+FFC0 to U+FFFF; U+FFA0.
+	{0xef, 0xb8}, {0xef, 0xbb, 0xbf}, {0xef, 0xbf}, {0xef, 0xbe, 0xa0},
+	// Mongolian and Khmer, which have selectors and vowels that show nothing.
+	{0xe1, 0xa0}, {0xe1, 0x9e},
+	// Controls of shorthand and of musical notation.
+	{0xf0, 0x9b, 0xb2}, {0xf0, 0x9d, 0x85},
+	// Arabic letter mark; combining grapheme joiner; the fillers of Hangul.
+	{0xd8, 0x9c}, {0xcd, 0x8f}, {0xe1, 0x85}, {0xe3, 0x85, 0xa4},
+	// The one-character form of ESC [.
+	{0xc2, 0x9b},
+}
+
 // suspicious reports whether the text may hold a hidden character, not escaped.
 func suspicious(b []byte) bool {
 	if ascii(b) {
 		return false
 	}
-	for _, lead := range [][]byte{{0xe2, 0x80}, {0xe2, 0x81}, {0xf3, 0xa0}, {0xef, 0xb8}, {0xef, 0xbb, 0xbf}, {0xef, 0xbf}, {0xef, 0xbe, 0xa0}, {0xe1, 0xa0}, {0xe1, 0x9e}, {0xf0, 0x9b, 0xb2}, {0xf0, 0x9d, 0x85}, {0xd8, 0x9c}, {0xcd, 0x8f}, {0xe1, 0x85}, {0xe3, 0x85, 0xa4}, {0xc2, 0x9b}} {
+	for _, lead := range leads {
 		for rest := b; ; {
 			at := bytes.Index(rest, lead)
 			if at < 0 {
@@ -170,12 +199,13 @@ func suspicious(b []byte) bool {
 
 // hidden reports whether b begins with a hidden character.
 func hidden(b []byte) bool {
-	r, _ := decode(b)
+	r, _ := utf8.DecodeRune(b)
 	return r == 0x9b || classOf(r) != visible
 }
 
 // hidingEscape reports whether a JSON text has an escape that may stand for, or
-// begin, something hidden. Gitea escapes < as \u003c.
+// begin, something hidden. Gitea escapes < as \u003c. An escaped backslash before a u
+// looks like one too; then the string is decoded, and nothing is found in it.
 func hidingEscape(b []byte) bool {
 	for {
 		at := bytes.Index(b, []byte(`\u`))
@@ -189,7 +219,9 @@ func hidingEscape(b []byte) bool {
 			if bytes.HasPrefix(b, []byte("!--")) {
 				return true
 			}
-		case code == 0x1b || code == 0x9b || code >= 0xdb40 && code <= 0xdb43 || code == 0xd82f || code == 0xd834 || classOf(code) != visible:
+		case code >= 0xdb40 && code <= 0xdb43, code == 0xd82f, code == 0xd834:
+			return true // the first half of a pair: tags, selectors, controls of notation
+		case code == 0x1b, code == 0x9b, classOf(code) != visible:
 			return true
 		}
 	}

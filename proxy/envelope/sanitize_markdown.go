@@ -8,13 +8,15 @@ import (
 
 // comments takes HTML comments out of Markdown, or makes them visible, except in
 // code, where they are shown to people too (CommonMark 0.31, sections 4.4 to 4.6,
-// 6.1 and 6.6). Whoever hides something chooses the text around it, so what may be
+// 6.1 and 6.6). The author of what is hidden chooses the text around it, so what may be
 // code and may be none is taken for none: lists, quotes and HTML decide about that
-// in more ways than are followed here.
+// in more ways than are followed here. A comment in code that is taken out by mistake
+// costs a passage, one that is left in by mistake is an instruction to a model.
 func comments(s string, show bool) (string, int) {
 	c := cleaner{src: s, show: show}
 	shown := func(p string) string {
-		return fmt.Sprintf("[hidden: comment %q]", clip(strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(p, "<!--"), "-->"))))
+		text := strings.TrimSuffix(strings.TrimPrefix(p, "<!--"), "-->")
+		return fmt.Sprintf("[hidden: comment %q]", clip(strings.TrimSpace(text)))
 	}
 	c.lastEnd = strings.LastIndex(s, "-->")
 	fences := []string{""} // that may be open here; "": none
@@ -43,7 +45,8 @@ func comments(s string, show bool) (string, int) {
 
 // fence returns which fences may be open after a line, given those before it. A
 // fence that is indented, or stands where HTML goes on, may be none, or the end of
-// one in a list.
+// one in a list. So there is a set of them, in which "" stands for text: a line is code
+// only where every member of the set says so.
 func (c *cleaner) fence(before []string, line string) (after []string) {
 	mark := fenceOf(line)
 	if mark == "" {
@@ -73,7 +76,8 @@ func (c *cleaner) fence(before []string, line string) (after []string) {
 	return after
 }
 
-// maxFences bounds the fences that are thought of at a time.
+// maxFences bounds the fences that are thought of at a time. Where there may be more,
+// nothing is code any longer.
 const maxFences = 16
 
 // open notes where a line leaves or enters text in which backticks may mean nothing.
@@ -82,7 +86,7 @@ func (c *cleaner) open(line string, whole bool) {
 		c.loose = true // the line began in a comment
 		return
 	}
-	if strings.Trim(line, " \t>\r\n") == "" {
+	if strings.Trim(line, " \t>\r\n") == "" { // a blank line, in a quote or not, ends most HTML
 		c.loose = c.endless
 		return
 	}
@@ -122,11 +126,13 @@ func fenceOf(line string) string {
 
 // closes reports whether the line ends the fenced code that fence began.
 func closes(line, mark, fence string) bool {
-	return mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimRight(strings.TrimLeft(line, " ")[len(mark):], " \t\r\n") == ""
+	rest := strings.TrimLeft(line, " ")[len(mark):]
+	return mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimRight(rest, " \t\r\n") == ""
 }
 
 // line handles one line from i on and returns where to go on: after a comment
-// that spans lines, that is later than end.
+// that spans lines, that is later than end. Backslashes and backticks protect what
+// follows only while the text is not loose.
 func (c *cleaner) line(i, end int, shown func(string) string) int {
 	start := i
 	var unpaired [maxTicks + 1]bool // lengths of runs of backticks without a partner in this line
@@ -159,8 +165,8 @@ const maxTicks = 64
 
 // codeEnd returns where the code span at i ends: after the next run of as many
 // backticks on this line, or after this run when there is none. A length that was
-// looked for in vain is not looked for again, so that a line of backticks takes no
-// more than a few passes.
+// looked for and not found is not looked for again, so that a line of backticks takes
+// no more than a few passes.
 func codeEnd(s string, i, end int, unpaired *[maxTicks + 1]bool) int {
 	n := i
 	for n < end && s[n] == '`' {
@@ -189,7 +195,8 @@ func codeEnd(s string, i, end int, unpaired *[maxTicks + 1]bool) int {
 }
 
 // commentEnd returns where the comment at i ends: the end of the text and false
-// when nothing ends it.
+// when nothing ends it. <!--> and <!---> are whole comments since CommonMark 0.31.
+// lastEnd spares a search to the end of the text for each of many beginnings.
 func (c *cleaner) commentEnd(i int) (int, bool) {
 	s := c.src
 	if strings.HasPrefix(s[i:], "<!-->") {

@@ -10,7 +10,8 @@ import (
 func ascii(b []byte) bool {
 	const high = 0x8080808080808080
 	for ; len(b) >= 32; b = b[32:] {
-		x := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		x := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:])
+		x |= binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
 		if x&high != 0 {
 			return false
 		}
@@ -22,5 +23,3 @@ func ascii(b []byte) bool {
 	}
 	return true
 }
-
-func decode(b []byte) (rune, int) { return utf8.DecodeRune(b) }

@@ -44,6 +44,12 @@ func (c *cleaner) text() string {
 }
 
 // clean returns s without hidden passages, or with them visible, and their number.
+//
+// It goes by runs of hidden characters: one alone may be needed by what stands around it
+// (see [needed]), a run never is, but for the one within emoji. So a message that is
+// spelled in joiners or selectors between letters of a script that uses them is found,
+// and text in that script stays as it is. before is the last character that people see;
+// 0 after something that nothing may attach to.
 func clean(s string, show, markdown bool) (string, int) {
 	n := 0
 	if markdown && strings.Contains(s, "<!--") {
@@ -94,7 +100,7 @@ func clean(s string, show, markdown bool) (string, int) {
 }
 
 // emojiEnd reports whether a run of hidden characters is the "presentation
-// selector, joiner" between two parts of an emoji.
+// selector, joiner" between two parts of an emoji, the one run of two that text has.
 func emojiEnd(run string, before, after rune) bool {
 	return run == "\uFE0F\u200D" && pictorial(before) && pictorial(after)
 }
@@ -112,6 +118,9 @@ func runEnd(s string, i int) (end int, one bool) {
 	}
 	return end, n == 1
 }
+
+// A flag of tags is the one place where people see something of them: those of England,
+// Scotland and Wales. Longer ones are none.
 
 // flagEnd returns where the tags of a flag (U+1F3F4, two to six tag letters or
 // digits, U+E007F) that begin at i end; i when they are no flag.
@@ -142,6 +151,8 @@ func escapeEnd(s string, i int) int {
 	case '[':
 		return csiEnd(s, i+2)
 	case ']', 'P', 'X', '^', '_': // up to BEL or ESC \
+		// Within a bound: without one each of many beginnings would be followed to the
+		// end of the text, and time would grow with its square.
 		for j := i + 2; j < len(s) && j < i+4096; j++ {
 			if s[j] == 0x07 {
 				return j + 1
@@ -158,7 +169,8 @@ func escapeEnd(s string, i int) int {
 	return i + 1
 }
 
-// csiEnd returns where a control sequence ends whose parameters begin at i.
+// csiEnd returns where a control sequence ends whose parameters begin at i: any number of
+// parameter and intermediate bytes, and one final byte (ECMA-48 section 5.4).
 func csiEnd(s string, i int) int {
 	for i < len(s) && s[i] >= 0x20 && s[i] <= 0x3f {
 		i++
@@ -169,7 +181,8 @@ func csiEnd(s string, i int) int {
 	return i
 }
 
-// describe makes a run of hidden characters visible. Tags spell text.
+// describe makes a run of hidden characters visible. Tags spell text: U+E0041 is A. The
+// codes of long runs are not all shown, or a text could be made eight times as long.
 func describe(run string) string {
 	var spelled, codes strings.Builder
 	n := 0

@@ -91,7 +91,8 @@ func (e *endpoint) leave(w http.ResponseWriter, r *http.Request, req *request, b
 
 // exactID reports whether the id of a message comes back as it was sent. The SDK
 // reads numbers as floating point, which would answer 1.5 as 1 and round long
-// ones; JSON-RPC 2.0 section 4 wants no fractions anyway.
+// ones; JSON-RPC 2.0 section 4 wants no fractions anyway. An answer under another id
+// would leave the client waiting, or be taken for that of another request.
 func exactID(body []byte) bool {
 	id := jsonscan.Member(body, "id")
 	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
@@ -176,7 +177,8 @@ func (req *request) tooLarge(w http.ResponseWriter, limit int64) {
 		fmt.Sprintf("the request body exceeds %d bytes, the bound of this server; send less at once", limit))
 }
 
-// unreadable answers a request whose body came too slowly (408) or broke off.
+// unreadable answers a request whose body came too slowly (408) or broke off. What is left
+// of it cannot be told from a next request, so the connection ends.
 func (req *request) unreadable(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	if errors.Is(err, os.ErrDeadlineExceeded) {

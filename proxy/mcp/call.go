@@ -59,8 +59,9 @@ func (e *endpoint) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// onlyTool is the one tool that the SDK knows. It is not listed; a client that
-// calls it by name asks the handler, like any other.
+// onlyTool is the one tool that the SDK knows: to it every call is one of this tool, which
+// is how results reach its encoder. It is not listed; a client that calls it by name asks
+// the handler, like any other.
 const onlyTool = "aegis"
 
 type resultKey struct{}
@@ -97,7 +98,8 @@ func (e *endpoint) call(ctx context.Context, r *request, req *sdk.CallToolReques
 	return e.success(r, c, res), nil
 }
 
-// said is what a request says of a call.
+// said is what a request says of a call, whether the fast path or the SDK has read it. Both
+// fill in the same fields, so that a stage cannot know which it was.
 type said struct {
 	name   string          // of the tool
 	args   json.RawMessage // as they were sent; nil when absent
@@ -139,6 +141,7 @@ func saidBy(r *request, req *sdk.CallToolRequest) *said {
 
 // asks reports whether the client can answer a call with a question in a form,
 // and come back with what its user said. Before 2026-07-28 there is no such thing.
+// A client that names neither kind of elicitation means forms, the only kind at first.
 func asks(req *sdk.CallToolRequest) bool {
 	caps := req.ClientCapabilities()
 	if req.ProtocolVersion() < currentSince || caps == nil || caps.Elicitation == nil {
@@ -227,7 +230,8 @@ func (e *endpoint) success(r *request, c *proxy.Call, res *proxy.Result) *sdk.Ca
 }
 
 // oneLine returns valid JSON without line ends, which would break the frame of
-// an event.
+// an event: a line end there begins the next field (HTML, server-sent events). Gitea
+// writes none, but a stage may have put the value together.
 func oneLine(value []byte) []byte {
 	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
 		return value
@@ -288,7 +292,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// clean returns at most limit printable runes of s.
+// clean returns at most limit printable runes of s: names of clients go into the log, the
+// audit log and pages that people read.
 func clean(s string, limit int) string {
 	if len(s) <= limit && isPlain(s) {
 		return strings.Trim(s, " ")

@@ -60,7 +60,8 @@ func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
 }
 
-// errorBody is what a client reads of a failure.
+// errorBody is what a client reads of a failure. Members that are not known are null and not
+// left out: a model that sees the member knows that there is such a thing to wait for.
 type errorBody struct {
 	// Status is Gitea's HTTP status; null when Gitea was not asked.
 	Status    *int       `json:"status"`

@@ -25,7 +25,7 @@ func IsFast(h http.Header, body []byte) bool {
 // Splice builds a message from parts, with a marker for texts[i] between parts
 // i and i+1, and splices the texts in. The token is known to the test.
 func Splice(token string, parts []string, texts [][]byte) ([]byte, error) {
-	ps := newPayloads(&marks{})
+	ps := &payloads{marks: &marks{}}
 	ps.token = token
 	var markers []string
 	for _, text := range texts {

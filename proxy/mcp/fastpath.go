@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,9 +17,6 @@ import (
 // SDK, whose session per request costs more than such a call does otherwise. It
 // answers what it knows whole, see [parseFast]; all else, and every request that
 // is wrong in any way, is the SDK's. A differential test holds the two equal.
-
-// rawID is an id as it goes into an answer.
-type rawID = json.RawMessage
 
 // outcome is what the chain made of a call whose answer the SDK shall write.
 type outcome struct {
@@ -71,10 +67,11 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 		*buf = e.appendSuccess(*buf, q, c, res)
 	}
 	if err := e.send(w, r, status, *buf); err != nil {
-		// HTTP/2 may still be reading from it for a stream that the client has reset.
+		// HTTP/2 may still be reading from it for a stream that the client has reset, so it
+		// must not serve another call: this one's answer would go to that client.
 		buf = nil
 	}
-	if res != nil {
+	if res != nil { // an error may quote the body; then the collector has it
 		c.Reply.Sent()
 	}
 	return true
@@ -193,7 +190,8 @@ func (e *endpoint) appendFailure(b []byte, q *fastRequest, c *proxy.Call, err *p
 	return append(b, msg...), status
 }
 
-// begin appends what stands before the text of a result.
+// begin appends what stands before the text of a result. It is written before the call is
+// made, in the hope of a result, so that the text can go right behind it.
 func (q *fastRequest) begin(b []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = append(b, q.id...)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // fastRequest is a tools/call or tools/list that is right in every respect and
 // says nothing that the fast path does not know.
 type fastRequest struct {
-	id      rawID
+	id      json.RawMessage // as it goes into the answer
 	version string
 	current bool // version is one of those without a handshake
 	list    bool // tools/list, else tools/call
@@ -74,7 +75,8 @@ func parseFast(h http.Header, body []byte) (q fastRequest, ok bool) {
 	return q, false
 }
 
-// readHeaders looks at the headers that hold for any message.
+// readHeaders looks at the headers that hold for any message. A version that is not known,
+// or none, is the SDK's to refuse or to guess, and so is a stream that is to go on.
 func (q *fastRequest) readHeaders(h http.Header) bool {
 	version, ok := single(h, headerVersion)
 	if !ok || h[headerLastEventID] != nil {
@@ -261,7 +263,8 @@ func hollow(v []byte) bool { return v == nil || string(v) == "{}" }
 // isBool reports whether v, which is valid JSON, is true or false.
 func isBool(v []byte) bool { return v[0] == 't' || v[0] == 'f' }
 
-// describe completes what is known of the client, as [clientOf] does.
+// describe completes what is known of the client, as [clientOf] does. It comes last: a
+// request that is the SDK's after all needs no name.
 func (q *fastRequest) describe(h http.Header) {
 	c := &q.client
 	if !q.told {
@@ -309,7 +312,8 @@ func plainText(v []byte) string {
 const maxID = 256
 
 // fastID reports whether an id comes back as it stands: a short plain string, or
-// an integer that is exact as floating point and has one spelling.
+// an integer that is exact as floating point and has one spelling. See [exactID] for
+// the others.
 func fastID(id []byte) bool {
 	if len(id) == 0 || len(id) > maxID {
 		return false
@@ -332,11 +336,13 @@ func plainInteger(v []byte) bool {
 	return true
 }
 
-// maxHarmless is how deep a value may be nested that is not looked at further.
+// maxHarmless is how deep a value may be nested that is not looked at further. Real _meta
+// has a level or two; the rest is not worth a recursion here.
 const maxHarmless = 6
 
 // harmless reports whether any decoder takes the value: there are no escapes in
-// it and no numbers that might not fit.
+// it and no numbers that might not fit. The SDK decodes all of _meta, and what it would
+// refuse there the fast path must not answer.
 func harmless(v []byte, depth int) bool {
 	switch v[0] {
 	case '"':

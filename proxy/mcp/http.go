@@ -18,7 +18,8 @@ type request struct {
 	ctx      context.Context
 	info     *proxy.RequestInfo
 	received time.Time
-	// args are the call's arguments when they were kept out of the SDK.
+	// args are the call's arguments when they were kept out of the SDK; see [lift]. Of
+	// a batch, whose calls could not be told apart here, they never are.
 	args     json.RawMessage
 	payloads *payloads
 	// outcome is set when the call has been made and only its answer is left.
@@ -69,7 +70,7 @@ func (e *endpoint) bySDK(w http.ResponseWriter, r *http.Request, req *request, b
 	next, r := e.negotiate(r)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	req.ctx, req.payloads = ctx, newPayloads(&e.marks)
+	req.ctx, req.payloads = ctx, &payloads{marks: &e.marks}
 	sw := &spliceWriter{ResponseWriter: w, payloads: req.payloads, buffers: &e.buffers}
 	next.ServeHTTP(sw, r.WithContext(context.WithValue(ctx, requestKey{}, req)))
 	if sw.err != nil {
@@ -101,7 +102,8 @@ func (e *endpoint) negotiate(r *http.Request) (http.Handler, *http.Request) {
 	return next, r
 }
 
-// accepts reports which of the two forms the Accept header allows.
+// accepts reports which of the two forms the Accept header allows. Weights are not looked
+// at: a client that names a form can read it.
 func accepts(values []string) (asJSON, asEvents bool) {
 	for _, v := range values {
 		for part := range strings.SplitSeq(v, ",") {

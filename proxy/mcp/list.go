@@ -17,7 +17,8 @@ import (
 	"aegis/proxy"
 )
 
-// listTools answers one tools/list with bytes that were made at start.
+// listTools answers one tools/list with bytes that were made at start: hundreds of schemas
+// are not encoded for each client.
 func (e *endpoint) listTools(r *request, req *sdk.ListToolsRequest) (sdk.Result, error) {
 	list := e.list
 	if r.info.Identity.AllowSudo {
@@ -61,7 +62,8 @@ func (l *toolList) shape(version string) encodedTools {
 	return l.plain
 }
 
-// encodedTools are JSON objects with commas between them.
+// encodedTools are JSON objects with commas between them, so that a page is one span of the
+// bytes.
 type encodedTools struct {
 	data []byte
 	ends []int // where each object ends
@@ -121,8 +123,8 @@ type entryAnnotations struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
-// wrapped returns the schema of structuredContent, which must be an object: the
-// data stands in its member data.
+// wrapped returns the schema of structuredContent, which must be an object (MCP 2025-06-18):
+// the data, which may be an array or a string, is in its member data.
 func wrapped(data json.RawMessage) json.RawMessage {
 	b := append([]byte(`{"type":"object","properties":{"data":`), data...)
 	return append(b, `},"required":["data"]}`...)
@@ -193,7 +195,7 @@ func encodeCursor(name string) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, name...))
 }
 
-// maxCursor bounds what is decoded: twice what the longest name makes.
+// maxCursor bounds what is decoded: more than twice what the longest name makes.
 const maxCursor = 256
 
 func decodeCursor(cursor string) (name string, ok bool) {

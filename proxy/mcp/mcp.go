@@ -77,7 +77,7 @@ type Options struct {
 	Log zerolog.Logger
 }
 
-// endpoint is the HTTP handler of one team.
+// endpoint is the HTTP handler of one team. It is immutable but for its buffers.
 type endpoint struct {
 	opts        Options
 	list, sudo  *toolList
@@ -160,14 +160,15 @@ func (e *endpoint) newServer() *sdk.Server {
 	return srv
 }
 
-// cacheable is the permission to keep a list: for the caller alone, since an
+// cacheable is the permission to keep a list (protocol 2026-07-28): for the caller alone, since an
 // intermediary would serve it to strangers.
 func (e *endpoint) cacheable() sdk.Cacheable {
 	return sdk.Cacheable{TTLMs: int(e.opts.ListTTL.Milliseconds()), CacheScope: "private"}
 }
 
 // sdkHandler returns the SDK's HTTP handler. Its own checks of host and body
-// size are off: the edge and [endpoint.ServeHTTP] make them.
+// size are off: the edge and [endpoint.ServeHTTP] make them, and answer in the one form
+// of errors.
 func sdkHandler(srv *sdk.Server, asJSON bool) http.Handler {
 	return sdk.NewStreamableHTTPHandler(
 		func(*http.Request) *sdk.Server { return srv },

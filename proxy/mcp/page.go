@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
+	"encoding/json"
 	"hash/crc32"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func (e *endpoint) newPage(l *toolList, from int, current bool) *listPage {
 }
 
 // pageTail appends what ends a page's response.
-func pageTail(b []byte, id rawID) []byte {
+func pageTail(b []byte, id json.RawMessage) []byte {
 	b = append(append(b, `,"id":`...), id...)
 	return append(b, '}')
 }
@@ -85,7 +86,7 @@ func compress(parts ...[]byte) *gzipped {
 // gzipTail returns the end of the gzip file that g begins: the rest of the
 // response, not compressed, and the checksum of the whole. A page that is compressed
 // anew for each request would take more time than all else of the answer.
-func gzipTail(g *gzipped, id rawID) []byte {
+func gzipTail(g *gzipped, id json.RawMessage) []byte {
 	rest := pageTail(make([]byte, 0, len(id)+32), id)
 	b := make([]byte, 0, len(rest)+16)
 	b = append(b, 1) // the last block, stored (RFC 1951 section 3.2.4)
@@ -95,6 +96,8 @@ func gzipTail(g *gzipped, id rawID) []byte {
 	b = binary.LittleEndian.AppendUint32(b, crc32.Update(g.crc, crc32.IEEETable, rest))
 	return binary.LittleEndian.AppendUint32(b, g.size+uint32(len(rest)))
 }
+
+// Answers of tools are never compressed, only the list: see docs/adr/0014.
 
 // takesGzip reports whether an Accept-Encoding header (RFC 9110 section 12.5.3)
 // asks for gzip: it is named, or "*" is, with a weight above zero and none below

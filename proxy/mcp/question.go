@@ -17,7 +17,8 @@ const (
 
 // ask turns a question into a result that needs input: the client shows it to its
 // user and repeats the call with the answer (MCP 2026-07-28, multi round-trip
-// requests).
+// requests). The form asks for no more than the name of what is at stake, if anything: a
+// person who types it has read it.
 func (e *endpoint) ask(c *proxy.Call, q *proxy.Question) (*sdk.CallToolResult, error) {
 	schema := `{"type":"object","properties":{}}`
 	if q.Retype != "" {

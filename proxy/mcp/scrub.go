@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"aegis/proxy"
@@ -35,7 +36,8 @@ func scrubSDKError(contentType string, p []byte) []byte {
 	return p
 }
 
-// scrubText rewrites an error outside the protocol.
+// scrubText rewrites an error outside the protocol. The SDK puts what its decoder said into
+// one of them, which quotes the body.
 func scrubText(p []byte) []byte {
 	if bytes.HasPrefix(p, []byte("malformed payload:")) {
 		return []byte("the body is no JSON-RPC 2.0 message: " +
@@ -68,15 +70,11 @@ const internalError = `{"jsonrpc":"2.0","error":{"code":-32603,"message":"intern
 // keeps its bytes: decoding may lose a number's spelling.
 func scrubMessages(p []byte) []byte {
 	var batch []response
-	isBatch := bytes.HasPrefix(p, []byte("["))
-	var err error
-	if isBatch {
-		err = json.Unmarshal(p, &batch)
-	} else {
-		batch = make([]response, 1)
-		err = json.Unmarshal(p, &batch[0])
+	text, isBatch := p, bytes.HasPrefix(p, []byte("["))
+	if !isBatch {
+		text = slices.Concat([]byte("["), p, []byte("]"))
 	}
-	if err != nil {
+	if json.Unmarshal(text, &batch) != nil || !isBatch && len(batch) != 1 {
 		return []byte(internalError)
 	}
 	changed := false
@@ -88,14 +86,12 @@ func scrubMessages(p []byte) []byte {
 	if !changed {
 		return p
 	}
-	var out []byte
-	if isBatch {
-		out, err = encode(batch)
-	} else {
-		out, err = encode(batch[0])
-	}
+	out, err := encode(batch)
 	if err != nil {
 		return []byte(internalError)
+	}
+	if !isBatch {
+		out = out[1 : len(out)-1]
 	}
 	return out
 }

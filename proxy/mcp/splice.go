@@ -58,8 +58,6 @@ type payload struct {
 	used          bool
 }
 
-func newPayloads(m *marks) *payloads { return &payloads{marks: m} }
-
 // add returns p's marker.
 func (ps *payloads) add(p payload) string {
 	ps.mu.Lock()
@@ -96,7 +94,10 @@ func (ps *payloads) tools(data []byte) *sdk.Tool {
 var errSplice = errors.New("a marker stands where it should not")
 
 // splice appends msg to dst with payloads in the places of their markers. When
-// msg has no marker it returns dst as it is.
+// msg has no marker it returns dst as it is. Each marker must stand where the SDK puts
+// it, between the quotes of a string or in a tool, and come once: if an update of the
+// SDK wrote it in another place, such as in a log line, the client would get the
+// payload there.
 func (ps *payloads) splice(dst, msg []byte) ([]byte, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -111,9 +112,6 @@ func (ps *payloads) splice(dst, msg []byte) ([]byte, error) {
 				return dst, nil
 			}
 			return append(dst, msg...), nil
-		}
-		if first {
-			dst = grow(dst, len(msg)+ps.size())
 		}
 		end := at + len(token) + markerDigits
 		p, err := ps.take(msg, at+len(token), end)
@@ -146,16 +144,11 @@ func (ps *payloads) take(msg []byte, from, to int) (*payload, error) {
 	return &ps.list[n], nil
 }
 
-// room is size for those who do not hold mu.
+// room estimates what the unused payloads need: text of JSON grows by a
+// quarter or so when its quotes are escaped.
 func (ps *payloads) room() int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	return ps.size()
-}
-
-// size estimates what the unused payloads need: text of JSON grows by a
-// quarter or so when its quotes are escaped.
-func (ps *payloads) size() int {
 	n := 0
 	for i := range ps.list {
 		if !ps.list[i].used {
@@ -165,15 +158,8 @@ func (ps *payloads) size() int {
 	return n
 }
 
-func grow(b []byte, n int) []byte {
-	if cap(b)-len(b) >= n {
-		return b
-	}
-	return append(make([]byte, 0, len(b)+n), b...)
-}
-
 // spliceWriter is the ResponseWriter that the SDK writes to. The SDK writes a
-// JSON answer, or an event, in one piece.
+// JSON answer, or an event, in one piece, so a marker never comes in two.
 type spliceWriter struct {
 	http.ResponseWriter
 	payloads *payloads
@@ -209,7 +195,7 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 		}
 		return 0, err
 	}
-	if len(out) == 0 {
+	if len(out) == 0 { // nothing to put in: spare a copy
 		out = msg
 	}
 	if !w.started && contentType == "application/json" {

@@ -72,8 +72,14 @@ func (s *Selection) enter(n *selected, name string) *selected {
 	return c
 }
 
-// Paths returns the paths as they were given. Do not modify the slice.
-func (s *Selection) Paths() []string { return s.paths }
+// Paths returns the paths as they were given, none of a nil Selection. Do not modify the
+// slice.
+func (s *Selection) Paths() []string {
+	if s == nil {
+		return nil
+	}
+	return s.paths
+}
 
 // Project is [Projector] for a document that is there as a whole.
 func (s *Selection) Project(data []byte, maxDepth int) (kept []byte, unknown []string, err error) {
