@@ -7,6 +7,7 @@ import (
 )
 
 func TestClipAndShorten(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text           string
 		n              int

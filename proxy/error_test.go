@@ -9,6 +9,7 @@ import (
 )
 
 func TestShortenCutsOnlyWhatGiteaSaid(t *testing.T) {
+	t.Parallel()
 	words := strings.Repeat("ü", 700)
 	e := &proxy.Error{Public: words + " (what to do)", Quoted: len(words)}
 	e.Shorten()

@@ -12,6 +12,7 @@ import (
 
 // TestCredentialsPrintNothing, in whatever they are kept and however deep.
 func TestCredentialsPrintNothing(t *testing.T) {
+	t.Parallel()
 	const secret = "5d1c9e0b7a3f8264c0e9d7b1a5f36284"
 	cred := proxy.NewCredential(proxy.ModeOAuth, secret)
 	hiding := struct {

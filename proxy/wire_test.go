@@ -9,6 +9,7 @@ import (
 
 // TestResolve reads the request and the target from an operation's own arguments.
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	integer, text := &proxy.Schema{Type: "integer"}, &proxy.Schema{Type: "string"}
 	op := &proxy.Tool{OperationID: "x", Method: "PATCH", Path: "/repos/{owner}/{repo}/issues/{index}.{kind}", Params: []proxy.Param{
 		{Name: "title", Wire: "title", In: proxy.InBody}, {Name: "owner", Wire: "owner", In: proxy.InPath},
@@ -44,6 +45,7 @@ func TestResolve(t *testing.T) {
 
 // TestBodiesAreSent even when they are empty, where Gitea wants one.
 func TestBodiesAreSent(t *testing.T) {
+	t.Parallel()
 	param := func(in proxy.In) []proxy.Param { return []proxy.Param{{Name: "x", Wire: "x", In: in}} }
 	for _, c := range []struct {
 		params []proxy.Param

@@ -11,6 +11,7 @@ import (
 )
 
 func TestWriteError(t *testing.T) {
+	t.Parallel()
 	x := &proxy.RequestInfo{RequestID: "R1"}
 	for _, c := range []struct {
 		x           *proxy.RequestInfo
@@ -33,6 +34,7 @@ func TestWriteError(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
 		"": 0, "soon": 0, "-1": 0, "1.5": 0, "0": 0, " 7 ": 7 * time.Second, "3600": time.Minute, "99999999999999999999": 0,

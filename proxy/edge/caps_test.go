@@ -23,6 +23,7 @@ import (
 )
 
 func TestHeads(t *testing.T) {
+	t.Parallel()
 	e := &edge.Edge{Hosts: hosts(t), Heads: edge.HeadLimits{Bytes: 8 << 10, Lines: 50}, Log: zerolog.Nop()}
 	srv := httptest.NewServer(e.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	defer srv.Close()
@@ -59,6 +60,7 @@ func manyNames(n int) string {
 
 // TestDeadlines holds the rule by itself, without a clock.
 func TestDeadlines(t *testing.T) {
+	t.Parallel()
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
 		rules edge.Pace
@@ -265,6 +267,7 @@ func testSlowReaders(t *testing.T) {
 // TestForeign: what is not the server's own is held to Host and head limits, and
 // nothing else is added to it.
 func TestForeign(t *testing.T) {
+	t.Parallel()
 	e := &edge.Edge{
 		Hosts: hosts(t), Heads: edge.HeadLimits{Lines: 50}, Log: zerolog.Nop(),
 		Own: func(r *http.Request) bool { return r.URL.Path == "/mcp" },

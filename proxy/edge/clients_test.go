@@ -31,6 +31,7 @@ func from(remote string, headers ...string) *http.Request {
 }
 
 func TestClientBehindProxies(t *testing.T) {
+	t.Parallel()
 	c := edge.NewClients(networks(t, "10.0.0.0/8", "2001:db8:aaaa::/48", "192.0.2.7"), "X-Forwarded-For")
 	for name, tc := range map[string]struct {
 		r    *http.Request
@@ -75,6 +76,7 @@ func TestClientBehindProxies(t *testing.T) {
 }
 
 func TestForwarded(t *testing.T) {
+	t.Parallel()
 	c := edge.NewClients(networks(t, "10.0.0.0/8"), "Forwarded")
 	for header, want := range map[string]string{
 		`for=192.0.2.43`: "192.0.2.43", `For="192.0.2.43:47011"`: "192.0.2.43", `for="[2001:db8:cafe::17]:4711"`: "2001:db8:cafe::17",

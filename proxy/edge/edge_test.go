@@ -41,6 +41,7 @@ func hosts(t *testing.T) *edge.Hosts {
 }
 
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	h := hosts(t)
 	for host, want := range map[string]bool{
 		"localhost": true, "localhost:3333": true, "LOCALHOST.": true, "127.0.0.1:80": true, "127.9.9.9": true, "[::1]:8080": true, "[::1]": true,
@@ -58,6 +59,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestOrigins(t *testing.T) {
+	t.Parallel()
 	h := hosts(t)
 	for origin, want := range map[string]bool{
 		"http://localhost": true, "http://LOCALHOST:6274": true, "https://127.0.0.1:1": true, "http://[::1]:3000": true,
@@ -108,6 +110,7 @@ func raw(t *testing.T, addr, request string) (*http.Response, string) {
 }
 
 func TestOnTheWire(t *testing.T) {
+	t.Parallel()
 	addr, log := serve(t)
 	for name, tc := range map[string]struct {
 		head   string
@@ -151,6 +154,7 @@ func TestOnTheWire(t *testing.T) {
 }
 
 func TestRequestIDIsOurs(t *testing.T) {
+	t.Parallel()
 	addr, _ := serve(t)
 	seen := map[string]bool{}
 	for range 3 {
@@ -187,6 +191,7 @@ func FuzzHosts(f *testing.F) {
 }
 
 func TestSecurityHeaders(t *testing.T) {
+	t.Parallel()
 	e := &edge.Edge{Hosts: hosts(t), Log: zerolog.Nop()}
 	for _, serve := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		srv := serve(e.Wrap(http.NotFoundHandler()))

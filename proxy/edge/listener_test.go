@@ -43,6 +43,7 @@ func (c *fakeConn) RemoteAddr() net.Addr {
 func (c *fakeConn) Close() error { c.closed.Store(true); return nil }
 
 func TestConnectionCaps(t *testing.T) {
+	t.Parallel()
 	refused := map[string]int{}
 	fake := fakeListener{make(chan net.Conn, 100)}
 	ln := edge.NewListener(fake, edge.ConnLimits{Total: 8, PerAddress: 2, Trusted: edge.NewClients(networks(t, "10.0.0.1"), ""), Refused: func(why string) { refused[why]++ }})
@@ -84,6 +85,7 @@ func TestConnectionCaps(t *testing.T) {
 }
 
 func TestProxyProtocol(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		trusted string
 		first   string
@@ -173,6 +175,7 @@ func stillSends(t *testing.T, addr string) {
 
 // TestTLSOnTop: HTTP/2 is spoken through TLS over both listeners.
 func TestTLSOnTop(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS != nil) }))
 	srv.Listener = edge.ProxyProtocol(edge.NewListener(srv.Listener, edge.ConnLimits{Total: 10, PerAddress: 10}), edge.NewClients(networks(t, "127.0.0.1"), ""))
 	srv.EnableHTTP2 = true

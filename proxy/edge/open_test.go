@@ -41,6 +41,7 @@ func ask(h http.Handler, method, path, host string, headers map[string]string) *
 // TestOpenPaths judge the Origin themselves; the Host is still the edge's matter,
 // and nothing says that other pages may read them.
 func TestOpenPaths(t *testing.T) {
+	t.Parallel()
 	h := opened(t)
 	evil := map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 	if w := ask(h, "POST", "/open", "aegis.example.org", evil); w.Code != http.StatusAccepted || w.Header().Get("Access-Control-Allow-Origin") != "" || w.Header().Get("X-Content-Type-Options") == "" {
@@ -55,6 +56,7 @@ func TestOpenPaths(t *testing.T) {
 }
 
 func TestPreflightAllowsParameterHeaders(t *testing.T) {
+	t.Parallel()
 	w := ask(opened(t), "OPTIONS", "/mcp", "aegis.example.org", map[string]string{
 		"Origin": "https://app.example", "Access-Control-Request-Method": "POST",
 		"Access-Control-Request-Headers": "authorization, Mcp-Param-Owner, mcp-param-x\"y, Cookie, mcp-param-" + strings.Repeat("z", 200),

@@ -93,6 +93,7 @@ func limits(items, chars int) config.Results {
 }
 
 func TestWholeEnvelope(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t, limits(100, 60000), proxy.BodyJSON, []byte(` {"b":1e3,"a":"\u00e9\/","b":-0} `))
 	total, next := int64(7), 2
 	stage := func(next_ *int) proxy.Handler {
@@ -117,6 +118,7 @@ func TestWholeEnvelope(t *testing.T) {
 }
 
 func TestEmptyAndBinary(t *testing.T) {
+	t.Parallel()
 	if got := newHarness(t, limits(10, 1000), proxy.BodyEmpty, nil).do(""); string(got.Data) != "null" || got.Truncation != nil {
 		t.Errorf("empty: %+v", got)
 	}
@@ -137,6 +139,7 @@ func TestEmptyAndBinary(t *testing.T) {
 // TestArraysWalk: for random arrays and bounds, the pieces are whole elements,
 // within the bounds, and together the array.
 func TestArraysWalk(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		n := rnd.IntN(60)
@@ -200,6 +203,7 @@ func rounds(n int) int {
 // TestStringsWalk: the parts of every cut string join to the whole, with escapes
 // and surrogate pairs never split, in objects and in an array's long element.
 func TestStringsWalk(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))
 	units := []string{"a", "é", "日", "😀", `\n`, `\u00e9`, `\ud83d\ude00`, `\\`, `\"`, `\ud800`, "/"}
 	long := func() string {
@@ -278,6 +282,7 @@ func gather(t *testing.T, got map[string]string, part json.RawMessage) {
 }
 
 func TestTextWalk(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range rounds(200) {
 		var text strings.Builder
@@ -325,6 +330,7 @@ func TestTextWalk(t *testing.T) {
 }
 
 func TestTextIsCutBehindALine(t *testing.T) {
+	t.Parallel()
 	line := strings.Repeat("x", 98) + "\r\n"
 	h := newHarness(t, limits(10, 1050), proxy.BodyText, []byte(strings.Repeat(line, 30)))
 	var got string
@@ -338,6 +344,7 @@ func TestTextIsCutBehindALine(t *testing.T) {
 
 // TestCursorIsBound: whatever decides what the data is must be the same.
 func TestCursorIsBound(t *testing.T) {
+	t.Parallel()
 	body := []byte("[" + strings.Repeat("1,", 50) + "1]")
 	base := newHarness(t, limits(10, 1000), proxy.BodyJSON, body)
 	cursor := base.do("").Truncation.Cursor
@@ -374,6 +381,7 @@ func TestCursorIsBound(t *testing.T) {
 }
 
 func TestCursorNoticesChange(t *testing.T) {
+	t.Parallel()
 	for _, wrap := range []string{"%s", `{"ok":true,"data":%s}`} {
 		body := func(first string) []byte {
 			return fmt.Appendf(nil, wrap, "["+first+strings.Repeat(",1", 50)+"]")
@@ -395,6 +403,7 @@ func TestCursorNoticesChange(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
+	t.Parallel()
 	list := `[{"number":1,"title":"a","user":{"login":"x","id":9},"labels":[{"name":"bug","id":1},{"name":"p","id":2}],"m":null},` +
 		`{"number":2,"title":"b\u0022","user":null,"labels":[],"m":{"t":1}}]`
 	for _, tc := range []struct {
@@ -433,6 +442,7 @@ func TestFields(t *testing.T) {
 // TestFieldsOfDataWithoutMembers: such data stays whole, and every path is named
 // as unknown.
 func TestFieldsOfDataWithoutMembers(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		kind                proxy.BodyKind
 		body, want, unknown string
@@ -459,6 +469,7 @@ func TestFieldsOfDataWithoutMembers(t *testing.T) {
 
 // TestBadFieldsStopTheCall before Gitea is asked.
 func TestBadFieldsStopTheCall(t *testing.T) {
+	t.Parallel()
 	for _, bad := range [][]string{{"a..b"}, {strings.Repeat("a.", 9) + "a"}, make([]string, 65)} {
 		h := newHarness(t, limits(100, 1000), proxy.BodyJSON, []byte("{}"))
 		h.call.Options.Fields = bad
@@ -473,6 +484,7 @@ func TestBadFieldsStopTheCall(t *testing.T) {
 // TestManyLongStrings: even a thousand long strings stay within the bound, and
 // the result says that something is missing.
 func TestManyLongStrings(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString(`{"a":{`)
 	for i := range 1000 {
@@ -526,6 +538,7 @@ func allocated() uint64 {
 
 // TestBoundsHold: whatever the shape, data stays within max_chars.
 func TestBoundsHold(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(7, 8))
 	var value func(depth int) string
 	value = func(depth int) string {

@@ -17,6 +17,7 @@ import (
 // TestReplyIsText: what a call with a Reply gets is what one without it does, as a JSON
 // string behind what was begun.
 func TestReplyIsText(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 7))
 	bits := []string{"plain words ", "\"quoted\" ", `back\slash `, "\n", "\t", "é", "😀", "\u2028", "<&>", "\x01"}
 	for i := range 400 {

@@ -13,6 +13,7 @@ import (
 // Default_Ignorable_Code_Point (Unicode 16), but the soft hyphen, between letters
 // that have no use for it, as it is and as a JSON escape.
 func TestNothingThatUnicodeDrawsAsNothingPasses(t *testing.T) {
+	t.Parallel()
 	for _, span := range [][2]rune{
 		{0x034F, 0x034F}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200D}, {0x202A, 0x202E}, {0x2060, 0x206F},
 		{0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
@@ -55,6 +56,7 @@ func escape(r rune) string {
 }
 
 func TestMongolianVariantsStay(t *testing.T) {
+	t.Parallel()
 	const word = "\u182D\u180B\u1820 \u182D\u180C"
 	if out, n := envelope.SanitizeText([]byte(word), false); string(out) != word || n != 0 {
 		t.Errorf("%q", out)

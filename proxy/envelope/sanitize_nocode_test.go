@@ -11,6 +11,7 @@ import (
 // TestWhatOnlyLooksLikeCodeHidesNothing: comments that nobody sees, beside
 // backticks that make no code of them.
 func TestWhatOnlyLooksLikeCodeHidesNothing(t *testing.T) {
+	t.Parallel()
 	const evil = "<!-- EVIL -->"
 	for name, text := range map[string]string{
 		"escaped backticks":        "\\`" + evil + "\\`",
@@ -44,6 +45,7 @@ func TestWhatOnlyLooksLikeCodeHidesNothing(t *testing.T) {
 
 // TestCodeStays where there is no doubt.
 func TestCodeStays(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"<details>\n<summary>log</summary>\n\n```html\n<!-- x -->\n```\n\n</details>",
 		"a <b>b</b> c\n\nwrite `<!-- x -->`\n\n```\n<!-- y -->\n```\n",

@@ -22,6 +22,7 @@ func perSecond(n, burst int) config.Limit {
 }
 
 func TestTokensComeBack(t *testing.T) {
+	t.Parallel()
 	b := limit.NewBuckets(perSecond(2, 3), config.Limit{Rate: config.Rate{Count: 3, Per: time.Minute}})
 	now := start
 	for _, step := range []struct {
@@ -46,6 +47,7 @@ func TestTokensComeBack(t *testing.T) {
 // TestAllOrNothing: what one bucket refuses costs the others nothing, and the
 // longest wait is the one that is told.
 func TestAllOrNothing(t *testing.T) {
+	t.Parallel()
 	b := limit.NewBuckets(perSecond(1, 10), perSecond(1, 1), config.Limit{Rate: config.Rate{Count: 1, Per: time.Hour}})
 	if i, _ := b.Take(start, 0, 1, 2); i != -1 {
 		t.Fatalf("bucket %d refuses", i)
@@ -62,6 +64,7 @@ func TestAllOrNothing(t *testing.T) {
 
 // TestRandomCallsAgainstModel compares with the plainest token bucket there is.
 func TestRandomCallsAgainstModel(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		n := 1 + rng.IntN(4)
@@ -111,6 +114,7 @@ func TestRandomCallsAgainstModel(t *testing.T) {
 }
 
 func TestAddressesThatAreOneCaller(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		a, b string
 		same bool
@@ -167,6 +171,7 @@ func heap() uint64 {
 
 // TestFloodForgetsTheOldest: whoever keeps calling is remembered through a flood.
 func TestFloodForgetsTheOldest(t *testing.T) {
+	t.Parallel()
 	l := limit.New(config.Limits{Address: perSecond(1, 2), MaxKeys: 1000}, limit.Options{Now: func() time.Time { return start }})
 	l.Admit("192.0.2.1")
 	l.Admit("192.0.2.1")
@@ -181,6 +186,7 @@ func TestFloodForgetsTheOldest(t *testing.T) {
 // TestManyOverTheLimit: 100 000 requests at one moment from many goroutines;
 // exactly the burst passes.
 func TestManyOverTheLimit(t *testing.T) {
+	t.Parallel()
 	var now atomic.Int64
 	clock := func() time.Time { return start.Add(time.Duration(now.Load())) }
 	l := limit.New(config.Limits{Address: perSecond(50, 100), MaxKeys: 1000}, limit.Options{Now: clock})

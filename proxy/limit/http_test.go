@@ -27,6 +27,7 @@ func fromAddress(addr string) *http.Request {
 // TestRateLimitFields: every answer says what is left, not only the one that is
 // refused.
 func TestRateLimitFields(t *testing.T) {
+	t.Parallel()
 	now := start
 	h := addressLimited(perSecond(2, 4), &now)
 	for i, want := range []struct {
@@ -55,6 +56,7 @@ func TestRateLimitFields(t *testing.T) {
 // TestAnswersDoNotShareFields: a handler that adds to a field changes no other
 // answer.
 func TestAnswersDoNotShareFields(t *testing.T) {
+	t.Parallel()
 	now := start
 	h := addressLimited(perSecond(2, 4), &now)
 	for i := range 2 {

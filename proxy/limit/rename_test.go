@@ -11,6 +11,7 @@ import (
 
 // TestAnotherLoginIsNoFreshStart: Gitea lets people rename themselves.
 func TestAnotherLoginIsNoFreshStart(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{Write: perSecond(1, 2)}, limit.Options{})
 	h := b.l.Stage()(ok)
 	passed := 0

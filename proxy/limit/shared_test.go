@@ -55,6 +55,7 @@ func sharing(n int, cfg config.Limits, refuse bool) (*counter, []*bench, *int) {
 }
 
 func TestReplicasShareEachBucket(t *testing.T) {
+	t.Parallel()
 	five := perSecond(5, 6)
 	for name, tc := range map[string]struct {
 		cfg    config.Limits
@@ -91,6 +92,7 @@ func TestReplicasShareEachBucket(t *testing.T) {
 
 // TestCounterFails: three replicas alone admit as much as the limit says together.
 func TestCounterFails(t *testing.T) {
+	t.Parallel()
 	c, list, failed := sharing(3, config.Limits{Identity: perSecond(30, 60)}, false)
 	c.down = true
 	count := func() (passed int) {
@@ -125,6 +127,7 @@ func TestCounterFails(t *testing.T) {
 }
 
 func TestCounterFailsAndCallsAreRefused(t *testing.T) {
+	t.Parallel()
 	c, list, _ := sharing(2, config.Limits{Write: perSecond(5, 5)}, true)
 	c.down = true
 	n, err := list[0].run(3, "alice", writer)
@@ -139,6 +142,7 @@ func TestCounterFailsAndCallsAreRefused(t *testing.T) {
 // TestBudgetKeys: callers, teams, tools and limits are told apart, however their
 // names are composed.
 func TestBudgetKeys(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for _, l := range []config.Limit{perSecond(1, 1), perSecond(1, 2), perSecond(2, 1)} {
 		for _, parts := range [][]string{{"identity", "", "", "a"}, {"identity", "a", "", ""}, {"identity", "", "a", ""}, {"tool", "", "a", "b"}, {"tool", "", "ab", ""}, {"tool", "a", "b", ""}} {

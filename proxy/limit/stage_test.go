@@ -65,6 +65,7 @@ func (b *bench) run(n int, who string, t *proxy.Tool) (passed int, last *proxy.E
 }
 
 func TestEachBucket(t *testing.T) {
+	t.Parallel()
 	five := perSecond(5, 5)
 	for name, tc := range map[string]struct {
 		cfg    config.Limits
@@ -111,6 +112,7 @@ func TestEachBucket(t *testing.T) {
 // TestRawToolCountsAsItsOperation: the raw tool is no way around the limit of a
 // tool, and may have one of its own.
 func TestRawToolCountsAsItsOperation(t *testing.T) {
+	t.Parallel()
 	raw := &proxy.Tool{Name: "gitea_api_request", OperationID: "issueListIssues", ReadOnly: true}
 	b := newBench(config.Limits{Tools: map[string]config.Limit{"gitea_issue_list": perSecond(1, 3)}}, limit.Options{})
 	b.run(2, "alice", reader)
@@ -127,6 +129,7 @@ func TestRawToolCountsAsItsOperation(t *testing.T) {
 }
 
 func TestRefusedCallsAreFree(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{Identity: perSecond(1, 10), Destructive: perSecond(1, 1)}, limit.Options{})
 	b.run(500, "alice", remover) // one passes
 	if passed, _ := b.run(20, "alice", reader); passed != 9 {
@@ -135,6 +138,7 @@ func TestRefusedCallsAreFree(t *testing.T) {
 }
 
 func TestConcurrency(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{Identity: perSecond(1, 3), Concurrency: config.Concurrency{Identity: 2, Total: 3}}, limit.Options{})
 	enter, leave := make(chan struct{}), make(chan struct{})
 	slow := b.l.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) {
@@ -168,6 +172,7 @@ func TestConcurrency(t *testing.T) {
 }
 
 func TestPanicLeaves(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{Concurrency: config.Concurrency{Identity: 1}}, limit.Options{})
 	h := b.l.Stage()(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { panic("boom") }))
 	for range 3 {
@@ -184,6 +189,7 @@ func TestPanicLeaves(t *testing.T) {
 
 // TestChangedConfiguration: buckets outlive a change that does not concern them.
 func TestChangedConfiguration(t *testing.T) {
+	t.Parallel()
 	cfg := config.Limits{Identity: perSecond(1, 5), Read: perSecond(1, 4), Tools: map[string]config.Limit{"gitea_issue_create": perSecond(1, 2)}}
 	counters := limit.NewCounters()
 	b := newBench(cfg, limit.Options{Counters: counters})
@@ -203,6 +209,7 @@ func TestChangedConfiguration(t *testing.T) {
 // taken on, endpoints have buckets of their own, and a limit that was changed and
 // changed back begins with full ones.
 func TestCountersOfLimitersThatServe(t *testing.T) {
+	t.Parallel()
 	cfg := config.Limits{Identity: perSecond(1, 3), Concurrency: config.Concurrency{Identity: 9}}
 	counters := limit.NewCounters()
 	at := func(endpoint string, cfg config.Limits) *bench {
@@ -231,6 +238,7 @@ func TestCountersOfLimitersThatServe(t *testing.T) {
 }
 
 func TestOffIsOff(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{}, limit.Options{})
 	if passed, _ := b.run(5000, "alice", remover); passed != 5000 {
 		t.Errorf("%d passed", passed)
@@ -240,6 +248,7 @@ func TestOffIsOff(t *testing.T) {
 // TestDefaultsAreGenerous: an agent at ten calls a second notices nothing, nor do
 // ten of them with one identity.
 func TestDefaultsAreGenerous(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Default().Limits, limit.Options{})
 	for i := range 6000 {
 		b.now = start.Add(time.Duration(i) * 10 * time.Millisecond)
@@ -250,6 +259,7 @@ func TestDefaultsAreGenerous(t *testing.T) {
 }
 
 func TestAddressOverHTTP(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{Address: config.Limit{Rate: config.Rate{Count: 30, Per: time.Minute}, Burst: 3}}, limit.Options{})
 	h := b.l.Address(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
 	get := func(addr string) *httptest.ResponseRecorder {
@@ -291,6 +301,7 @@ func TestAddressOverHTTP(t *testing.T) {
 }
 
 func TestWithoutRequestInfoIsClosed(t *testing.T) {
+	t.Parallel()
 	b := newBench(config.Limits{}, limit.Options{})
 	w := httptest.NewRecorder()
 	b.l.Address(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("let through") })).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))

@@ -30,6 +30,7 @@ func post(t testing.TB, h http.Handler, version, body string) *httptest.Response
 
 // TestBodyBound tries bodies around the bound, above the SDK's own of 4 MiB.
 func TestBodyBound(t *testing.T) {
+	t.Parallel()
 	var size int
 	o := settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		size = len(c.RawArgs)
@@ -61,6 +62,7 @@ func TestBodyBound(t *testing.T) {
 
 // TestOuterBound: a smaller bound before the endpoint is answered the same way.
 func TestOuterBound(t *testing.T) {
+	t.Parallel()
 	inner := identified(newHandler(t, settings(textChain("{}"))))
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 100)
@@ -74,6 +76,7 @@ func TestOuterBound(t *testing.T) {
 
 // TestHostileBodies are bodies made to cost more than they are.
 func TestHostileBodies(t *testing.T) {
+	t.Parallel()
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":`
 	cases := map[string]struct {
@@ -112,6 +115,7 @@ func TestHostileBodies(t *testing.T) {
 // TestLiftedArguments: the chain gets the very bytes that the client sent, on
 // whatever path they went.
 func TestLiftedArguments(t *testing.T) {
+	t.Parallel()
 	var got string
 	h := identified(newHandler(t, settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		got = string(c.RawArgs)
@@ -135,6 +139,7 @@ func TestLiftedArguments(t *testing.T) {
 // TestOddCallsStayWhole: where two readers could disagree about what the
 // arguments are, one reader gets everything.
 func TestOddCallsStayWhole(t *testing.T) {
+	t.Parallel()
 	pad := strings.Repeat("p", mcp.LiftFrom)
 	for _, s := range []string{
 		`{"method":"tools/call","params":{"name":"a","arguments":1,"arguments":"PAD"}}`,
@@ -295,6 +300,7 @@ func FuzzScrubSDKError(f *testing.F) {
 // TestCursorsSurviveChange: a list that changes between two pages loses and
 // doubles nothing that stays.
 func TestCursorsSurviveChange(t *testing.T) {
+	t.Parallel()
 	o := settings(textChain("{}"))
 	all := toolSet(20)
 	o.Tools, o.PageSize = all, 6

@@ -44,6 +44,7 @@ func forEachGeneration(t *testing.T, url string, f func(*testing.T, *sdk.ClientS
 }
 
 func TestClientSeesServer(t *testing.T) {
+	t.Parallel()
 	srv := serve(t, settings(textChain("{}")))
 	forEachGeneration(t, srv.URL, func(t *testing.T, s *sdk.ClientSession, _ string) {
 		init := s.InitializeResult()
@@ -61,6 +62,7 @@ func TestClientSeesServer(t *testing.T) {
 }
 
 func TestClientListsEveryToolOnce(t *testing.T) {
+	t.Parallel()
 	o := settings(textChain("{}"))
 	o.Tools, o.PageSize = toolSet(25), 4
 	srv := serve(t, o)
@@ -84,6 +86,7 @@ func TestClientListsEveryToolOnce(t *testing.T) {
 }
 
 func TestClientCalls(t *testing.T) {
+	t.Parallel()
 	calls := make(chan proxy.Call, 1)
 	srv := serve(t, settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		calls <- *c
@@ -131,6 +134,7 @@ func TestClientCalls(t *testing.T) {
 }
 
 func TestClientSeesFailures(t *testing.T) {
+	t.Parallel()
 	srv := serve(t, settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		if c.Name == "gitea_gone" {
 			return nil, proxy.NewError(proxy.KindUnknownTool, "unknown tool", nil)

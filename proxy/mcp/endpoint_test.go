@@ -20,6 +20,7 @@ import (
 )
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change func(*mcp.Options)
 		want   string
@@ -49,6 +50,7 @@ func TestNewRefuses(t *testing.T) {
 
 // TestNoIdentity shows that a forgotten authentication opens nothing.
 func TestNoIdentity(t *testing.T) {
+	t.Parallel()
 	called := false
 	h := newHandler(t, settings(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		called = true
@@ -72,6 +74,7 @@ func TestNoIdentity(t *testing.T) {
 
 // TestEveryNameReachesChain: the chain alone decides which tools exist.
 func TestEveryNameReachesChain(t *testing.T) {
+	t.Parallel()
 	var got string
 	srv := serve(t, settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		got = c.Name
@@ -95,6 +98,7 @@ func TestEveryNameReachesChain(t *testing.T) {
 const patience = 2 * time.Minute
 
 func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
 	for _, v := range generations {
 		for _, accept := range []string{"application/json, text/event-stream", "text/event-stream"} {
 			t.Run(v+" "+accept, func(t *testing.T) { testClientGoesAway(t, v, accept) })
@@ -147,6 +151,7 @@ func testClientGoesAway(t *testing.T, version, accept string) {
 
 // TestCancelInBatch: within a batch the protocol's own cancellation works too.
 func TestCancelInBatch(t *testing.T) {
+	t.Parallel()
 	h := identified(newHandler(t, settings(func(ctx context.Context, _ *proxy.Call) (*proxy.Result, error) {
 		select {
 		case <-ctx.Done():
@@ -166,6 +171,7 @@ func TestCancelInBatch(t *testing.T) {
 
 // TestEventsHaveNoLineEnds: JSON that comes with line ends fits an event.
 func TestEventsHaveNoLineEnds(t *testing.T) {
+	t.Parallel()
 	srv := serve(t, settings(func(context.Context, *proxy.Call) (*proxy.Result, error) {
 		return &proxy.Result{Text: []byte("a\r\nb"), Structured: []byte("{\r\n\t\"a\": [\n]}\n")}, nil
 	}))
@@ -180,6 +186,7 @@ func TestEventsHaveNoLineEnds(t *testing.T) {
 // TestDeadlineReachesChain: a deadline of the server's bounds the call, also
 // in the protocols where the SDK detaches it.
 func TestDeadlineReachesChain(t *testing.T) {
+	t.Parallel()
 	h := identified(newHandler(t, settings(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
 		_, ok := ctx.Deadline()
 		x := proxy.RequestInfoFrom(ctx)
@@ -197,6 +204,7 @@ func TestDeadlineReachesChain(t *testing.T) {
 
 // TestPanics shows that a panic ends neither the process nor says anything.
 func TestPanics(t *testing.T) {
+	t.Parallel()
 	values := map[string]func(){
 		"string":  func() { panic("hunter2") },
 		"error":   func() { panic(errTest) },
@@ -226,6 +234,7 @@ func TestPanics(t *testing.T) {
 
 // TestSenselessAnswers are answers that only a defect makes.
 func TestSenselessAnswers(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]proxy.HandlerFunc{
 		"neither result nor error": func(context.Context, *proxy.Call) (*proxy.Result, error) { return nil, nil },
 		"both": func(context.Context, *proxy.Call) (*proxy.Result, error) {
@@ -251,6 +260,7 @@ func TestSenselessAnswers(t *testing.T) {
 
 // TestConcurrentCalls has each client get its own answer.
 func TestConcurrentCalls(t *testing.T) {
+	t.Parallel()
 	srv := serve(t, settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		text := strings.Repeat(c.Name+`"`, 2000)
 		return &proxy.Result{Text: []byte(text), TextBlock: c.RawArgs}, nil
@@ -280,6 +290,7 @@ func TestConcurrentCalls(t *testing.T) {
 // TestBatchAnswers has every message of a batch get its own answer, whatever
 // their order.
 func TestBatchAnswers(t *testing.T) {
+	t.Parallel()
 	o := settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		return &proxy.Result{Text: []byte("text of " + c.Name), TextBlock: []byte("block of " + c.Name), Structured: []byte(`{"of":"` + c.Name + `"}`)}, nil
 	})
@@ -370,6 +381,7 @@ func TestNothingStays(t *testing.T) {
 }
 
 func TestClientWordsAreCleaned(t *testing.T) {
+	t.Parallel()
 	calls := make(chan proxy.Client, 1)
 	h := identified(newHandler(t, settings(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		calls <- c.Client

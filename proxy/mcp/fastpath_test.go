@@ -149,6 +149,7 @@ func said(t *testing.T, w *httptest.ResponseRecorder) any {
 // TestFastPathEqualsSDK holds the fast path to the SDK's answers: bodies, statuses,
 // errors, header checks and what the chain is told.
 func TestFastPathEqualsSDK(t *testing.T) {
+	t.Parallel()
 	tw := newTwin(t)
 	n := 2_000
 	if os.Getenv("AEGIS_TEST_WHOLE") == "1" && !testing.Short() {
@@ -172,6 +173,7 @@ func TestFastPathEqualsSDK(t *testing.T) {
 // TestLargeMessagesAreEqualToo: what is large beside the arguments is refused or
 // answered as the SDK's path does it; large arguments are no matter.
 func TestLargeMessagesAreEqualToo(t *testing.T) {
+	t.Parallel()
 	tw := newTwin(t)
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "Mcp-Protocol-Version": {legacy}}
 	for _, n := range []int{1 << 10, 20 << 10, 2 << 20} {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestTakesGzip(t *testing.T) {
+	t.Parallel()
 	for header, want := range map[string]bool{
 		"":                              false,
 		"gzip":                          true,
@@ -51,6 +52,7 @@ func TestTakesGzip(t *testing.T) {
 // TestCompressedLists: a list is the same compressed and not, whatever the id, and
 // caches are told that it depends on what was asked for.
 func TestCompressedLists(t *testing.T) {
+	t.Parallel()
 	o := settings(textChain("{}"))
 	o.Tools = toolSet(100)
 	srv := serve(t, o)

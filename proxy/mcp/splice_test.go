@@ -76,6 +76,7 @@ func decode(t testing.TB, body []byte) any {
 // TestSpliceEqualsSDK holds the answers that go past the SDK equal to those
 // that it encodes itself.
 func TestSpliceEqualsSDK(t *testing.T) {
+	t.Parallel()
 	var text, block string
 	plain := plainSDK(toolSet(2), func() *sdk.CallToolResult {
 		return &sdk.CallToolResult{
@@ -119,6 +120,7 @@ func TestSpliceEqualsSDK(t *testing.T) {
 // TestListEqualsSDK holds the encoded list equal to the SDK's, where both say
 // the same.
 func TestListEqualsSDK(t *testing.T) {
+	t.Parallel()
 	o := settings(textChain("{}"))
 	o.Tools = toolSet(538)
 	plain, ours := plainSDK(o.Tools, nil), identified(newHandler(t, o))
@@ -146,6 +148,7 @@ func TestListEqualsSDK(t *testing.T) {
 }
 
 func TestPayloadHoldsMarkers(t *testing.T) {
+	t.Parallel()
 	const token = "TOKEN"
 	texts := [][]byte{[]byte(`TOKEN001 "TOKEN000"`), []byte("TOKEN000"), []byte("TOKEN")}
 	got, err := mcp.Splice(token, []string{`{"a":`, `,"b":`, `,"c":`, `}`}, texts)
@@ -159,6 +162,7 @@ func TestPayloadHoldsMarkers(t *testing.T) {
 
 // TestMarkerAstray has markers where the SDK never writes them.
 func TestMarkerAstray(t *testing.T) {
+	t.Parallel()
 	for name, parts := range map[string][]string{
 		"twice":            {`{"a":"TOKEN000","b":`, `}`},
 		"unknown":          {`{"a":"TOKEN007"}`},
@@ -219,6 +223,7 @@ func sameRunes(a, b string) bool {
 
 // TestLostClient has a connection that breaks while the answer is written.
 func TestLostClient(t *testing.T) {
+	t.Parallel()
 	h := identified(newHandler(t, settings(textChain(strings.Repeat("x", 1<<20)))))
 	for _, v := range generations {
 		w := &brokenWriter{header: http.Header{}}

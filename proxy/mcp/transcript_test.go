@@ -32,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite the responses in testdata/*.txt
 // "Test-Chunked: yes" sends the body without a length. The server has tools
 // a to e, two on a page, and takes 3000 bytes.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
