@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -159,9 +160,9 @@ type Stage func(next Handler) Handler
 // Chain returns last wrapped in the stages so that the first stage sees a call
 // first and its result last. Nil stages are left out.
 func Chain(last Handler, stages ...Stage) Handler {
-	for i := len(stages) - 1; i >= 0; i-- {
-		if stages[i] != nil {
-			last = stages[i](last)
+	for _, s := range slices.Backward(stages) {
+		if s != nil {
+			last = s(last)
 		}
 	}
 	return last

@@ -35,7 +35,7 @@ type Identity struct {
 	AllowSudo bool
 }
 
-// Person is a Gitea user, as Gitea tells of the owner of a credential.
+// Person is a Gitea user, the owner of a credential.
 type Person struct {
 	// ID is Gitea's number of the user, which a renaming does not change.
 	ID int64

@@ -42,7 +42,7 @@ func WriteError(w http.ResponseWriter, x *RequestInfo, status int, err *Error) {
 }
 
 // Seconds returns a wait as whole seconds, rounded up and at least one, as a Retry-After header
-// says it: whoever waits so long never comes too soon.
+// says it: a client that waits so long does not come too soon.
 func Seconds(wait time.Duration) int64 {
 	return max(1, int64(math.Ceil(wait.Seconds())))
 }

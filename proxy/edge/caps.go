@@ -42,7 +42,7 @@ const bodyGrace = 5 * time.Second
 type Pace struct {
 	// MinRate is the least average of a body in bytes per second; 0 is none.
 	MinRate int64
-	// Timeout bounds a whole request body, and how long an answer may stand still;
+	// Timeout bounds a whole request body, and how long an answer may make no progress;
 	// 0 is no bound.
 	Timeout time.Duration
 }
@@ -142,7 +142,7 @@ func (w *timedWriter) Write(p []byte) (n int, err error) {
 // Flush sends what is buffered.
 func (w *timedWriter) Flush() {
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // as above
-	_ = w.control.Flush()                                     // the next write tells
+	_ = w.control.Flush()                                     // the next write has the error
 }
 
 // Unwrap lets http.ResponseController reach the connection.

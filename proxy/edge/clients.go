@@ -12,12 +12,12 @@ import (
 // maxHops bounds the hops of a request that are looked at, from the right.
 const maxHops = 32
 
-// unknownAddr stands for a peer without an IP address, on a Unix socket say.
+// unknownAddr is the address of a peer without an IP address, on a Unix socket say.
 const unknownAddr = "unknown"
 
 // Clients finds where a request comes from. Trusted proxies are believed when
-// they say for whom they ask, in the one header that they write; everybody
-// else's word is ignored. Immutable; nil trusts nobody.
+// they name the client that they ask for, in the one header that they write; the header
+// is ignored in requests of all others. Immutable; nil trusts no proxy.
 type Clients struct {
 	trusted   []netip.Prefix
 	forwarded bool
@@ -70,7 +70,7 @@ func (c *Clients) Addr(r *http.Request) string {
 	return at.String()
 }
 
-// hops returns who asked whom, the client first, as the header has it.
+// hops returns the addresses in the header, the client's first.
 func (c *Clients) hops(h http.Header) []string {
 	if c.forwarded {
 		return forwardedFor(h.Values("Forwarded"))
@@ -103,7 +103,7 @@ func parseNode(s string) (netip.Addr, bool) {
 
 // forwardedFor returns the for parameter of each element of Forwarded headers
 // (RFC 7239 section 4), "" for an element without exactly one. Elements that do
-// not follow the grammar end the list for all that stand to their left: only
+// not follow the grammar end the list for all to their left: only
 // what lies to the right of them can be told apart.
 func forwardedFor(lines []string) []string {
 	var out []string
@@ -118,7 +118,7 @@ func forwardedFor(lines []string) []string {
 }
 
 // forwardedLine reads one header line. A line that does not follow the grammar
-// tells nothing: where it breaks, a quote that a client left open may have
+// has no hops: where it breaks, a quote that a client left open may have
 // swallowed what the proxy wrote.
 func forwardedLine(line string) (hops []string, whole bool) {
 	rest, element, seen := line, "", 0

@@ -8,7 +8,7 @@ import (
 )
 
 // Hosts decides which Host and Origin headers are ours. Loopback names and
-// addresses always are: whoever can make a browser believe that they name a
+// addresses always are: an attacker who can make a browser believe that they name a
 // foreign host already owns the machine. Immutable.
 type Hosts struct {
 	names   map[string]bool

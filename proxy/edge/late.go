@@ -64,7 +64,7 @@ const lateWrite = time.Second
 // LateHeads is an http.Server's ConnState hook that answers 408 (RFC 9110 section
 // 15.5.9) to a request whose head began and did not end in time, and closes the
 // connection. net/http itself closes without an answer, but before it does so it
-// tells the hook that the connection was active. It does not when nothing came, or
+// calls the hook: the connection was active. It does not when nothing came, or
 // when on a connection that has served others the head's first piece stays the
 // only one; such connections are closed as ever. So are those of HTTP/2, whose frames
 // are not ours to write.

@@ -22,7 +22,7 @@ type ConnLimits struct {
 	// network); 0 is no bound.
 	Total, PerAddress int
 	// Trusted are proxies, which speak for many clients and are exempt from
-	// PerAddress, as loopback is. Nil trusts nobody.
+	// PerAddress, as loopback is. Nil trusts no proxy.
 	Trusted *Clients
 	// Refused is called with what refused a connection, unless it is nil.
 	Refused func(why string)

@@ -35,7 +35,7 @@ func (e *Edge) pass(next http.Handler, pace *Pace, w http.ResponseWriter, r *htt
 // ownTokens are the tokens and codes that Aegis hands out.
 var ownTokens = regexp.MustCompile(`aegis_[a-z]{2}_[A-Za-z0-9_-]+`)
 
-// withoutTokens hides tokens that somebody has put into a path, where they do not
+// withoutTokens hides tokens that a client has put into a path, where they do not
 // belong and would end in the log.
 func withoutTokens(path string) string {
 	if !strings.Contains(path, "aegis_") { // spares nearly all paths the expression

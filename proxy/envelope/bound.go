@@ -15,7 +15,7 @@ type bounded struct {
 	data       []byte
 	truncation *proxy.Truncation // nil: data is whole
 	next       *position         // nil: nothing follows
-	changed    bool              // what stood before the position has changed
+	changed    bool              // what is before the position has changed
 }
 
 // slack is kept free in a bound for brackets, commas and cut marks.
@@ -137,7 +137,7 @@ func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 }
 
 // changed reports whether what pos says was returned before differs from what
-// stands there now: everything before the element at at, and the element's own
+// is there now: everything before the element at at, and the element's own
 // length bytes when pos is inside it.
 func changed(data []byte, at, length int, pos position) bool {
 	if pos.chars > 0 {
@@ -225,7 +225,7 @@ func (e *Envelope) cutMember(data []byte, name string, list jsonscan.Span, pos p
 // boundText returns the part of text that begins at pos and has at most max
 // characters, cut behind a line end where there is one, never inside a rune. A cursor
 // counts bytes here: the position is found without reading what comes before it, but
-// for the digest that tells whether that is still the same.
+// for the digest that shows whether that is still the same.
 func boundText(text []byte, maxChars int, pos position) ([]byte, bounded) {
 	var out bounded
 	rest := text

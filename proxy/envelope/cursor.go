@@ -20,7 +20,7 @@ type position struct {
 	// chars is how many characters of each long string of the item (or of the
 	// object) have been returned; 0 when the item begins afresh.
 	chars uint64
-	// list tells a place in an array from one in an object's strings.
+	// list: the place is in an array, not in an object's strings.
 	list bool
 	// digest is of what has been returned, to notice changes.
 	digest [8]byte
@@ -72,7 +72,7 @@ func (cs *Cursors) seal(to binding, pos position) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// open returns the position that a call's cursor stands for: the start when it
+// open returns the position in a call's cursor: the start when it
 // has none.
 func (cs *Cursors) open(to binding, cursor string) (position, error) {
 	var pos position
@@ -99,7 +99,9 @@ func (cs *Cursors) mac(to binding, pos []byte) []byte {
 	return h.Sum(nil)[:macLen]
 }
 
-// bind returns the binding of a call whose tool and arguments are known.
+// bind returns the binding of a call whose tool and arguments are known. The identity is in
+// it, so that a cursor which one caller shows to another opens nothing; the cursor itself is
+// no argument, or the second page could not be asked for.
 func bind(c *proxy.Call) (out binding, err error) {
 	h := sha256.New()
 	field := func(s string) { // with its length before it, so that no two lists of fields are the same bytes

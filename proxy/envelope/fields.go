@@ -15,7 +15,7 @@ const maxFields = 64
 // [proxy.BodyJSON].
 const maxDepth = 100
 
-// ParseFields reads the paths of a fields argument; nil stands for no paths. The
+// ParseFields reads the paths of a fields argument; nil is no paths. The
 // error is of kind invalid_arguments and does not repeat the path, which may hold
 // anything that a model has read.
 func ParseFields(paths []string) (*jsonscan.Selection, error) {

@@ -19,8 +19,8 @@ const (
 
 // Sanitize returns the stage that treats results as mode says: "remove", "mark" or
 // "off" (nil). A write answers with what it changed, an issue with its text, and
-// that is as much anybody's word as what a read returns; only results that hand out
-// a credential stay as they are. It must stand below masking, as a secret with a
+// that is as little to be trusted as what a read returns; only results that hand out
+// a credential stay as they are. It belongs below masking, as a secret with a
 // zero-width character inside is whole again without it.
 func Sanitize(mode string) proxy.Stage {
 	if mode == modeOff {
@@ -80,8 +80,8 @@ func SanitizeText(text []byte, show bool) ([]byte, int) {
 	return append(text[:len(text)-len(rest):len(text)-len(rest)], out...), n
 }
 
-// SanitizeJSON treats the string values of a valid JSON text. Keys, numbers and all that
-// stands between stay byte for byte, and so do strings that hide nothing.
+// SanitizeJSON treats the string values of a valid JSON text. Keys, numbers and all
+// between them stay byte for byte, and so do strings that hide nothing.
 //
 // Most answers hide nothing. Three searches of the whole text find that out, for bytes
 // above ASCII, for comments and for escapes, before any string is looked at by itself.
@@ -203,7 +203,7 @@ func hidden(b []byte) bool {
 	return r == 0x9b || classOf(r) != visible
 }
 
-// hidingEscape reports whether a JSON text has an escape that may stand for, or
+// hidingEscape reports whether a JSON text has an escape that may be, or
 // begin, something hidden. Gitea escapes < as \u003c. An escaped backslash before a u
 // looks like one too; then the string is decoded, and nothing is found in it.
 func hidingEscape(b []byte) bool {

@@ -44,8 +44,8 @@ func comments(s string, show bool) (string, int) {
 }
 
 // fence returns which fences may be open after a line, given those before it. A
-// fence that is indented, or stands where HTML goes on, may be none, or the end of
-// one in a list. So there is a set of them, in which "" stands for text: a line is code
+// fence that is indented, or is where HTML goes on, may be none, or the end of
+// one in a list. So there is a set of them, in which "" is text: a line is code
 // only where every member of the set says so.
 func (c *cleaner) fence(before []string, line string) (after []string) {
 	mark := fenceOf(line)

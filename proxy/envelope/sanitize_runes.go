@@ -66,13 +66,15 @@ func joins(r rune) bool {
 		unicode.Balinese, unicode.Javanese)
 }
 
-// breaks reports whether r's script marks words with zero-width spaces.
+// breaks reports whether r's script marks words with zero-width spaces, as it writes none
+// between them.
 func breaks(r rune) bool {
 	return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan)
 }
 
 // hasVariants reports whether r has standardized or ideographic variants other
-// than the emoji ones.
+// than the emoji ones (StandardizedVariants.txt, and the ideographic database of Unicode
+// Technical Standard #37), by script and block: the lists have a hundred thousand pairs.
 func hasVariants(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Myanmar, unicode.Mongolian, unicode.Phags_Pa) ||
 		r >= 0x2200 && r <= 0x22FF || r >= 0x3000 && r <= 0x303F

@@ -35,6 +35,7 @@ func (c *cleaner) hide(from, to int, shown func(passage string) string) {
 	c.found++
 }
 
+// text returns what is left: src itself when nothing was hidden.
 func (c *cleaner) text() string {
 	if c.found == 0 {
 		return c.src
@@ -45,7 +46,7 @@ func (c *cleaner) text() string {
 
 // clean returns s without hidden passages, or with them visible, and their number.
 //
-// It goes by runs of hidden characters: one alone may be needed by what stands around it
+// It goes by runs of hidden characters: one alone may be needed by what is around it
 // (see [needed]), a run never is, but for the one within emoji. So a message that is
 // spelled in joiners or selectors between letters of a script that uses them is found,
 // and text in that script stays as it is. before is the last character that people see;
@@ -204,6 +205,8 @@ func describe(run string) string {
 	return "[hidden:" + codes.String() + "]"
 }
 
+// clip bounds a hidden passage that is shown: enough to see what it is, and no way to get a
+// long text past the bounds of what people see.
 func clip(s string) string {
 	n := 0
 	for i := range s {

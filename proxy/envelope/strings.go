@@ -53,7 +53,9 @@ func (e *Envelope) cutStrings(value []byte, done uint64, chars int) stringsCut {
 	return out
 }
 
-// continueStrings returns the next parts of the strings longer than done.
+// continueStrings returns the next parts of the strings longer than done, by their pointers
+// and without the rest of the value, which the client has. One that was shorter has come
+// whole before.
 func continueStrings(value []byte, done, chars int) stringsCut {
 	out := stringsCut{available: utf8.RuneCount(value)}
 	var lens []int
@@ -128,7 +130,7 @@ func level(lens []int, base, excess int) int {
 }
 
 // longString is a string value of more than minString characters: the offsets
-// of the bytes between its quotes, and where it stands.
+// of the bytes between its quotes, and its path.
 type longString struct {
 	from, to int
 	chars    int
@@ -141,8 +143,8 @@ type step struct {
 	index int
 }
 
-// pointer returns the place as a JSON Pointer (RFC 6901). Names that nobody
-// would write by hand are clipped, so that a document cannot make its pointers
+// pointer returns the place as a JSON Pointer (RFC 6901). Names that are longer than
+// people write are clipped, so that a document cannot make its pointers
 // longer than its texts.
 func (s longString) pointer() string {
 	var b strings.Builder
@@ -173,6 +175,7 @@ func eachLong(doc []byte, visit func(longString)) {
 	w.value(doc, 0)
 }
 
+// walker carries one path for all levels, as most values are passed without a use for theirs.
 type walker struct {
 	path  []step
 	visit func(longString)
@@ -279,7 +282,7 @@ const (
 	maxName    = 64
 )
 
-// showName returns a member's name fit to stand outside the data.
+// showName returns a member's name fit to be outside the data.
 func showName(quoted []byte) string {
 	if len(quoted) > 6*maxName { // an escape takes six bytes at most
 		quoted = append(slices.Clone(quoted[:cutIndex(quoted, 6*maxName)]), '"')
@@ -299,7 +302,7 @@ func showName(quoted []byte) string {
 	return b.String()
 }
 
-// boundNames keeps the list of omitted names short, as it stands outside the bound.
+// boundNames keeps the list of omitted names short, as it is outside the bound.
 func boundNames(names []string) []string {
 	if len(names) <= maxOmitted {
 		return names

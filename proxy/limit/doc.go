@@ -1,7 +1,7 @@
 // Package limit bounds how much a caller may ask for: token buckets by client
 // address before authentication, by identity, team, class of tool and tool after
 // it, and caps on calls at the same time. There is no queue: what does not
-// fit is refused at once and told when to come back.
+// fit is refused at once, with the time when to come back.
 //
 // A call takes one token from each of its buckets or none from any: the buckets
 // are looked at together, under their locks in one fixed order, before the first

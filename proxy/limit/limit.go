@@ -35,7 +35,7 @@ type Options struct {
 	// Counters are what limiters have counted before and elsewhere; nil: nothing.
 	// All limiters that share them count their calls in flight together.
 	Counters *Counters
-	// Endpoint tells the limiters that share counters apart: each has its own buckets.
+	// Endpoint names the limiter among those that share counters: each has its own buckets.
 	Endpoint string
 	// Shared counts the calls of identities and teams for all replicas together;
 	// nil: this process counts its own.

@@ -39,7 +39,7 @@ type Shared struct {
 	Refuse bool
 	// Replicas returns the last known number of replicas, at least 1.
 	Replicas func() int
-	// Failed is told of each call that could not be counted. It must not block.
+	// Failed is called for each call that could not be counted. It must not block.
 	Failed func(error)
 }
 
@@ -67,7 +67,7 @@ func (l *Limiter) spendShared(ctx context.Context, c *proxy.Call, cs claims) err
 	return nil
 }
 
-// budgetKey digests what tells buckets apart. Another limit is another bucket, as a
+// budgetKey digests what makes a bucket another one. Another limit is another bucket, as a
 // changed configuration begins with full ones.
 func budgetKey(l config.Limit, parts ...string) string {
 	h := sha256.New()

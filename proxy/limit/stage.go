@@ -12,7 +12,7 @@ import (
 // busyRetry is when a call that found too many others running should come back.
 const busyRetry = time.Second
 
-// Stage returns the stage that holds calls to the limits. It must stand after
+// Stage returns the stage that holds calls to the limits. It belongs after
 // the stage that finds the tool.
 func (l *Limiter) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
@@ -96,7 +96,7 @@ func (l *Limiter) spendHere(c *proxy.Call, cs *claims, n int) error {
 	return nil
 }
 
-// identityName tells identities apart. The modes cannot meet: a static token's
+// identityName returns a name that no two identities share. The modes cannot meet: a static token's
 // name and a login are different things. People count by their number: they can
 // take another login, and must not get fresh limits by it.
 func identityName(id *proxy.Identity) string {

@@ -16,7 +16,7 @@ type key struct {
 }
 
 // addressKey returns the key of a client address: the address itself for IPv4,
-// mapped into IPv6 or not, and the /64 network for IPv6, since whoever has one
+// mapped into IPv6 or not, and the /64 network for IPv6, since a client with one
 // address of it usually has all. What is no address has a key of its own.
 func addressKey(addr string) key {
 	a, err := netip.ParseAddr(addr)

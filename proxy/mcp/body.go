@@ -67,7 +67,8 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request, req *request
 }
 
 // leave replaces r.Body by what the SDK is to read of body, and keeps the rest
-// in req. It reports false when it has answered the request itself.
+// in req. It reports false when it has answered the request itself: for what the SDK
+// would answer in a wrong way, or would take too much memory for.
 func (e *endpoint) leave(w http.ResponseWriter, r *http.Request, req *request, body []byte) bool {
 	if batchSize(body) > maxBatch {
 		writeRPCError(w, jsonrpc.CodeInvalidRequest,

@@ -55,7 +55,7 @@ func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
 	if err.Kind != proxy.KindUnknownTool { // it is here because its text could not be encoded
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 	}
-	// Marshalling two strings cannot fail; without data the error still stands.
+	// Marshalling two strings cannot fail; without data the error is still one.
 	data, _ := json.Marshal(map[string]string{"kind": string(err.Kind), "request_id": c.RequestID})
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
 }

@@ -103,7 +103,8 @@ func fastOutcome(res *proxy.Result, err error) bool {
 	return res.Structured == nil
 }
 
-// withText returns a result with its text as such, out of the reply's memory.
+// withText returns a result with its text as such, out of the reply's memory, which goes back
+// to the pool before the SDK has written the answer.
 func withText(res *proxy.Result) *proxy.Result {
 	if res == nil || res.Reply == nil {
 		return res
@@ -190,7 +191,7 @@ func (e *endpoint) appendFailure(b []byte, q *fastRequest, c *proxy.Call, err *p
 	return append(b, msg...), status
 }
 
-// begin appends what stands before the text of a result. It is written before the call is
+// begin appends what comes before the text of a result. It is written before the call is
 // made, in the hope of a result, so that the text can go right behind it.
 func (q *fastRequest) begin(b []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)

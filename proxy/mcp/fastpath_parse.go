@@ -46,7 +46,7 @@ const (
 )
 
 // maxFast bounds a message in bytes, without the arguments of a call. What is larger
-// is odd in some way.
+// is unusual in some way.
 const maxFast = 16 << 10
 
 // parseFast reads a request whose body has passed the check. It reports false
@@ -100,7 +100,7 @@ func (q *fastRequest) readHeaders(h http.Header) bool {
 	return false
 }
 
-// single returns the value of a header that stands there exactly once.
+// single returns the value of a header that is there exactly once.
 func single(h http.Header, key string) (string, bool) {
 	if values := h[key]; len(values) == 1 {
 		return values[0], true
@@ -203,7 +203,7 @@ func (q *fastRequest) readTrace(parent, state []byte) bool {
 	return true
 }
 
-// readProtocol reads what the current protocol wants to be told by each request.
+// readProtocol reads what each request of the current protocol says of itself.
 func (q *fastRequest) readProtocol(version, info, capabilities []byte) bool {
 	if !q.current {
 		return version == nil && info == nil && capabilities == nil
@@ -228,7 +228,7 @@ func (q *fastRequest) readProtocol(version, info, capabilities []byte) bool {
 }
 
 // readCapabilities reads what a client can do, when it says so in the shapes that
-// the protocol defines.
+// the protocol defines. Others are the SDK's to judge.
 func (q *fastRequest) readCapabilities(v []byte) bool {
 	if string(v) == "{}" {
 		return true
@@ -311,7 +311,7 @@ func plainText(v []byte) string {
 // maxID bounds the length of an id that is a string, quotes included.
 const maxID = 256
 
-// fastID reports whether an id comes back as it stands: a short plain string, or
+// fastID reports whether an id comes back as it is: a short plain string, or
 // an integer that is exact as floating point and has one spelling. See [exactID] for
 // the others.
 func fastID(id []byte) bool {

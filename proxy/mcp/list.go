@@ -78,7 +78,8 @@ func (t encodedTools) page(from, to int) []byte {
 	return t.data[start:t.ends[to-1]]
 }
 
-// newToolList sorts and encodes tools.
+// newToolList sorts and encodes tools. The order is part of what pages and cursors mean, and
+// lets a client see at a glance whether a list has changed.
 func newToolList(tools []*proxy.Tool, outputSchemas bool) (*toolList, error) {
 	tools = slices.Clone(tools)
 	slices.SortFunc(tools, func(a, b *proxy.Tool) int { return strings.Compare(a.Name, b.Name) })

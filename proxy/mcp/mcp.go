@@ -6,7 +6,7 @@
 // while the HTTP response is written. Plain calls, and lists, of clients that take
 // JSON do not need the SDK at all; see fastpath.go.
 //
-// The server is stateless. Each POST stands alone, so any replica may answer
+// The server is stateless. No POST depends on another, so any replica may answer
 // any request and nothing is kept between two of them.
 package mcp
 
@@ -35,7 +35,8 @@ const (
 	maxBatch = 16
 )
 
-// protocolVersions are the versions that Aegis speaks, newest first.
+// protocolVersions are the versions that Aegis speaks, newest first. 2024-11-05, the first,
+// needs a stream beside each connection, which a server without sessions cannot have.
 func protocolVersions() []string {
 	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
 }
@@ -121,7 +122,8 @@ func New(o Options) (http.Handler, error) {
 	return e, nil
 }
 
-// complete fills in what was left out and refuses what cannot work.
+// complete fills in what was left out and refuses what cannot work. The lists are copied:
+// the caller may go on to change its own.
 func (o *Options) complete() error {
 	switch {
 	case o.Handler == nil:

@@ -27,6 +27,8 @@ func (e *endpoint) paginate(l *toolList) {
 	}
 }
 
+// newPage returns the page of the tools from the index on, for the protocols without a
+// handshake (current) or with one: in the former each answer says who gives it.
 func (e *endpoint) newPage(l *toolList, from int, current bool) *listPage {
 	p := &listPage{head: []byte(`{"jsonrpc":"2.0","result":{`), tail: []byte("]")}
 	if current {
@@ -61,6 +63,9 @@ type gzipped struct {
 	size uint32 // its length modulo 2^32
 }
 
+// compress returns the beginning of a gzip file of parts. Its last block is not the last of
+// the file and ends at a whole byte, so that [gzipTail] can follow. The level is the highest:
+// it is done once for a list that every client fetches.
 func compress(parts ...[]byte) *gzipped {
 	var b bytes.Buffer
 	b.WriteString("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff") // deflate, no name, no time, unknown system

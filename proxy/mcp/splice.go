@@ -18,7 +18,7 @@ import (
 )
 
 // marks is how the SDK writes a tool that has a marker for an input schema:
-// what stands before and after the marker.
+// what is before and after the marker.
 type marks struct {
 	toolBefore, toolAfter string
 }
@@ -50,7 +50,8 @@ type payloads struct {
 	list  []payload
 }
 
-// payload replaces a marker and what stands around it.
+// payload replaces a marker and what is around it: the quotes of the string that it is to
+// the SDK, or all of the tool that it is in.
 type payload struct {
 	before, after string
 	data          []byte
@@ -91,10 +92,10 @@ func (ps *payloads) tools(data []byte) *sdk.Tool {
 	return &sdk.Tool{InputSchema: m}
 }
 
-var errSplice = errors.New("a marker stands where it should not")
+var errSplice = errors.New("a marker is where it should not be")
 
 // splice appends msg to dst with payloads in the places of their markers. When
-// msg has no marker it returns dst as it is. Each marker must stand where the SDK puts
+// msg has no marker it returns dst as it is. Each marker must be where the SDK puts
 // it, between the quotes of a string or in a tool, and come once: if an update of the
 // SDK wrote it in another place, such as in a log line, the client would get the
 // payload there.

@@ -39,7 +39,7 @@ type Guard struct {
 	// answered 503.
 	Admit func(ctx context.Context, id *proxy.Identity) error
 	Log   zerolog.Logger
-	// Refused is told of every refusal and why; nil: nobody is. The reason holds
+	// Refused is called for every refusal, with the reason, unless it is nil. The reason holds
 	// nothing that the client sent.
 	Refused func(x *proxy.RequestInfo, reason string)
 }
@@ -125,14 +125,17 @@ func (g *Guard) challenge(w http.ResponseWriter, x *proxy.RequestInfo, err error
 	w.Header().Set("WWW-Authenticate", text)
 	says := "send a valid token as \"Authorization: Bearer …\"; whoever runs this server hands them out"
 	if len(g.Scopes) > 0 {
-		says = "sign in: an MCP client that knows OAuth does so by itself; or send a token that whoever runs this server gave you, as \"Authorization: Bearer …\""
+		says = "sign in: an MCP client that knows OAuth does so by itself; " +
+			"or send a token that whoever runs this server gave you, as \"Authorization: Bearer …\""
 	}
 	writeError(w, x, http.StatusUnauthorized, proxy.NewError(proxy.KindUnauthorized, says, nil))
 }
 
 // reason returns why there is no identity in fixed words; causes are for the log.
 func reason(err error) string {
-	for _, known := range []error{errNoToken, errTwoTokens, errScheme, errMalformed, errUnknown, errEnded, errAudience, errSignIn} {
+	for _, known := range []error{
+		errNoToken, errTwoTokens, errScheme, errMalformed, errUnknown, errEnded, errAudience, errSignIn,
+	} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
@@ -156,7 +159,9 @@ func writeError(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *pr
 // section 3) of the MCP endpoint at resource, an absolute URL, when nobody can
 // sign in there. A [Server] serves its own.
 func Metadata(resource string) (http.Handler, error) {
-	body, err := json.Marshal(resourceMetadata{Resource: resource, BearerMethods: []string{"header"}, ResourceName: resourceName})
+	body, err := json.Marshal(resourceMetadata{
+		Resource: resource, BearerMethods: []string{"header"}, ResourceName: resourceName,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,13 @@ import (
 	"aegis/proxy/oauth/upstream"
 )
 
-// Stage holds calls to what [Guard.Permits] has decided about their message: whoever has
-// decoded it in between, and in whatever way, no call runs that needs more than the caller's
-// grant has. It belongs behind the catalog, which finds the tool. Static identities have no
+// Stage holds calls to what [Guard.Permits] has decided about their message:
+// however it was decoded in between, no call runs that needs more than the caller's grant
+// has. It belongs behind the catalog, which finds the tool. Static identities have no
 // grant, and pass.
 //
 // It also hears when Gitea refuses the credential of a call: the person may have
-// taken the permission back there, of which Gitea tells nobody.
+// taken the permission back there, of which Gitea gives no notice.
 func (s *Server) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {

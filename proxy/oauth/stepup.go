@@ -19,7 +19,7 @@ type Needs interface {
 	// as the client spelled both; args may be nil. All of them are needed. A name
 	// that is no tool needs none: the call is refused for that. Tools that stand
 	// for others (gitea_call_tool, gitea_api_request) need what the call that
-	// they mean needs. It asks nobody, and is called for every call of an OAuth
+	// they mean needs. It does no I/O, and is called for every call of an OAuth
 	// identity.
 	Needs(tool string, args json.RawMessage) []string
 }
@@ -106,7 +106,7 @@ func pick(object []byte, first, second string) (a, b []byte, err error) {
 }
 
 // Permits reports whether the caller's token covers all calls in the body of a POST, which
-// whoever read it has found to be one JSON text; else it has answered the request. A message
+// must have been found to be one JSON text; if not, it has answered the request. A message
 // is judged as a whole, before any call of it runs.
 func (g *Guard) Permits(w http.ResponseWriter, x *proxy.RequestInfo, body []byte) bool {
 	if g.Needs == nil || x.Identity.Grant == nil {
@@ -132,12 +132,13 @@ func (g *Guard) Permits(w http.ResponseWriter, x *proxy.RequestInfo, body []byte
 // missing, the answer has no challenge: clients would ask people in circles.
 func (g *Guard) askMore(w http.ResponseWriter, x *proxy.RequestInfo, all, lacks []string) {
 	g.Log.Info().Str("request_id", x.RequestID).Strs("missing", lacks).Msg("scopes are missing")
-	says := "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which you did not allow this client; allow it by signing in again"
+	says := "this needs the Gitea scope " + strings.Join(lacks, " ")
 	if g.Offered != nil && !scope.Covers(g.Offered, lacks) {
-		says = "this needs the Gitea scope " + strings.Join(lacks, " ") + ", which this server hands to no client; whoever runs it can add it to auth.oauth.scopes"
+		says += ", which this server hands to no client; whoever runs it can add it to auth.oauth.scopes"
 	} else {
-		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", resource_metadata="`+g.MetadataURL+`", scope="`+strings.Join(all, " ")+
-			`", error_description="the call needs more than the token allows"`)
+		says += ", which you did not allow this client; allow it by signing in again"
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", resource_metadata="`+g.MetadataURL+
+			`", scope="`+strings.Join(all, " ")+`", error_description="the call needs more than the token allows"`)
 	}
 	writeError(w, x, http.StatusForbidden, proxy.NewError("insufficient_scope", says, nil))
 }

@@ -24,7 +24,7 @@ func (s *Server) limitOptions(endpoint string) limit.Options {
 	}
 }
 
-// clients tells where requests come from.
+// clients finds where requests come from.
 func (s *Server) clients() *edge.Clients {
 	return edge.NewClients(s.cfg.Server.TrustedProxies, s.cfg.Server.ClientHeader)
 }
@@ -84,7 +84,8 @@ func (s *Server) newPassthrough() http.Handler {
 func (s *Server) guard(ln net.Listener) (net.Listener, func() int) {
 	cfg, clients := s.cfg.Server, s.clients()
 	capped := edge.NewListener(ln, edge.ConnLimits{
-		Total: cfg.MaxConnections, PerAddress: cfg.MaxConnectionsPerAddress, Trusted: clients, Refused: s.process.metrics.Refused,
+		Total: cfg.MaxConnections, PerAddress: cfg.MaxConnectionsPerAddress,
+		Trusted: clients, Refused: s.process.metrics.Refused,
 	})
 	if cfg.ProxyProtocol {
 		return edge.ProxyProtocol(capped, clients), capped.Open
@@ -112,8 +113,8 @@ func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop
 	}
 	s.process.metrics.Show(state)
 	srv := &http.Server{
-		Handler: s.metricsHandler(), ReadTimeout: plainTimeout, WriteTimeout: 2 * plainTimeout, IdleTimeout: time.Minute,
-		MaxHeaderBytes: 8 << 10, ErrorLog: serverLog(s.log),
+		Handler: s.metricsHandler(), MaxHeaderBytes: 8 << 10, ErrorLog: serverLog(s.log),
+		ReadTimeout: plainTimeout, WriteTimeout: 2 * plainTimeout, IdleTimeout: time.Minute,
 	}
 	go func() { _ = srv.Serve(ln) }() // its error is ErrServerClosed; it closes ln
 	s.log.Info().Str("listen", ln.Addr().String()).Msg("serving metrics")
@@ -130,7 +131,8 @@ func (s *Server) metricsHandler() http.Handler {
 	hosts := edge.NewHosts(nil, nil, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hosts.AllowsHost(r.Host) {
-			http.Error(w, "metrics answer to loopback hosts only, unless metrics.allow_remote is set", http.StatusForbidden)
+			http.Error(w, "metrics answer to loopback hosts only, unless metrics.allow_remote is set",
+				http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -106,9 +106,10 @@ const (
 )
 
 // isProbe reports whether a request is a probe. Probes are not held to limits: they must
-// not fail because somebody else asks too much.
+// not fail because other clients ask too much.
 func isProbe(r *http.Request) bool {
-	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == healthPath || r.URL.Path == readyPath)
+	return (r.URL.Path == healthPath || r.URL.Path == readyPath) &&
+		(r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 // root says what this is; it is the page that a person opens first.
@@ -167,7 +168,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 // readiness remembers the last answer for a moment, so that probes, which
-// anybody may send, do not become traffic to Gitea.
+// any client may send, do not become traffic to Gitea.
 type readiness struct {
 	check func(context.Context) error
 	now   func() time.Time
@@ -248,7 +249,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 const maxStreams = 128
 
 // isNoise reports whether a line of net/http's log is about a client that went
-// away or speaks no HTTP, which anybody can cause at will.
+// away or speaks no HTTP, which any client can cause at will.
 func isNoise(line string) bool {
 	return strings.Contains(line, "TLS handshake error") || strings.Contains(line, "EOF")
 }

@@ -65,7 +65,7 @@ func (t *team) label() string {
 func newTeams(cfg *config.Config) []*team {
 	rules := cfg.DefaultTeam()
 	if len(cfg.Teams) == 0 && rules.Members.Empty() {
-		rules.Members.Everyone = true // whom Aegis does not know never gets here
+		rules.Members.Everyone = true // a caller that Aegis does not know never gets here
 	}
 	list := []*team{{rules: rules}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Teams)) {
@@ -93,7 +93,7 @@ func (t *team) tools() *catalog.Selection {
 	return t.selection
 }
 
-// buildTeam makes what stands between a team's clients and Gitea.
+// buildTeam makes what is between a team's clients and Gitea.
 func (s *Server) buildTeam(t *team, log Log) (err error) {
 	switch first := s.teams[0]; {
 	case t == first:
@@ -130,13 +130,14 @@ func (s *Server) teamLimits(t *team) config.Limits {
 	cfg := s.cfg.Limits
 	if l := t.rules.Limits; t.name != "" {
 		cfg.Address = config.Limit{}
-		cfg.Identity, cfg.Team, cfg.Read, cfg.Write, cfg.Destructive, cfg.Tools = l.Identity, l.Team, l.Read, l.Write, l.Destructive, l.Tools
+		cfg.Identity, cfg.Team, cfg.Tools = l.Identity, l.Team, l.Tools
+		cfg.Read, cfg.Write, cfg.Destructive = l.Read, l.Write, l.Destructive
 	}
 	return cfg
 }
 
 // giteaHosts returns the hosts at which people and Aegis reach Gitea, so that
-// links in texts to other hosts are nobody's repositories. Where the public one is
+// links in texts to other hosts are no repositories of it. Where the public one is
 // not known, which gitea.url need not be, every link is judged: nil.
 func (s *Server) giteaHosts() []string {
 	hosts := []string{s.cfg.Gitea.URL.Host}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"aegis/proxy"
 	"aegis/proxy/catalog"
@@ -34,8 +35,8 @@ func (s *Server) teamHops(t *team) []hop {
 
 // through returns last behind the hops.
 func through(hops []hop, last http.Handler) http.Handler {
-	for i := len(hops) - 1; i >= 0; i-- {
-		last = hops[i].wrap(last)
+	for _, h := range slices.Backward(hops) {
+		last = h.wrap(last)
 	}
 	return last
 }
@@ -61,7 +62,7 @@ func (s *Server) stages(t *team, sel *catalog.Selection) []stage {
 		{"access", s.access()},
 		{"limit", t.limits.Stage()},
 		{"policy", t.policy.Stage()},
-		{"confirm", t.confirm.Stage()}, // nobody is asked about what is refused anyway
+		{"confirm", t.confirm.Stage()}, // people are not asked about what is refused anyway
 		{"envelope", env.Stage()},
 		{"mask", t.masks.Stage()},
 		{"sanitize", envelope.Sanitize(t.rules.Results.Sanitize)},
@@ -71,10 +72,9 @@ func (s *Server) stages(t *team, sel *catalog.Selection) []stage {
 
 // chain returns the handler of a team's calls.
 func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
-	last := proxy.Handler(s.gitea.client)
-	list := s.stages(t, sel)
-	for i := len(list) - 1; i >= 0; i-- {
-		last = proxy.Chain(last, list[i].stage)
+	var stages []proxy.Stage
+	for _, st := range s.stages(t, sel) {
+		stages = append(stages, st.stage)
 	}
-	return last
+	return proxy.Chain(s.gitea.client, stages...)
 }
