@@ -71,7 +71,8 @@ func (e *Envelope) boundArray(data []byte, pos position) bounded {
 	return e.cutArray(data, pos, e.cfg.MaxChars)
 }
 
-// atMost reports whether the array in data has at most n elements.
+// atMost reports whether the array in data has at most n elements. It walks no further than
+// that.
 func atMost(data []byte, n int) bool {
 	if len(data) < 2*n { // an element and its comma take two bytes
 		return true
