@@ -72,32 +72,28 @@ const maxSinks = 8
 func (c *Config) AuditOff() bool { return c.Audit.Path == "off" }
 
 func (v *validator) audit() {
-	if n := len(v.c.Audit.Sinks); n > maxSinks {
-		v.add(ruleAuditSink, "audit.sinks", fmt.Sprintf("lists %d sinks", n), fmt.Sprintf("list at most %d", maxSinks))
-	}
-	if v.c.AuditOff() && len(v.c.Audit.Sinks) > 0 {
-		v.add(ruleAuditSink, "audit.sinks", "get nothing while audit.path is off", "remove them, or set a path")
-	}
-	for i, s := range v.c.Audit.Sinks {
-		v.sink(s, fmt.Sprintf("audit.sinks[%d]", i))
+	sinks := v.c.Audit.Sinks
+	v.addIf(len(sinks) > maxSinks, ruleAuditSink, "audit.sinks",
+		fmt.Sprintf("lists %d sinks", len(sinks)), fmt.Sprintf("list at most %d", maxSinks))
+	v.addIf(v.c.AuditOff() && len(sinks) > 0, ruleAuditSink, "audit.sinks",
+		"get nothing while audit.path is off", "remove them, or set a path")
+	for i, s := range sinks {
+		v.sink(s, item("audit.sinks", i))
 	}
 }
 
 func (v *validator) sink(s AuditSink, key string) {
-	if s.Type != "syslog" && s.Address != "" {
-		v.add(ruleAuditSink, key+".address", "is for type syslog only", "remove it")
-	}
-	if s.Type != "http" && (s.URL != nil || !s.Token.IsZero()) {
-		v.add(ruleAuditSink, key, "has a url or token, which are for type http only", "remove them")
-	}
-	switch {
-	case s.Type == "syslog" && !validSyslog(s.Address):
-		v.add(ruleAuditSink, key+".address", "is not the address of a syslog server", "write udp://host:port, tcp://host:port, tls://host:port or unix:///path")
-	case s.Type == "http" && s.URL == nil:
-		v.add(ruleAuditSink, key+".url", "is required with type http", "set it, for example to https://collector.example.org/aegis")
-	case s.Type == "http" && s.URL.Scheme == "http" && !s.Token.IsZero() && !s.URL.Loopback():
-		v.add(ruleAuditSink, key+".url", "is plain http while there is a token, which would cross the network readable", "use https")
-	}
+	refuseIf := func(bad bool, below, what, do string) { v.addIf(bad, ruleAuditSink, key+below, what, do) }
+	syslog, http := s.Type == "syslog", s.Type == "http"
+	refuseIf(!syslog && s.Address != "", ".address", "is for type syslog only", "remove it")
+	refuseIf(!http && (s.URL != nil || !s.Token.IsZero()), "",
+		"has a url or token, which are for type http only", "remove them")
+	refuseIf(syslog && !validSyslog(s.Address), ".address", "is not the address of a syslog server",
+		"write udp://host:port, tcp://host:port, tls://host:port or unix:///path")
+	refuseIf(http && s.URL == nil, ".url", "is required with type http",
+		"set it, for example to https://collector.example.org/aegis")
+	refuseIf(http && insecure(s.URL) && !s.Token.IsZero(), ".url",
+		"is plain http while there is a token, which would cross the network readable", "use https")
 }
 
 // validSyslog accepts the addresses that a syslog sink can dial.

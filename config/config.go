@@ -3,7 +3,7 @@
 // excludes. Loading is strict and reports every problem at once with its place
 // in the file. The package imports nothing else of Aegis.
 //
-// Rules that need nothing but the field itself stand in its tags, so that the
+// Rules that need nothing but the field itself are in its tags, so that the
 // loader, the JSON Schema and docs/config.md cannot disagree:
 //
 //	yaml      the key
@@ -71,7 +71,7 @@ type Config struct {
 	// Log shapes the operational log on standard error.
 	Log Log `yaml:"log"`
 
-	// source remembers where in the file each key stands; the zero value is a
+	// source remembers where in the file each key is; the zero value is a
 	// configuration that no file made.
 	source source
 }

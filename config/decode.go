@@ -66,9 +66,12 @@ func (f field) below(name string) field {
 }
 
 func (f field) item(i int) field {
-	f.key += "[" + strconv.Itoa(i) + "]"
+	f.key = item(f.key, i)
 	return f
 }
+
+// item returns the path of a list's item.
+func item(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
@@ -95,7 +98,8 @@ func (d *decoder) root(n *yaml.Node, c *Config) {
 		d.config = c
 		d.value(teamsLast(n), reflect.ValueOf(c).Elem(), field{})
 	case n.Tag != "!!null": // a file of comments is an empty configuration
-		d.stop(ruleType, at(n), "must be a section of keys", "write keys such as gitea: and auth: at the start of lines")
+		d.stop(ruleType, at(n), "must be a section of keys",
+			"write keys such as gitea: and auth: at the start of lines")
 	}
 }
 
@@ -165,12 +169,6 @@ func isText(v reflect.Value) bool {
 
 // section decodes a mapping into a struct.
 func (d *decoder) section(n *yaml.Node, v reflect.Value, f field) {
-	if n.Kind != yaml.MappingNode {
-		if n.Tag != "!!null" {
-			d.wrongType(n, f, "a section of keys", "write its keys below it, indented, as key: value")
-		}
-		return
-	}
 	fields := keysOf(v.Type())
 	d.pairs(n, f, func(key string, kn, vn *yaml.Node) {
 		i := slices.IndexFunc(fields, func(t reflect.StructField) bool { return t.Tag.Get("yaml") == key })
@@ -186,7 +184,7 @@ func (d *decoder) section(n *yaml.Node, v reflect.Value, f field) {
 	})
 }
 
-// mark remembers where key stands: at its value when that is written beside
+// mark remembers where key is: at its value when that is written beside
 // it, else at the key itself.
 func (d *decoder) mark(key string, kn, vn *yaml.Node) {
 	p := at(vn)
@@ -208,17 +206,25 @@ func keysOf(t reflect.Type) []reflect.StructField {
 }
 
 // pairs calls each for the keys of a mapping, in order, and refuses what is no
-// plain key.
-func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yaml.Node)) {
+// plain key. It reports false for what is no mapping.
+func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yaml.Node)) bool {
+	if n.Kind != yaml.MappingNode {
+		if n.Tag != "!!null" { // all keys are commented out
+			d.wrongType(n, f, "a section of keys", "write its keys below it, indented, as key: value")
+		}
+		return false
+	}
 	seen := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content) && !d.fatal; i += 2 {
 		kn, vn := n.Content[i], n.Content[i+1]
 		switch {
 		case kn.Tag == "!!merge":
-			d.add(ruleMergeKey, at(kn), f.key, "merge keys (<<) are not supported", "write the keys out; an alias may stand for a whole value")
+			d.add(ruleMergeKey, at(kn), f.key, "merge keys (<<) are not supported",
+				"write the keys out; an alias may stand for a whole value")
 			continue
 		case kn.Kind != yaml.ScalarNode || kn.Tag != "!!str":
-			d.add(ruleType, at(kn), f.key, "a key is not plain text", "write key: value, and quote keys that look like numbers")
+			d.add(ruleType, at(kn), f.key, "a key is not plain text",
+				"write key: value, and quote keys that look like numbers")
 			continue
 		case kn.Style&yaml.TaggedStyle != 0:
 			d.add(ruleTag, at(kn), f.key, "a key has a YAML tag (!…)", "remove the tag")
@@ -229,12 +235,14 @@ func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yam
 			if _, known := d.source.at[join(f.key, kn.Value)]; known {
 				key = join(f.key, kn.Value)
 			}
-			d.add(ruleDuplicateKey, at(kn), key, fmt.Sprintf("the key is set twice, first on line %d", line), "keep one of them")
+			d.add(ruleDuplicateKey, at(kn), key,
+				fmt.Sprintf("the key is set twice, first on line %d", line), "keep one of them")
 			continue
 		}
 		seen[kn.Value] = kn.Line
 		each(kn.Value, kn, vn)
 	}
+	return true
 }
 
 var wordlike = regexp.MustCompile(`^[A-Za-z_-]{1,32}$`)
@@ -247,18 +255,20 @@ func (d *decoder) unknown(kn *yaml.Node, key string, fields []reflect.StructFiel
 		names[i] = t.Tag.Get("yaml")
 	}
 	near := Nearest(key, names)
-	path, what := f.key, "unknown key"
+	path := f.key
 	if near != "" || wordlike.MatchString(key) && !f.quiet {
 		path = join(f.key, key)
 	}
 	do := "the keys here are " + strings.Join(names, ", ")
 	if near != "" {
-		do = "did you mean " + near + "?"
 		d.unread = append(d.unread, join(f.key, near))
-	} else if full := elsewhere(key); full != "" && !f.quiet {
-		do = "did you mean " + full + "?"
+	} else if !f.quiet {
+		near = elsewhere(key)
 	}
-	d.add(ruleUnknownKey, at(kn), path, what, do)
+	if near != "" {
+		do = "did you mean " + near + "?"
+	}
+	d.add(ruleUnknownKey, at(kn), path, "unknown key", do)
 }
 
 // elsewhere returns the path of the one key of the whole file that is called
@@ -308,14 +318,8 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, f field) {
 
 // table decodes a mapping of free keys into a map, replacing what was there.
 func (d *decoder) table(n *yaml.Node, v reflect.Value, f field) {
-	if n.Kind != yaml.MappingNode {
-		if n.Tag != "!!null" {
-			d.wrongType(n, f, "a section of keys", "write its keys below it, indented, as key: value")
-		}
-		return
-	}
 	out := reflect.MakeMap(v.Type())
-	d.pairs(n, f, func(key string, kn, vn *yaml.Node) {
+	read := d.pairs(n, f, func(key string, kn, vn *yaml.Node) {
 		sub := f.below(key)
 		d.mark(sub.key, kn, vn)
 		elem := reflect.New(v.Type().Elem()).Elem()
@@ -325,5 +329,7 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value, f field) {
 		d.value(vn, elem, sub)
 		out.SetMapIndex(reflect.ValueOf(key), elem)
 	})
-	v.Set(out)
+	if read {
+		v.Set(out)
+	}
 }

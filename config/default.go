@@ -81,22 +81,16 @@ func Default() *Config {
 // list items, which Default cannot hold. It writes no memory that env.Base
 // shares.
 func fill(c *Config, env Env) {
-	if c.Gitea.CAFile != "" {
-		c.Gitea.CAFile = env.path(c.Gitea.CAFile)
+	files := []*string{
+		&c.Gitea.CAFile, &c.Gitea.Catalog, &c.DataDir, &c.Audit.KeyFile,
+		&c.Store.Path, &c.Store.KeyFile, &c.Store.TLS.CAFile, &c.Store.TLS.CertFile, &c.Store.TLS.KeyFile,
+		&c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile,
 	}
-	if c.Gitea.Catalog != "" {
-		c.Gitea.Catalog = env.path(c.Gitea.Catalog)
+	if !c.AuditOff() {
+		files = append(files, &c.Audit.Path)
 	}
-	if c.DataDir != "" {
-		c.DataDir = env.path(c.DataDir)
-	}
-	if c.Audit.Path != "" && !c.AuditOff() {
-		c.Audit.Path = env.path(c.Audit.Path)
-	}
-	for _, file := range []*string{&c.Store.Path, &c.Store.KeyFile, &c.Store.TLS.CAFile, &c.Store.TLS.CertFile, &c.Store.TLS.KeyFile, &c.Audit.KeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile} {
-		if *file != "" {
-			*file = env.path(*file)
-		}
+	for _, file := range files {
+		*file = env.path(*file)
 	}
 	c.TLS.Hosts = mapped(c.TLS.Hosts, foldHost)
 	c.Server.AllowedHosts = mapped(c.Server.AllowedHosts, foldHost)
@@ -136,7 +130,8 @@ func EffectiveTeam(c *Config, name string) ([]byte, error) {
 	case !ok && len(c.Teams) == 0:
 		return nil, fmt.Errorf("the configuration has no teams")
 	case !ok:
-		return nil, fmt.Errorf("no team is called %s; there are %s", quote(name), strings.Join(slices.Sorted(maps.Keys(c.Teams)), ", "))
+		names := strings.Join(slices.Sorted(maps.Keys(c.Teams)), ", ")
+		return nil, fmt.Errorf("no team is called %s; there are %s", quote(name), names)
 	}
 	return effective(reflect.ValueOf(t))
 }
@@ -168,9 +163,21 @@ func render(v reflect.Value) (*yaml.Node, error) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		return renderStruct(v)
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for _, f := range keysOf(v.Type()) {
+			if err := appendPair(n, f.Tag.Get("yaml"), v.FieldByIndex(f.Index)); err != nil {
+				return nil, err
+			}
+		}
+		return n, nil
 	case reflect.Map:
-		return renderMap(v)
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for _, k := range sortedKeys(v) {
+			if err := appendPair(n, k.String(), v.MapIndex(k)); err != nil {
+				return nil, err
+			}
+		}
+		return flowIfEmpty(n), nil
 	case reflect.Slice:
 		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 		for i := range v.Len() {
@@ -180,10 +187,7 @@ func render(v reflect.Value) (*yaml.Node, error) {
 			}
 			n.Content = append(n.Content, item)
 		}
-		if v.Len() == 0 {
-			n.Style = yaml.FlowStyle
-		}
-		return n, nil
+		return flowIfEmpty(n), nil
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil, nil
@@ -199,34 +203,21 @@ func render(v reflect.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
-func renderStruct(v reflect.Value) (*yaml.Node, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	for _, f := range keysOf(v.Type()) {
-		value, err := render(v.FieldByIndex(f.Index))
-		if err != nil {
-			return nil, err
-		}
-		if value != nil {
-			n.Content = append(n.Content, text(f.Tag.Get("yaml")), value)
-		}
+// appendPair adds a key to a mapping, unless its value is absent.
+func appendPair(n *yaml.Node, key string, v reflect.Value) error {
+	value, err := render(v)
+	if err == nil && value != nil {
+		n.Content = append(n.Content, text(key), value)
 	}
-	return n, nil
+	return err
 }
 
-func renderMap(v reflect.Value) (*yaml.Node, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	keys := sortedKeys(v)
-	for _, k := range keys {
-		value, err := render(v.MapIndex(k))
-		if err != nil {
-			return nil, err
-		}
-		n.Content = append(n.Content, text(k.String()), value)
-	}
-	if len(keys) == 0 {
+// flowIfEmpty writes [] or {} for what has no items, where a block would show null.
+func flowIfEmpty(n *yaml.Node) *yaml.Node {
+	if len(n.Content) == 0 {
 		n.Style = yaml.FlowStyle
 	}
-	return n, nil
+	return n
 }
 
 func sortedKeys(m reflect.Value) []reflect.Value {

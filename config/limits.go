@@ -101,7 +101,8 @@ func (p *Prefix) UnmarshalText(text []byte) error {
 	case v.Addr().Is4In6():
 		return &valueError{"is an IPv4 network in IPv6 spelling", "write it as IPv4, such as 10.0.0.0/8"}
 	case v.Masked() != v:
-		return &valueError{"has bits set beyond its prefix length", "write " + v.Masked().String() + ", or correct the length"}
+		return &valueError{
+			"has bits set beyond its prefix length", "write " + v.Masked().String() + ", or correct the length"}
 	}
 	p.Prefix = v
 	return nil

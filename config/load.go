@@ -61,7 +61,8 @@ func Load(file string) (*Config, error) {
 func LoadEnv(file string, env Env) (*Config, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration: %w; name the file with -c, or begin with a copy of aegis.example.yaml", err)
+		return nil, fmt.Errorf("cannot read the configuration: %w; "+
+			"name the file with -c, or begin with a copy of aegis.example.yaml", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -78,7 +79,7 @@ func LoadEnv(file string, env Env) (*Config, error) {
 	return c, nil
 }
 
-// Parse reads and checks a configuration. The name stands for the file in
+// Parse reads and checks a configuration. The name is that of the file in
 // messages. The error is always [Problems].
 func Parse(name string, data []byte, env Env) (*Config, error) {
 	c := *Default()
@@ -128,7 +129,7 @@ func within(key, parent string) bool {
 	return ok && parent != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// source is where in its file each key of a configuration stands.
+// source is where in its file each key of a configuration is.
 type source struct {
 	file     string
 	at       map[string]place
@@ -146,16 +147,11 @@ func (c *Config) Problem(key, what, do string) Problem {
 	if c.source.at == nil {
 		return p
 	}
-	for k := key; ; {
+	for k := key; k != ""; k = k[:max(strings.LastIndexAny(k, ".["), 0)] {
 		if at, ok := c.source.at[k]; ok {
 			p.Line, p.Col = at.line, at.col
 			return p
 		}
-		cut := strings.LastIndexAny(k, ".[")
-		if cut < 0 {
-			break
-		}
-		k = k[:cut]
 	}
 	p.Line, p.Col = 1, 1
 	return p
@@ -196,7 +192,8 @@ func (d *decoder) document(data []byte) (root *yaml.Node) {
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		d.add(ruleSecondDocument, place{second.Line, second.Column}, "", "a second document begins here", "keep one document; remove the line ---")
+		d.add(ruleSecondDocument, place{second.Line, second.Column}, "",
+			"a second document begins here", "keep one document; remove the line ---")
 	case !errors.Is(err, io.EOF):
 		d.syntax(err, lines)
 		return nil
@@ -219,7 +216,8 @@ func (d *decoder) checkText(data []byte) bool {
 			d.stop(ruleEncoding, place{line, col}, "is not UTF-8 text", "save the file as UTF-8")
 			return false
 		case r < ' ' && r != '\n' && r != '\t' && !crlf, r == 0x7F, r == 0x85, r == 0x2028, r == 0x2029, r == 0xFEFF:
-			d.stop(ruleEncoding, place{line, col}, fmt.Sprintf("holds the invisible character U+%04X", r), `remove it, or write it as \u escape in double quotes`)
+			d.stop(ruleEncoding, place{line, col}, fmt.Sprintf("holds the invisible character U+%04X", r),
+				`remove it, or write it as \u escape in double quotes`)
 			return false
 		}
 		i, col = i+size, col+1
@@ -230,7 +228,7 @@ func (d *decoder) checkText(data []byte) bool {
 	return true
 }
 
-// unquotedVariable returns where a variable stands inside braces or brackets of the
+// unquotedVariable returns where a variable is written inside braces or brackets of the
 // same line without quotes: its own braces then end theirs.
 func unquotedVariable(lines [][]byte) (place, bool) {
 	for i, line := range lines {
@@ -247,7 +245,7 @@ var (
 	yamlAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// find returns where s first stands; the start of the file when nowhere.
+// find returns where s first occurs; the start of the file when nowhere.
 func find(lines [][]byte, s string) place {
 	for i, line := range lines {
 		if col := bytes.Index(line, []byte(s)); col >= 0 {
@@ -293,7 +291,8 @@ func (d *decoder) syntax(err error, lines [][]byte) {
 	}
 	if strings.Contains(msg, "expected ',' or") {
 		if at, ok := unquotedVariable(lines); ok {
-			d.stop(ruleSyntax, at, "${NAME} stands in {braces} or [brackets] without quotes", `write it in quotes: "${NAME}"`)
+			d.stop(ruleSyntax, at, "${NAME} stands in {braces} or [brackets] without quotes",
+				`write it in quotes: "${NAME}"`)
 			return
 		}
 	}

@@ -73,7 +73,7 @@ type People struct {
 	Teams []string `yaml:"teams" pattern:"^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_. -]{1,255}$" says:"an organization and a team of it, such as acme/developers" example:"acme/developers"`
 }
 
-// Empty reports whether nobody is named.
+// Empty reports whether no list names anyone.
 func (p People) Empty() bool { return len(p.Logins)+len(p.Organizations)+len(p.Teams) == 0 }
 
 // OAuthClient is an MCP client known beforehand.

@@ -136,7 +136,7 @@ type Members struct {
 	Teams []string `yaml:"teams" pattern:"^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_. -]{1,255}$" says:"an organization and a team of it, such as acme/developers" example:"acme/developers"`
 }
 
-// Empty reports whether nobody is admitted.
+// Empty reports whether no list admits anyone.
 func (m Members) Empty() bool {
 	return !m.Everyone && len(m.Tokens)+len(m.Logins)+len(m.Organizations)+len(m.Teams) == 0
 }

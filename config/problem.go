@@ -2,11 +2,10 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Problem is one thing that is wrong with a configuration, and where.
@@ -25,23 +24,20 @@ type Problem struct {
 
 // String returns the problem as file:line:col: key: what; what to do.
 func (p Problem) String() string {
-	var b strings.Builder
-	if p.File != "" {
-		b.WriteString(p.File)
-		b.WriteByte(':')
-		if p.Line > 0 {
-			b.WriteString(strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col) + ":")
-		}
-		b.WriteByte(' ')
+	text := p.What
+	if p.Do != "" {
+		text += "; " + p.Do
 	}
 	if p.Key != "" {
-		b.WriteString(p.Key + ": ")
+		text = p.Key + ": " + text
 	}
-	b.WriteString(p.What)
-	if p.Do != "" {
-		b.WriteString("; " + p.Do)
+	switch {
+	case p.File == "":
+		return text
+	case p.Line == 0:
+		return p.File + ": " + text
 	}
-	return b.String()
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Col, text)
 }
 
 // Problems are all that is wrong with a configuration, in the file's order.
@@ -127,31 +123,20 @@ const (
 	rules // how many there are
 )
 
-// ruleNames are the names that broken files in testdata/bad begin with.
-var ruleNames = [rules]string{
-	"other", "size", "encoding", "syntax", "depth", "count", "second-document", "merge-key", "tag", "unknown-key",
-	"duplicate-key", "type", "null", "control", "dollar", "secret", "header", "value", "required", "range", "length",
-	"pattern", "enum", "listen", "anonymous", "api-path", "public-url", "token-twice", "mask-twice", "mask-empty",
-	"mask-replacement", "fields-default", "host", "origin", "limit-tool", "limit-burst", "proxy-protocol", "metrics-remote",
-	"tls-files", "tls-hosts", "http-listen", "acme", "audit-sink", "tracing",
-	"oauth-need", "oauth-client", "scope", "store", "store-redis", "team-name", "members", "policy", "more",
-}
-
 // maxQuoted is how many characters of a value a message repeats.
 const maxQuoted = 40
 
 // quote returns s in quotes, shortened and without control characters.
 func quote(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	if utf8.RuneCountInString(s) > maxQuoted {
-		s = string([]rune(s)[:maxQuoted-1]) + "…"
-	}
-	return `"` + strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
+	printable := func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
-	}, s) + `"`
+		return unicode.ReplacementChar
+	}
+	text := []rune(strings.Map(printable, strings.ToValidUTF8(s, "\uFFFD")))
+	if len(text) > maxQuoted {
+		text = append(text[:maxQuoted-1], '…')
+	}
+	return `"` + string(text) + `"`
 }

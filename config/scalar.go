@@ -164,7 +164,8 @@ func (d *decoder) secret(n *yaml.Node, v reflect.Value, f field) {
 		d.source.literals = append(d.source.literals, f.key)
 	}
 	if r.open {
-		d.warn(at(n), f.key, "everyone on this machine may read the secret's file", "take the right from others: chmod o-r")
+		d.warn(at(n), f.key,
+			"everyone on this machine may read the secret's file", "take the right from others: chmod o-r")
 	}
 	v.Set(reflect.ValueOf(NewSecret(r.value)))
 }

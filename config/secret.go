@@ -18,7 +18,7 @@ import (
 // The zero value is empty.
 type Secret struct {
 	_ [0]func() // == would compare addresses; use Equal
-	// The value stands behind a pointer so that a struct that keeps a Secret
+	// The value is behind a pointer so that a struct that keeps a Secret
 	// in an unexported field prints an address, where fmt cannot call Format.
 	value *string
 }
@@ -107,7 +107,8 @@ func (e Env) variable(name string) (resolved, error) {
 		v, ok = e.Lookup(name)
 	}
 	if !ok {
-		return resolved{}, &valueError{"the environment variable " + name + " is not set", "set it where Aegis starts, or use file:/path"}
+		return resolved{}, &valueError{
+			"the environment variable " + name + " is not set", "set it where Aegis starts, or use file:/path"}
 	}
 	if v == "" {
 		return resolved{}, &valueError{"the environment variable " + name + " is empty", "give it the secret's value"}
@@ -125,10 +126,12 @@ func (e Env) file(path string) (resolved, error) {
 	path = e.path(path)
 	data, mode, err := e.ReadFile(path, maxSecretFile)
 	if err != nil {
-		return resolved{}, &valueError{"cannot read " + quote(path) + ": " + reason(err), "check path, owner and mode of the file"}
+		return resolved{}, &valueError{
+			"cannot read " + quote(path) + ": " + reason(err), "check path, owner and mode of the file"}
 	}
 	if len(data) > maxSecretFile {
-		return resolved{}, &valueError{"the file " + quote(path) + " is larger than 64KiB", "name the file that holds the secret alone"}
+		return resolved{}, &valueError{
+			"the file " + quote(path) + " is larger than 64KiB", "name the file that holds the secret alone"}
 	}
 	v := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	if v == "" {
@@ -137,9 +140,9 @@ func (e Env) file(path string) (resolved, error) {
 	return resolved{value: v, open: mode.Perm()&0o004 != 0}, nil
 }
 
-// path makes a relative path start at the configuration file's folder.
+// path makes a relative path start at the configuration file's folder. No path stays none.
 func (e Env) path(p string) string {
-	if filepath.IsAbs(p) || e.Dir == "" {
+	if p == "" || filepath.IsAbs(p) || e.Dir == "" {
 		return p
 	}
 	return filepath.Join(e.Dir, p)

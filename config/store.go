@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -115,9 +116,6 @@ func (s Store) Database() int {
 	if err != nil {
 		return 0
 	}
-	n := 0
-	for _, c := range strings.TrimPrefix(u.Path, "/") {
-		n = 10*n + int(c-'0')
-	}
+	n, _ := strconv.Atoi(strings.TrimPrefix(u.Path, "/")) // a pattern holds it to digits; none are database 0
 	return n
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // teamsLast returns the root mapping with the key teams at its end: a team begins
-// as a copy of what the rest of the file says, wherever it stands.
+// as a copy of what the rest of the file says, wherever the file has it.
 func teamsLast(n *yaml.Node) *yaml.Node {
 	i := slices.IndexFunc(n.Content, func(k *yaml.Node) bool { return k.Kind == yaml.ScalarNode && k.Value == "teams" })
 	if i < 0 || i%2 != 0 || i+1 >= len(n.Content) {

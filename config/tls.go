@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
@@ -94,17 +93,14 @@ func (v *validator) tls() {
 	if t.Mode == "off" {
 		return
 	}
-	if u := v.c.PublicURL; u != nil && u.Scheme == "http" {
-		v.add(rulePublicURL, "public_url", "is http while tls.mode is "+t.Mode, "write https")
-	}
+	u := v.c.PublicURL
+	v.addIf(u != nil && u.Scheme == "http", rulePublicURL, "public_url",
+		"is http while tls.mode is "+t.Mode, "write https")
 	v.httpListen()
 	switch t.Mode {
 	case "files":
-		for _, f := range [...]struct{ key, file string }{{"cert_file", t.CertFile}, {"key_file", t.KeyFile}} {
-			if f.file == "" {
-				v.add(ruleTLSFiles, "tls."+f.key, "is needed with tls.mode files", "name the PEM file")
-			}
-		}
+		v.addIf(t.CertFile == "", ruleTLSFiles, "tls.cert_file", "is needed with tls.mode files", "name the PEM file")
+		v.addIf(t.KeyFile == "", ruleTLSFiles, "tls.key_file", "is needed with tls.mode files", "name the PEM file")
 	case "auto":
 		v.tlsHosts()
 		v.acme()
@@ -123,66 +119,57 @@ func (v *validator) httpListen() {
 		return
 	}
 	_, plain, _ := net.SplitHostPort(t.HTTPListen)
-	if _, port, err := net.SplitHostPort(v.c.Listen); err == nil && port == plain && port != "0" {
-		v.add(ruleHTTPListen, "tls.http_listen", "has the port of listen", "give each its own: listen :443 and tls.http_listen :80")
-	}
+	_, port, err := net.SplitHostPort(v.c.Listen)
+	v.addIf(err == nil && port == plain && port != "0", ruleHTTPListen, "tls.http_listen",
+		"has the port of listen", "give each its own: listen :443 and tls.http_listen :80")
 }
 
 func (v *validator) tlsHosts() {
 	hosts := v.c.TLSHosts()
-	if len(hosts) == 0 {
-		v.add(ruleTLSHosts, "tls.hosts", "is needed with tls.mode auto while public_url is empty", "set public_url to https:// and the name that clients use")
-	}
+	v.addIf(len(hosts) == 0, ruleTLSHosts, "tls.hosts", "is needed with tls.mode auto while public_url is empty",
+		"set public_url to https:// and the name that clients use")
 	for i, h := range hosts {
 		key := "public_url"
 		if len(v.c.TLS.Hosts) > 0 {
-			key = "tls.hosts[" + strconv.Itoa(i) + "]"
+			key = item("tls.hosts", i)
 		}
-		if _, err := netip.ParseAddr(h); err == nil || !validHost(h) {
-			v.add(ruleTLSHosts, key, quote(h)+" is not a DNS name that a certificate can be got for", "write a name such as aegis.example.org, without port or wildcard; for an address use tls.mode files")
-		}
+		_, err := netip.ParseAddr(h)
+		v.addIf(err == nil || !validHost(h), ruleTLSHosts, key,
+			quote(h)+" is not a DNS name that a certificate can be got for",
+			"write a name such as aegis.example.org, without port or wildcard; for an address use tls.mode files")
 	}
 }
 
 func (v *validator) acme() {
 	a := v.c.TLS.ACME
-	switch {
-	case a.Directory == nil:
-		v.add(ruleACME, "tls.acme.directory", "is empty", "write the address of the authority's ACME directory, or remove the line")
-	case a.Directory.Scheme == "http" && !a.Directory.Loopback():
-		v.add(ruleACME, "tls.acme.directory", "is plain http to another machine", "write https; for an authority of your own, name its root in tls.acme.ca_file")
-	}
-	if !a.AgreeTOS {
-		v.add(ruleACME, "tls.acme.agree_tos", "must be true for tls.mode auto", "read the terms of service of your certificate authority and set it")
-	}
-	if len(a.Challenges) == 0 {
-		v.add(ruleACME, "tls.acme.challenges", "is empty", "list http-01, tls-alpn-01 or both")
-	} else if v.c.TLS.HTTPListen == "off" && strings.Join(a.Challenges, " ") == "http-01" {
-		v.add(ruleACME, "tls.acme.challenges", "allows http-01 alone, which needs tls.http_listen", "set tls.http_listen, or allow tls-alpn-01")
-	}
-	if (a.EABKeyID == "") != a.EABMACKey.IsZero() {
-		v.add(ruleACME, "tls.acme.eab_key_id", "and tls.acme.eab_mac_key go together, and one is empty", "set both or neither")
-	}
-	if key := a.EABMACKey.Reveal(); key != "" {
-		if _, err := base64.RawURLEncoding.DecodeString(key); err != nil {
-			v.add(ruleACME, "tls.acme.eab_mac_key", "is not base64url", "copy it from the authority again: letters, digits, - and _ without = at the end")
-		}
-	}
+	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, ruleACME, "tls.acme."+key, what, do) }
+	refuseIf(a.Directory == nil, "directory", "is empty",
+		"write the address of the authority's ACME directory, or remove the line")
+	refuseIf(insecure(a.Directory), "directory", "is plain http to another machine",
+		"write https; for an authority of your own, name its root in tls.acme.ca_file")
+	refuseIf(!a.AgreeTOS, "agree_tos", "must be true for tls.mode auto",
+		"read the terms of service of your certificate authority and set it")
+	refuseIf(len(a.Challenges) == 0, "challenges", "is empty", "list http-01, tls-alpn-01 or both")
+	refuseIf(v.c.TLS.HTTPListen == "off" && strings.Join(a.Challenges, " ") == "http-01", "challenges",
+		"allows http-01 alone, which needs tls.http_listen", "set tls.http_listen, or allow tls-alpn-01")
+	refuseIf((a.EABKeyID == "") != a.EABMACKey.IsZero(), "eab_key_id",
+		"and tls.acme.eab_mac_key go together, and one is empty", "set both or neither")
+	_, err := base64.RawURLEncoding.DecodeString(a.EABMACKey.Reveal())
+	refuseIf(err != nil, "eab_mac_key", "is not base64url",
+		"copy it from the authority again: letters, digits, - and _ without = at the end")
 }
 
 // tls warns of settings of tls that have no effect.
 func (w *warner) tls() {
 	t := w.c.TLS
 	unused := func(set bool, key, mode string) {
-		if set && t.Mode != mode {
-			w.add(key, "has no effect with tls.mode "+t.Mode, "set tls.mode to "+mode+", or remove it")
-		}
+		w.addIf(set && t.Mode != mode, key,
+			"has no effect with tls.mode "+t.Mode, "set tls.mode to "+mode+", or remove it")
 	}
 	unused(t.CertFile != "", "tls.cert_file", "files")
 	unused(t.KeyFile != "", "tls.key_file", "files")
 	unused(len(t.Hosts) > 0, "tls.hosts", "auto")
 	unused(t.ACME.AgreeTOS, "tls.acme.agree_tos", "auto")
-	if t.Mode == "off" && t.ClientCA != "" {
-		w.add("tls.client_ca", "has no effect with tls.mode off; clients are not asked for a certificate", "set tls.mode to auto or files")
-	}
+	w.addIf(t.Mode == "off" && t.ClientCA != "", "tls.client_ca",
+		"has no effect with tls.mode off; clients are not asked for a certificate", "set tls.mode to auto or files")
 }

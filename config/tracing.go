@@ -1,7 +1,8 @@
 package config
 
 import (
-	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -32,32 +33,26 @@ type TracingHeader struct {
 
 // Same reports whether both settings mean the same.
 func (t Tracing) Same(u Tracing) bool {
-	if (t.Endpoint == nil) != (u.Endpoint == nil) || t.Endpoint != nil && t.Endpoint.String() != u.Endpoint.String() ||
-		t.Sample != u.Sample || t.Logins != u.Logins || len(t.Headers) != len(u.Headers) {
-		return false
-	}
-	for i, h := range t.Headers {
-		if h.Name != u.Headers[i].Name || !h.Value.Equal(u.Headers[i].Value) {
-			return false
-		}
-	}
-	return true
+	return reflect.DeepEqual(t.Endpoint, u.Endpoint) && t.Sample == u.Sample && t.Logins == u.Logins &&
+		slices.EqualFunc(t.Headers, u.Headers, func(a, b TracingHeader) bool {
+			return a.Name == b.Name && a.Value.Equal(b.Value)
+		})
+}
+
+// ownHeaders are those that the exporter writes.
+var ownHeaders = []string{
+	"content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "host", "user-agent",
 }
 
 func (v *validator) tracing() {
 	t := v.c.Tracing
-	if t.Endpoint != nil && t.Endpoint.Scheme == "http" && len(t.Headers) > 0 && !t.Endpoint.Loopback() {
-		v.add(ruleTracing, "tracing.endpoint", "is plain http while there are headers, which would cross the network readable", "use https")
-	}
-	names := map[string]int{}
+	v.addIf(insecure(t.Endpoint) && len(t.Headers) > 0, ruleTracing, "tracing.endpoint",
+		"is plain http while there are headers, which would cross the network readable", "use https")
+	names := make([]string, len(t.Headers))
 	for i, h := range t.Headers {
-		key, name := fmt.Sprintf("tracing.headers[%d].name", i), strings.ToLower(h.Name)
-		if j, twice := firstUse(names, name, i); twice {
-			v.add(ruleTracing, key, fmt.Sprintf("is also the name of tracing.headers[%d]", j), "give each header once")
-		}
-		switch name {
-		case "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "host", "user-agent":
-			v.add(ruleTracing, key, "is a header that Aegis writes itself", "remove it")
-		}
+		names[i] = strings.ToLower(h.Name)
+		v.addIf(slices.Contains(ownHeaders, names[i]), ruleTracing, item("tracing.headers", i)+".name",
+			"is a header that Aegis writes itself", "remove it")
 	}
+	v.unique(ruleTracing, "tracing.headers", "name", names, "give each header once")
 }

@@ -51,6 +51,31 @@ func (v *validator) add(r rule, key, what, do string) {
 	v.problems = append(v.problems, p)
 }
 
+// addIf adds a problem where bad holds. Checks of one section are a list of these.
+func (v *validator) addIf(bad bool, r rule, key, what, do string) {
+	if bad {
+		v.add(r, key, what, do)
+	}
+}
+
+// unique refuses a text that two items of a list share, at the key leaf of each; leaf
+// is "" where the items themselves are compared. Empty texts are left alone: they were
+// reported as missing.
+func (v *validator) unique(r rule, list, leaf string, texts []string, do string) {
+	below, what := "", ""
+	if leaf != "" {
+		below, what = "."+leaf, "the "+leaf+" of "
+	}
+	first := map[string]int{}
+	for i, s := range texts {
+		if j, twice := first[s]; !twice {
+			first[s] = i
+		} else if s != "" {
+			v.add(r, item(list, i)+below, "is also "+what+item(list, j), do)
+		}
+	}
+}
+
 // section applies the rules in the tags of a struct, and of those below it.
 func (v *validator) section(s reflect.Value, key string) {
 	for _, f := range keysOf(s.Type()) {
@@ -65,35 +90,17 @@ func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
 	case x.Kind() == reflect.Struct:
 		v.section(x, key)
 	case x.Kind() == reflect.Slice:
-		v.items(x, f, key)
+		for i := range x.Len() {
+			v.field(x.Index(i), f, item(key, i))
+		}
 	case x.Kind() == reflect.Map:
 		for _, k := range sortedKeys(x) {
-			switch item := x.MapIndex(k); item.Kind() {
-			case reflect.Struct:
-				v.section(item, join(key, k.String()))
-			case reflect.Slice:
-				v.items(item, f, join(key, k.String()))
-			default:
-				v.leaf(item, f, join(key, k.String()))
-			}
+			v.field(x.MapIndex(k), f, join(key, k.String()))
 		}
-	case x.Kind() == reflect.Pointer:
-		if !x.IsNil() {
-			v.leaf(x.Elem(), f, key)
-		}
-	default:
+	case x.Kind() != reflect.Pointer:
 		v.leaf(x, f, key)
-	}
-}
-
-func (v *validator) items(list reflect.Value, f reflect.StructField, key string) {
-	for i := range list.Len() {
-		item, key := list.Index(i), key+"["+strconv.Itoa(i)+"]"
-		if item.Kind() == reflect.Struct && item.Type() != reflect.TypeFor[Secret]() {
-			v.section(item, key)
-			continue
-		}
-		v.leaf(item, f, key)
+	case !x.IsNil():
+		v.leaf(x.Elem(), f, key)
 	}
 }
 
@@ -123,7 +130,8 @@ func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 	}
 	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(s) {
 		what := "is not written as it must be"
-		if !strings.HasPrefix(key, "auth.") && key != "store.url" { // there may be a token or a password in the wrong place
+		// A token or a password may be in the wrong place there, so it is not quoted.
+		if !strings.HasPrefix(key, "auth.") && key != "store.url" {
 			what = quote(s) + " " + what
 		}
 		v.add(rulePattern, key, what, "write "+tag.Get("says"))
@@ -172,9 +180,7 @@ func (v *validator) length(s, lens, key string) {
 }
 
 func bounds(s string) (least, greatest int) {
-	a, b, _ := strings.Cut(s, " ")
-	least, _ = strconv.Atoi(a)
-	greatest, _ = strconv.Atoi(b)
+	_, _ = fmt.Sscan(s, &least, &greatest) // tags are ours, and a test reads them all
 	return least, greatest
 }
 
@@ -191,117 +197,112 @@ func (v *validator) secret(s Secret, f reflect.StructField, key string) {
 			}
 			v.add(ruleLength, key, fmt.Sprintf("is shorter than %d characters", least), do)
 		}
-		if n > greatest {
-			v.add(ruleLength, key, fmt.Sprintf("is longer than %d characters", greatest), "check that it is the right secret")
-		}
+		v.addIf(n > greatest, ruleLength, key,
+			fmt.Sprintf("is longer than %d characters", greatest), "check that it is the right secret")
 	}
-	if f.Tag.Get("header") != "" && strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		v.add(ruleHeader, key, "holds a space, a control character or a character that is not ASCII", "check for a stray line break or quote in the secret's source")
-	}
+	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+	v.addIf(f.Tag.Get("header") != "" && strings.ContainsFunc(value, invisible), ruleHeader, key,
+		"holds a space, a control character or a character that is not ASCII",
+		"check for a stray line break or quote in the secret's source")
 }
 
 func (v *validator) enum(s string, choices []string, key string) {
-	if slices.Contains(choices, s) {
-		return
-	}
-	do := "choose one of these"
-	if near := Nearest(s, choices); near != "" {
-		do = "did you mean " + near + "?"
-	}
-	v.add(ruleEnum, key, quote(s)+" is not one of "+strings.Join(choices, ", "), do)
+	v.addIf(!slices.Contains(choices, s), ruleEnum, key, quote(s)+" is not one of "+strings.Join(choices, ", "),
+		suggest(s, choices, "choose one of these"))
 }
 
-// listen checks the address, and that nobody is served unasked.
+// suggest asks whether the choice nearest to s was meant, or returns do when none is near.
+func suggest(s string, choices []string, do string) string {
+	if near := Nearest(s, choices); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return do
+}
+
+// listen checks the address, and that there is a way to authenticate: no caller is
+// served without.
 func (v *validator) listen() {
-	host, err := listenHost(v.c.Listen)
+	host, ok := v.address(ruleListen, "listen", v.c.Listen)
+	if !ok || len(v.c.Auth.Tokens) > 0 || v.c.Auth.OAuth.Enabled {
+		return
+	}
+	what := "lists no token while listen is open to the network; Aegis serves nobody without one"
+	if loopback(host) {
+		what = "lists no token, and Aegis serves nobody without one, not even on loopback"
+	}
+	v.add(ruleAnonymous, "auth.tokens", what, `make one with "openssl rand -hex 32" and list it under `+
+		"auth.tokens with a name and a gitea_token, or set up auth.oauth")
+}
+
+// address returns the host of a listen address, and refuses a wrong one.
+func (v *validator) address(r rule, key, listen string) (host string, ok bool) {
+	host, err := listenHost(listen)
 	if err != nil {
 		what, do := split(err)
-		v.add(ruleListen, "listen", quote(v.c.Listen)+" "+what, do)
-		return
+		v.add(r, key, quote(listen)+" "+what, do)
 	}
-	if len(v.c.Auth.Tokens) > 0 || v.c.Auth.OAuth.Enabled {
-		return
-	}
-	const how = `make one with "openssl rand -hex 32" and list it under auth.tokens with a name and a gitea_token, or set up auth.oauth`
-	if loopback(host) {
-		v.add(ruleAnonymous, "auth.tokens", "lists no token, and Aegis serves nobody without one, not even on loopback", how)
-		return
-	}
-	v.add(ruleAnonymous, "auth.tokens", "lists no token while listen is open to the network; Aegis serves nobody without one", how)
+	return host, err == nil
 }
 
 // listenHost returns the host of a listen address, "" for all interfaces.
 func listenHost(listen string) (string, error) {
 	const example = "write host:port, such as 127.0.0.1:8080, [::1]:8080 or :8080 for all interfaces"
 	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", &valueError{"is not host:port", example}
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || !isDigits(port) || n > 65535 {
+	case !isDigits(port) || !portNumber(port, 0):
 		return "", &valueError{"has no port from 0 to 65535", example}
-	}
-	if host != "" && !validHost(host) {
+	case host != "" && !validHost(host):
 		return "", &valueError{"has no valid host", example}
 	}
 	return host, nil
 }
 
 func (v *validator) urls() {
-	if u := v.c.Gitea.URL; u != nil && strings.Contains(u.Path+"/", "/api/v1/") {
-		v.add(ruleAPIPath, "gitea.url", "ends in /api/v1", "write the address that a browser uses; Aegis adds /api/v1")
-	}
-	if u := v.c.PublicURL; u != nil && u.Scheme == "http" && !u.Loopback() {
-		v.add(rulePublicURL, "public_url", "is http on a host that is not loopback; tokens would cross the network readable", "write https, and put TLS in front of Aegis")
-	}
+	u := v.c.Gitea.URL
+	v.addIf(u != nil && strings.Contains(u.Path+"/", "/api/v1/"), ruleAPIPath, "gitea.url",
+		"ends in /api/v1", "write the address that a browser uses; Aegis adds /api/v1")
+	v.addIf(insecure(v.c.PublicURL), rulePublicURL, "public_url",
+		"is http on a host that is not loopback; tokens would cross the network readable",
+		"write https, and put TLS in front of Aegis")
 }
+
+// insecure reports whether what is sent to u crosses a network in the clear.
+func insecure(u *URL) bool { return u != nil && u.Scheme == "http" && !u.Loopback() }
 
 func (v *validator) tokens() {
-	names, values := map[string]int{}, map[string]int{}
-	for i, t := range v.c.Auth.Tokens {
-		key := fmt.Sprintf("auth.tokens[%d]", i)
-		if j, twice := firstUse(names, t.Name, i); twice {
-			v.add(ruleTokenTwice, key+".name", fmt.Sprintf("is also the name of auth.tokens[%d]", j), "give each token its own name")
-		}
-		if j, twice := firstUse(values, t.Token.Reveal(), i); twice {
-			v.add(ruleTokenTwice, key+".token", fmt.Sprintf("is also the token of auth.tokens[%d]", j), "give each identity its own token")
-		}
+	var names, values []string
+	for _, t := range v.c.Auth.Tokens {
+		names, values = append(names, t.Name), append(values, t.Token.Reveal())
 	}
-}
-
-// firstUse notes that item i uses s, and reports the item that did before.
-// Empty texts are nobody's.
-func firstUse(seen map[string]int, s string, i int) (first int, twice bool) {
-	if s == "" {
-		return 0, false
-	}
-	if first, twice = seen[s]; !twice {
-		seen[s] = i
-	}
-	return first, twice
+	v.unique(ruleTokenTwice, "auth.tokens", "name", names, "give each token its own name")
+	v.unique(ruleTokenTwice, "auth.tokens", "token", values, "give each identity its own token")
 }
 
 func (v *validator) masking(m Masking, section string) {
-	names := map[string]int{}
+	section += ".rules"
+	names := make([]string, len(m.Rules))
 	for i, r := range m.Rules {
-		key := fmt.Sprintf("%s.rules[%d]", section, i)
-		if j, twice := firstUse(names, r.Name, i); twice {
-			v.add(ruleMaskTwice, key+".name", fmt.Sprintf("is also the name of %s.rules[%d]", section, j), "give each rule its own name")
-		}
-		if r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp) {
-			v.add(ruleMaskEmpty, key+".regex", "matches the empty text, which is everywhere", "require at least one character, for example with + instead of *")
-		}
-		v.replacement(r, m.Mode, key)
+		names[i] = r.Name
+		key := item(section, i)
+		v.addIf(r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp), ruleMaskEmpty, key+".regex",
+			"matches the empty text, which is everywhere",
+			"require at least one character, for example with + instead of *")
+		v.replacement(r, m.Mode, key+".replacement")
 	}
+	v.unique(ruleMaskTwice, section, "name", names, "give each rule its own name")
 }
 
-// replacement refuses a replacement that would never take anything's place.
+// replacement refuses a replacement that is never used.
 func (v *validator) replacement(r MaskRule, mode, key string) {
 	switch {
 	case r.Replacement == nil:
 	case r.Action == "block" || r.Action == "report":
-		v.add(ruleMaskReplacement, key+".replacement", "has no effect with action "+r.Action, "remove it, or set action: mask")
+		v.add(ruleMaskReplacement, key, "has no effect with action "+r.Action, "remove it, or set action: mask")
 	case r.Action == "" && (mode == "block" || mode == "report"):
-		v.add(ruleMaskReplacement, key+".replacement", "has no effect with masking.mode "+mode, "remove it, or set action: mask on this rule")
+		v.add(ruleMaskReplacement, key, "has no effect with masking.mode "+mode,
+			"remove it, or set action: mask on this rule")
 	}
 }
 
@@ -331,31 +332,37 @@ func optional(re *syntax.Regexp) bool {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 
+// toolKeys returns the keys of a section that are names of tools, in order, and refuses
+// those that cannot be one.
+func toolKeys[T any](v *validator, r rule, section string, tools map[string]T, example string) []string {
+	names := slices.Sorted(maps.Keys(tools))
+	for _, name := range names {
+		v.addIf(!toolName.MatchString(name), r, join(section, name),
+			"is not a tool's name", "write a name such as "+example)
+	}
+	return names
+}
+
 func (v *validator) results(r Results, section string) {
-	defaults := r.FieldsDefault
-	for _, name := range slices.Sorted(maps.Keys(defaults)) {
-		fields := defaults[name]
-		key := join(section+".fields_default", name)
-		if !toolName.MatchString(name) {
-			v.add(ruleFieldsDefault, key, "is not a tool's name", "write a name such as gitea_issue_list")
-		}
-		if n := len(fields); n == 0 || n > 100 {
-			v.add(ruleFieldsDefault, key, "must list 1 to 100 fields", "write a list such as [number, title, user.login], or remove the tool")
-		}
+	section += ".fields_default"
+	for _, name := range toolKeys(v, ruleFieldsDefault, section, r.FieldsDefault, "gitea_issue_list") {
+		n := len(r.FieldsDefault[name])
+		v.addIf(n == 0 || n > 100, ruleFieldsDefault, join(section, name), "must list 1 to 100 fields",
+			"write a list such as [number, title, user.login], or remove the tool")
 	}
 }
 
 func (v *validator) server() {
 	for i, h := range v.c.Server.AllowedHosts {
 		bare := strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
-		if _, err := netip.ParseAddr(bare); err != nil && bare != h || !validHost(bare) {
-			v.add(ruleHost, fmt.Sprintf("server.allowed_hosts[%d]", i), quote(h)+" is not a host name or IP address", "write the name alone, without scheme, port, path or wildcard")
-		}
+		_, err := netip.ParseAddr(bare)
+		v.addIf(err != nil && bare != h || !validHost(bare), ruleHost, item("server.allowed_hosts", i),
+			quote(h)+" is not a host name or IP address",
+			"write the name alone, without scheme, port, path or wildcard")
 	}
 	for i, o := range v.c.Server.AllowedOrigins {
-		if !validOrigin(o) {
-			v.add(ruleOrigin, fmt.Sprintf("server.allowed_origins[%d]", i), quote(o)+" is not an origin", "write scheme://host or scheme://host:port, without path, user or wildcard")
-		}
+		v.addIf(!validOrigin(o), ruleOrigin, item("server.allowed_origins", i),
+			quote(o)+" is not an origin", "write scheme://host or scheme://host:port, without path, user or wildcard")
 	}
 }
 

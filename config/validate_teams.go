@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -15,12 +14,12 @@ func (v *validator) teams() {
 	v.policy(v.c.Policy, "policy")
 	v.tools(v.c.Tools, "tools")
 	v.members(v.c.Members, "members")
-	if len(v.c.Teams) > 0 && v.c.Members.Empty() {
-		v.add(ruleMembers, "members", "says not who may use the default endpoint, /mcp, while there are teams",
-			"list logins, tokens, organizations or teams, or write members: {everyone: true}")
-	}
+	const do = "list logins, tokens, organizations or teams, or write members: {everyone: true}"
+	v.addIf(len(v.c.Teams) > 0 && v.c.Members.Empty(), ruleMembers, "members",
+		"says not who may use the default endpoint, /mcp, while there are teams", do)
 	for _, name := range slices.Sorted(maps.Keys(v.c.Teams)) {
 		v.team(v.c.Teams[name], name)
+		v.addIf(v.c.Teams[name].Members.Empty(), ruleMembers, join("teams", name)+".members", "admits nobody", do)
 	}
 }
 
@@ -40,12 +39,8 @@ func withoutInherited(ps Problems) Problems {
 
 func (v *validator) team(t Team, name string) {
 	key := join("teams", name)
-	if !teamName.MatchString(name) {
-		v.add(ruleTeam, key, "is not a team's name", "write 1 to 40 characters of a-z 0-9 -, beginning with a letter or digit: it becomes the path /mcp/<name>")
-	}
-	if t.Members.Empty() {
-		v.add(ruleMembers, key+".members", "admits nobody", "list logins, tokens, organizations or teams, or write members: {everyone: true}")
-	}
+	v.addIf(!teamName.MatchString(name), ruleTeam, key, "is not a team's name",
+		"write 1 to 40 characters of a-z 0-9 -, beginning with a letter or digit: it becomes the path /mcp/<name>")
 	v.members(t.Members, key+".members")
 	v.masking(t.Masking, key+".masking")
 	v.results(t.Results, key+".results")
@@ -57,33 +52,24 @@ func (v *validator) team(t Team, name string) {
 	})
 }
 
-// members refuses tokens that nobody has.
+// members refuses names that no token of auth.tokens has.
 func (v *validator) members(m Members, key string) {
 	names := make([]string, len(v.c.Auth.Tokens))
 	for i, t := range v.c.Auth.Tokens {
 		names[i] = t.Name
 	}
 	for i, name := range m.Tokens {
-		if slices.Contains(names, name) {
-			continue
-		}
-		do := "use the name of one of auth.tokens"
-		if near := Nearest(name, names); near != "" {
-			do = "did you mean " + near + "?"
-		}
-		v.add(ruleMembers, fmt.Sprintf("%s.tokens[%d]", key, i), "no token of auth.tokens has this name", do)
+		v.addIf(!slices.Contains(names, name), ruleMembers, item(key+".tokens", i),
+			"no token of auth.tokens has this name", suggest(name, names, "use the name of one of auth.tokens"))
 	}
-	if m.Everyone && len(m.Tokens)+len(m.Logins)+len(m.Organizations)+len(m.Teams) > 0 {
-		v.add(ruleMembers, key+".everyone", "is true beside lists, which then mean nothing", "remove it, or the lists")
-	}
+	lists := m
+	lists.Everyone = false
+	v.addIf(m.Everyone && !lists.Empty(), ruleMembers, key+".everyone",
+		"is true beside lists, which then mean nothing", "remove it, or the lists")
 }
 
 func (v *validator) tools(t Tools, key string) {
-	for _, name := range slices.Sorted(maps.Keys(t.AllowRiskByTool)) {
-		if !toolName.MatchString(name) {
-			v.add(rulePolicy, join(key+".allow_risk_by_tool", name), "is not a tool's name", "write a name such as gitea_issue_delete")
-		}
-	}
+	toolKeys(v, rulePolicy, key+".allow_risk_by_tool", t.AllowRiskByTool, "gitea_issue_delete")
 }
 
 var (
@@ -97,44 +83,42 @@ var (
 // policy checks what the tags of Policy cannot say.
 func (v *validator) policy(p Policy, key string) {
 	for name, value := range map[string]string{"owner": p.Bind.Owner, "repo": p.Bind.Repo} {
-		if value != "" && !giteaName.MatchString(value) {
-			v.add(rulePolicy, key+".bind."+name, quote(value)+" is not a name of Gitea's", "write letters, digits, . _ and - only, without a slash; no globs: policy.repos takes those")
-		}
+		v.addIf(value != "" && !giteaName.MatchString(value), rulePolicy, key+".bind."+name,
+			quote(value)+" is not a name of Gitea's",
+			"write letters, digits, . _ and - only, without a slash; no globs: policy.repos takes those")
 	}
-	if p.Bind.Repo != "" && p.Bind.Owner == "" {
-		v.add(rulePolicy, key+".bind.repo", "is set without an owner", "set "+key+".bind.owner too")
-	}
-	v.globs(key+".repos", p.Repos, repoGlob, "write owner/name, with * and ? as wild cards, such as acme/* or acme/web-*")
-	v.globs(key+".branches", Patterns{p.Branches.Allow, p.Branches.Deny}, refGlob, "write a branch, with * within and ** across slashes, such as ai/**")
-	v.globs(key+".paths", p.Paths, pathGlob, "write a path from the repository's root, with * within and ** across folders, such as docs/**")
+	v.addIf(p.Bind.Repo != "" && p.Bind.Owner == "", rulePolicy, key+".bind.repo",
+		"is set without an owner", "set "+key+".bind.owner too")
+	v.globs(key+".repos", p.Repos, repoGlob,
+		"write owner/name, with * and ? as wild cards, such as acme/* or acme/web-*")
+	v.globs(key+".branches", Patterns{p.Branches.Allow, p.Branches.Deny}, refGlob,
+		"write a branch, with * within and ** across slashes, such as ai/**")
+	v.globs(key+".paths", p.Paths, pathGlob,
+		"write a path from the repository's root, with * within and ** across folders, such as docs/**")
 	for i, t := range p.Confirm.Tools {
-		if !riskOrTool.MatchString(t) {
-			v.add(rulePolicy, fmt.Sprintf("%s.confirm.tools[%d]", key, i), quote(t)+" is neither a risk class nor a tool", "write R2, R3 or R4, or a name or glob such as gitea_*_delete*")
-		}
+		v.addIf(!riskOrTool.MatchString(t), rulePolicy, item(key+".confirm.tools", i),
+			quote(t)+" is neither a risk class nor a tool",
+			"write R2, R3 or R4, or a name or glob such as gitea_*_delete*")
 	}
 }
 
+// branchPrefixes are those that a branch is judged without.
+var branchPrefixes = regexp.MustCompile("^(refs|heads|tags)/")
+
 // deadGlob reports whether a pattern matches no name as it is judged: without
 // refs/heads/ before a branch, without empty segments and dots in a path. Such a deny
-// would close nothing, and nobody would notice.
+// would close nothing and raise no error.
 func deadGlob(key, g string) bool {
-	if strings.HasSuffix(key, ".branches") && (strings.HasPrefix(g, "refs/") || strings.HasPrefix(g, "heads/") || strings.HasPrefix(g, "tags/")) {
-		return true
-	}
-	for seg := range strings.SplitSeq(g, "/") {
-		if seg == "" || seg == "." || seg == ".." {
-			return true
-		}
-	}
-	return false
+	never := func(seg string) bool { return seg == "" || seg == "." || seg == ".." }
+	return strings.HasSuffix(key, ".branches") && branchPrefixes.MatchString(g) ||
+		slices.ContainsFunc(strings.Split(g, "/"), never)
 }
 
 func (v *validator) globs(key string, p Patterns, form *regexp.Regexp, do string) {
 	for name, list := range map[string][]string{"allow": p.Allow, "deny": p.Deny} {
 		for i, g := range list {
-			if !form.MatchString(g) || strings.Contains(g, "***") || deadGlob(key, g) {
-				v.add(rulePolicy, fmt.Sprintf("%s.%s[%d]", key, name, i), quote(g)+" is no pattern that could match", do)
-			}
+			v.addIf(!form.MatchString(g) || strings.Contains(g, "***") || deadGlob(key, g), rulePolicy,
+				item(key+"."+name, i), quote(g)+" is no pattern that could match", do)
 		}
 	}
 }

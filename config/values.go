@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +80,8 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !isDigits(digits) || errors.Is(err, strconv.ErrSyntax) {
-		return &valueError{"is not a size", "write it like 512KiB, 32MiB, 1GiB or 1048576, with no space and no fraction"}
+		return &valueError{
+			"is not a size", "write it like 512KiB, 32MiB, 1GiB or 1048576, with no space and no fraction"}
 	}
 	if err != nil || ByteSize(n) > (1<<62)/unit {
 		return &valueError{"is too large a size", "write a smaller one"}
@@ -127,9 +129,11 @@ func (u *URL) UnmarshalText(text []byte) error {
 	case v.Opaque != "" || !validHost(v.Hostname()):
 		return &valueError{"has no valid host", "write a DNS name in ASCII or an IP address; " + example}
 	case !validPort(v):
-		return &valueError{"has no valid port", "write a number from 1 to 65535 after the host, or leave port and colon out"}
+		return &valueError{
+			"has no valid port", "write a number from 1 to 65535 after the host, or leave port and colon out"}
 	case !plainPath(v):
-		return &valueError{"has a path that is not plain", "use path segments of letters, digits, - . _ ~ only, without . and .. segments"}
+		return &valueError{"has a path that is not plain",
+			"use path segments of letters, digits, - . _ ~ only, without . and .. segments"}
 	}
 	v.Host = strings.ToLower(v.Host)
 	v.Path = strings.TrimRight(v.Path, "/")
@@ -147,8 +151,12 @@ func validPort(u *url.URL) bool {
 	if u.Port() == "" {
 		return !strings.HasSuffix(u.Host, ":")
 	}
-	n, err := strconv.ParseUint(u.Port(), 10, 16)
-	return err == nil && n > 0
+	return portNumber(u.Port(), 1)
+}
+
+func portNumber(s string, least int) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n >= least && n < 1<<16
 }
 
 func plainPath(u *url.URL) bool {
@@ -175,12 +183,8 @@ func validHost(h string) bool {
 		return false
 	}
 	labels := strings.Split(strings.TrimSuffix(h, "."), ".")
-	for _, l := range labels {
-		if !hostLabel.MatchString(l) {
-			return false
-		}
-	}
-	return !isDigits(labels[len(labels)-1]) // 300.1.2.3 is a mistyped address
+	return !isDigits(labels[len(labels)-1]) && // 300.1.2.3 is a mistyped address
+		!slices.ContainsFunc(labels, func(l string) bool { return !hostLabel.MatchString(l) })
 }
 
 func loopback(host string) bool {

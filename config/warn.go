@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -15,9 +14,8 @@ func (c *Config) Warnings() Problems {
 	w.tokens()
 	w.masking()
 	w.sizes()
-	if c.AuditOff() {
-		w.add("audit.path", "is off; nobody can tell later who did what", "remove it, and the log is written to data_dir")
-	}
+	w.addIf(c.AuditOff(), "audit.path", "is off; nobody can tell later who did what",
+		"remove it, and the log is written to data_dir")
 	w.edge()
 	w.tls()
 	w.store()
@@ -45,21 +43,25 @@ func (w *warner) add(key, what, do string) {
 	w.list = append(w.list, w.c.Problem(key, what, do))
 }
 
+// addIf warns where risky holds.
+func (w *warner) addIf(risky bool, key, what, do string) {
+	if risky {
+		w.add(key, what, do)
+	}
+}
+
 func (w *warner) network() {
 	c := w.c
 	host, err := listenHost(c.Listen)
-	if err == nil && !loopback(host) && c.TLS.Mode == "off" && (c.PublicURL == nil || c.PublicURL.Scheme == "http") {
-		w.add("listen", "is open to the network in plain http; tokens cross it readable",
-			"set tls.mode, or put a TLS proxy in front and set public_url to its https address, or listen on 127.0.0.1")
-	}
-	if c.Gitea.URL == nil {
-		return
-	}
-	if c.Gitea.URL.Scheme == "http" && !nearby(c.Gitea.URL.Hostname()) {
-		w.add("gitea.url", "is plain http to a host that may be far away; Gitea tokens cross the network readable", "use https")
-	}
-	if c.Gitea.CAFile != "" && c.Gitea.URL.Scheme == "http" {
-		w.add("gitea.ca_file", "has no effect while gitea.url is http", "use https, or remove it")
+	plain := c.TLS.Mode == "off" && (c.PublicURL == nil || c.PublicURL.Scheme == "http")
+	w.addIf(err == nil && !loopback(host) && plain, "listen",
+		"is open to the network in plain http; tokens cross it readable",
+		"set tls.mode, or put a TLS proxy in front and set public_url to its https address, or listen on 127.0.0.1")
+	if u := c.Gitea.URL; u != nil && u.Scheme == "http" {
+		w.addIf(!nearby(u.Hostname()), "gitea.url",
+			"is plain http to a host that may be far away; Gitea tokens cross the network readable", "use https")
+		w.addIf(c.Gitea.CAFile != "", "gitea.ca_file",
+			"has no effect while gitea.url is http", "use https, or remove it")
 	}
 }
 
@@ -74,39 +76,34 @@ func nearby(host string) bool {
 
 func (w *warner) tokens() {
 	for i, t := range w.c.Auth.Tokens {
-		key := fmt.Sprintf("auth.tokens[%d]", i)
-		if n := len(t.Token.Reveal()); n > 0 && n < 32 {
-			w.add(key+".token", "is shorter than 32 characters", `make a longer one with "openssl rand -hex 32"`)
-		}
-		if !t.Token.IsZero() && t.Token.Equal(t.GiteaToken) {
-			w.add(key+".token", "is the Gitea token itself, so that clients could use Gitea past Aegis", `make one of its own with "openssl rand -hex 32"`)
-		}
-		if t.AllowSudo {
-			w.add(key+".allow_sudo", "lets this token act as every user of Gitea", "keep it for tokens that need it")
-		}
+		key, n := item("auth.tokens", i), len(t.Token.Reveal())
+		w.addIf(n > 0 && n < 32, key+".token", "is shorter than 32 characters",
+			`make a longer one with "openssl rand -hex 32"`)
+		w.addIf(n > 0 && t.Token.Equal(t.GiteaToken), key+".token",
+			"is the Gitea token itself, so that clients could use Gitea past Aegis",
+			`make one of its own with "openssl rand -hex 32"`)
+		w.addIf(t.AllowSudo, key+".allow_sudo", "lets this token act as every user of Gitea",
+			"keep it for tokens that need it")
 	}
 }
 
 func (w *warner) masking() {
 	m := w.c.Masking
-	if m.Mode == "off" {
-		w.add("masking.mode", "is off; secrets that people left in Gitea reach the model", "set it to mask")
-	}
-	if !m.Builtin && len(m.DisableRules) > 0 {
-		w.add("masking.disable_rules", "has no effect while masking.builtin is false", "remove one of them")
-	}
+	w.addIf(m.Mode == "off", "masking.mode", "is off; secrets that people left in Gitea reach the model",
+		"set it to mask")
+	w.addIf(!m.Builtin && len(m.DisableRules) > 0, "masking.disable_rules",
+		"has no effect while masking.builtin is false", "remove one of them")
 }
 
 func (w *warner) sizes() {
-	c := w.c
-	if int64(c.Results.MaxBinaryBytes)*4/3 > int64(c.Server.MaxBodyBytes) {
-		w.add("results.max_binary_bytes", "is more than a request can carry: base64 makes files a third larger, and server.max_body_bytes is "+c.Server.MaxBodyBytes.String(),
-			"raise server.max_body_bytes, or lower this")
-	}
-	if c.Results.MaxBinaryBytes > c.Gitea.MaxResponseBytes {
-		w.add("results.max_binary_bytes", "is more than gitea.max_response_bytes, "+c.Gitea.MaxResponseBytes.String(), "raise that, or lower this")
-	}
-	if c.Tools.PageSize < 1000 && c.Tools.Mode == "full" {
-		w.add("tools.page_size", "divides the tool list; clients that ask for one page see part of it", "leave it at 1000 unless a client needs less")
-	}
+	c, files := w.c, w.c.Results.MaxBinaryBytes
+	w.addIf(int64(files)*4/3 > int64(c.Server.MaxBodyBytes), "results.max_binary_bytes",
+		"is more than a request can carry: base64 makes files a third larger, and server.max_body_bytes is "+
+			c.Server.MaxBodyBytes.String(),
+		"raise server.max_body_bytes, or lower this")
+	w.addIf(files > c.Gitea.MaxResponseBytes, "results.max_binary_bytes",
+		"is more than gitea.max_response_bytes, "+c.Gitea.MaxResponseBytes.String(), "raise that, or lower this")
+	w.addIf(c.Tools.PageSize < 1000 && c.Tools.Mode == "full", "tools.page_size",
+		"divides the tool list; clients that ask for one page see part of it",
+		"leave it at 1000 unless a client needs less")
 }
