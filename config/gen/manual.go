@@ -147,25 +147,25 @@ func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, err
 		if rest, ok := strings.CutPrefix(e.doc, f.Name+" "); ok {
 			e.doc = key + " " + rest
 		} else {
-			problems = append(problems, fmt.Errorf("%s.%s: the doc comment must begin with the field's name", t.Name(), f.Name))
+			problems = append(problems,
+				fmt.Errorf("%s.%s: the doc comment must begin with the field's name", t.Name(), f.Name))
 		}
 		e.fallback = child(parent.fallback, key)
 		var err error
+		of := e // what the keys below are part of
 		switch e.kind {
 		case kindSection:
-			e.below, err = entries(f.Type, e, docs)
+			e.below, err = entries(f.Type, of, docs)
 		case kindList:
-			item := e
-			item.path, item.fallback = e.path+"[]", nil
+			of.path, of.fallback = e.path+"[]", nil
 			if e.fallback != nil { // nil below a section of sections
-				item.fallback = e.fallback.Content[0]
-				e.fallback = &yaml.Node{Kind: yaml.SequenceNode}
+				of.fallback = e.fallback.Content[0]
+				e.fallback = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 			}
-			e.below, err = entries(f.Type.Elem(), item, docs)
+			e.below, err = entries(f.Type.Elem(), of, docs)
 		case kindSections:
-			item := e
-			item.path, item.fallback = e.path+".*", nil
-			e.below, err = entries(f.Type.Elem(), item, docs)
+			of.path, of.fallback = e.path+".*", nil
+			e.below, err = entries(f.Type.Elem(), of, docs)
 		}
 		problems = append(problems, err)
 		out = append(out, e)
@@ -173,14 +173,14 @@ func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, err
 	return out, errors.Join(problems...)
 }
 
+// child returns the default at a key below n, nil when there is none.
 func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil {
-		return nil
+	var keys map[string]yaml.Node
+	if n != nil {
+		_ = n.Decode(&keys) // what is no mapping has no keys
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
+	if below, ok := keys[key]; ok {
+		return &below
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"fmt"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -36,7 +38,7 @@ func (e entry) markdown() []byte {
 // section of the same name at the top.
 func (e entry) repeats() bool {
 	rest, ok := strings.CutPrefix(e.path, "teams.*.")
-	return ok && e.kind == kindSection && (rest == "tools" || rest == "results" || rest == "masking" || rest == "policy")
+	return ok && e.kind == kindSection && slices.Contains([]string{"tools", "results", "masking", "policy"}, rest)
 }
 
 func (e entry) rows(b *bytes.Buffer) {
@@ -45,7 +47,7 @@ func (e entry) rows(b *bytes.Buffer) {
 	}
 	for _, c := range e.below {
 		if c.kind != kindSection {
-			b.WriteString("| [`" + c.path + "`](#" + c.anchor() + ") | " + string(c.kind) + " | " + c.defaultCell() + " |\n")
+			fmt.Fprintf(b, "| [`%s`](#%s) | %s | %s |\n", c.path, c.anchor(), c.kind, c.defaultCell())
 		}
 		c.rows(b)
 	}
@@ -70,21 +72,20 @@ func (e entry) describe(b *bytes.Buffer) {
 		facts = append(facts, "one of `"+strings.Join(strings.Fields(enum), "` `")+"`")
 	}
 	if span := e.tag.Get("range"); span != "" {
-		least, greatest, _ := strings.Cut(span, " ")
-		facts = append(facts, "`"+least+"` to `"+greatest+"`")
+		facts = append(facts, "`"+strings.Replace(span, " ", "` to `", 1)+"`")
 	}
-	if d := e.defaultCell(); d == required {
-		facts = append(facts, d)
-	} else {
-		facts = append(facts, "default "+d)
+	d := e.defaultCell()
+	if d != required {
+		d = "default " + d
 	}
+	facts = append(facts, d)
 	b.WriteString("*" + strings.Join(facts, ", ") + "*\n\n" + code(e.prose(), e.key) + "\n")
 	if ex := e.tag.Get("example"); ex != "" {
-		line := e.key + ": " + inline(ex, e.kind)
+		value := inline(ex, e.kind)
 		if e.kind == kindTexts || e.kind == kindSecrets || e.kind == kindNetworks {
-			line = e.key + ": [" + inline(ex, kindText) + "]"
+			value = "[" + inline(ex, kindText) + "]"
 		}
-		b.WriteString("\nFor example `" + line + "`.\n")
+		b.WriteString("\nFor example `" + e.key + ": " + value + "`.\n")
 	}
 }
 
@@ -95,9 +96,9 @@ func (e entry) prose() string {
 		return doc
 	}
 	d := e.fallback.Value + "."
-	if least, greatest, ok := strings.Cut(e.tag.Get("range"), " "); ok {
-		doc = strings.Replace(doc, " "+least+" to "+greatest+", default "+d, "", 1)
-		return strings.TrimSuffix(doc, " "+least+" to "+greatest+".")
+	if span := e.tag.Get("range"); span != "" {
+		span = " " + strings.Replace(span, " ", " to ", 1)
+		return strings.TrimSuffix(strings.Replace(doc, span+", default "+d, "", 1), span+".")
 	}
 	return strings.Replace(doc, " Default "+d, "", 1)
 }
@@ -143,10 +144,7 @@ func (e entry) defaultCell() string {
 }
 
 // texts returns the items of a list of texts.
-func texts(n *yaml.Node) []string {
-	items := make([]string, len(n.Content))
-	for i, c := range n.Content {
-		items[i] = c.Value
-	}
+func texts(n *yaml.Node) (items []string) {
+	_ = n.Decode(&items)
 	return items
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"aegis/config"
-
-	"gopkg.in/yaml.v3"
 )
 
 // object is a JSON object that keeps its members in order.
@@ -24,11 +21,8 @@ type member struct {
 // MarshalJSON writes the members in order.
 func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
+	sep := byte('{')
+	for _, m := range o {
 		key, err := plainJSON(m.key)
 		if err != nil {
 			return nil, err
@@ -37,9 +31,12 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
+		b.WriteByte(sep)
+		b.Write(append(append(key, ':'), value...))
+		sep = ','
+	}
+	if len(o) == 0 {
+		b.WriteByte(sep)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -62,7 +59,8 @@ const (
 	ratePattern     = `^(off|[0-9]+/[smh])$`
 	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`
 	urlPattern      = `[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#@]+[^\s?#@]*`
-	secretNote      = " Write ${NAME} for an environment variable, file:/path for a file's content, or the value itself."
+	secretNote      = " Write ${NAME} for an environment variable, file:/path for a file's content, " +
+		"or the value itself."
 )
 
 // schema returns the JSON Schema of the file, indented.
@@ -93,28 +91,19 @@ func (e entry) section() object {
 			required = append(required, b.key)
 		}
 	}
-	var o object
+	o := object{nullable("object")}
 	if len(required) > 0 {
 		o = object{{"type", "object"}, {"required", required}}
-	} else {
-		o = object{{"type", []string{"object", "null"}}}
 	}
 	return append(o, member{"additionalProperties", false}, member{"properties", properties})
 }
 
+// nullable is the type of what may be left out after its key.
+func nullable(kind string) member { return member{"type", []string{kind, "null"}} }
+
 // needed reports whether the key must be in the file.
 func (e entry) needed() bool {
-	if e.tag.Get("required") != "" {
-		return true
-	}
-	if e.kind == kindSection {
-		for _, b := range e.below {
-			if b.needed() {
-				return true
-			}
-		}
-	}
-	return false
+	return e.tag.Get("required") != "" || e.kind == kindSection && slices.ContainsFunc(e.below, entry.needed)
 }
 
 // property returns the schema of one key.
@@ -124,22 +113,22 @@ func (e entry) property() object {
 	case kindSection:
 		return append(o, e.section()...)
 	case kindList:
-		items := append(object{}, e.section()...)
 		if e.needed() {
 			o = append(o, member{"type", "array"}, member{"minItems", 1})
 		} else {
-			o = append(o, member{"type", []string{"array", "null"}})
+			o = append(o, nullable("array"))
 		}
-		return append(o, member{"items", items})
+		return append(o, member{"items", e.section()})
 	case kindSections:
-		return append(o, member{"type", []string{"object", "null"}}, member{"additionalProperties", append(object{}, e.section()...)}, member{"default", object{}})
+		o = append(o, nullable("object"), member{"additionalProperties", e.section()})
+		return append(o, member{"default", object{}})
 	case kindTexts, kindSecrets, kindNetworks:
-		o = append(o, member{"type", []string{"array", "null"}}, member{"items", e.text()})
+		o = append(o, nullable("array"), member{"items", e.text()})
 	case kindTable:
 		list := object{{"type", "array"}, {"minItems", 1}, {"maxItems", 100}, {"items", e.text()}}
-		o = append(o, member{"type", []string{"object", "null"}}, member{"additionalProperties", list})
+		o = append(o, nullable("object"), member{"additionalProperties", list})
 	case kindChoices:
-		o = append(o, member{"type", []string{"object", "null"}}, member{"additionalProperties", e.text()})
+		o = append(o, nullable("object"), member{"additionalProperties", e.text()})
 	case kindInt, kindFloat, kindDuration, kindSize:
 		o = append(o, e.number()...)
 	case kindBool:
@@ -150,7 +139,8 @@ func (e entry) property() object {
 	if v := e.value(); v != nil {
 		o = append(o, member{"default", v})
 	}
-	if ex := e.tag.Get("example"); ex != "" && (e.kind == kindText || e.kind == kindURL || e.kind == kindSecret || e.kind == kindPattern) {
+	alone := []kind{kindText, kindURL, kindSecret, kindPattern}
+	if ex := e.tag.Get("example"); ex != "" && slices.Contains(alone, e.kind) {
 		o = append(o, member{"examples", []string{ex}})
 	}
 	return o
@@ -166,7 +156,6 @@ func (e entry) description() string {
 // text returns the schema of one text, of list items too.
 func (e entry) text() object {
 	o := object{{"type", "string"}}
-	required := e.tag.Get("required") != ""
 	if enum := e.tag.Get("enum"); enum != "" {
 		choices := strings.Fields(enum)
 		if e.tag.Get("empty") != "" {
@@ -174,24 +163,27 @@ func (e entry) text() object {
 		}
 		return append(o, member{"enum", choices})
 	}
+	required, pattern := e.tag.Get("required") != "", e.tag.Get("pattern")
 	switch {
 	case e.kind == kindURL && required:
-		o = append(o, member{"pattern", "^" + urlPattern + "$"})
+		pattern = "^" + urlPattern + "$"
 	case e.kind == kindURL:
-		o = append(o, member{"pattern", "^(" + urlPattern + ")?$"})
+		pattern = "^(" + urlPattern + ")?$"
 	case e.kind == kindRate:
-		o = append(o, member{"pattern", ratePattern})
+		pattern = ratePattern
 	case e.kind == kindNetworks:
-		o = append(o, member{"pattern", networkPattern})
-	case e.tag.Get("pattern") != "":
-		o = append(o, member{"pattern", e.tag.Get("pattern")})
+		pattern = networkPattern
+	}
+	least, greatest, bounded := strings.Cut(e.tag.Get("length"), " ")
+	switch {
+	case pattern != "":
+		o = append(o, member{"pattern", pattern})
 	case e.kind == kindSecret || e.kind == kindSecrets || e.kind == kindPattern:
 		// A secret's length is that of the variable or file it names.
 		if required || e.kind == kindSecrets {
 			o = append(o, member{"minLength", 1})
 		}
-	case e.tag.Get("length") != "":
-		least, greatest, _ := strings.Cut(e.tag.Get("length"), " ")
+	case bounded:
 		o = append(o, member{"minLength", json.Number(least)}, member{"maxLength", json.Number(greatest)})
 	}
 	return o
@@ -200,40 +192,28 @@ func (e entry) text() object {
 // number returns the schema of numbers, durations and sizes.
 func (e entry) number() object {
 	least, greatest, _ := strings.Cut(e.tag.Get("range"), " ")
-	switch e.kind {
-	case kindInt:
-		return object{{"type", "integer"}, {"minimum", json.Number(least)}, {"maximum", json.Number(greatest)}}
-	case kindFloat:
-		return object{{"type", "number"}, {"minimum", json.Number(least)}, {"maximum", json.Number(greatest)}}
-	case kindDuration:
+	plain := map[kind]string{kindInt: "integer", kindFloat: "number"}[e.kind]
+	switch {
+	case plain != "":
+		return object{{"type", plain}, {"minimum", json.Number(least)}, {"maximum", json.Number(greatest)}}
+	case e.kind == kindDuration:
 		return object{{"type", "string"}, {"pattern", durationPattern}}
 	}
-	return object{{"type", []string{"string", "integer"}}, {"pattern", sizePattern}, {"minimum", bytesOf(least)}, {"maximum", bytesOf(greatest)}}
+	return object{
+		{"type", []string{"string", "integer"}}, {"pattern", sizePattern},
+		{"minimum", int64(bytesOf(least))}, {"maximum", int64(bytesOf(greatest))},
+	}
 }
 
-func bytesOf(s string) int64 {
-	var b config.ByteSize
-	var _ encoding.TextUnmarshaler = &b
+func bytesOf(s string) (b config.ByteSize) {
 	_ = b.UnmarshalText([]byte(s)) // a test of package config reads every range
-	return int64(b)
+	return b
 }
 
 // value returns the default for JSON, nil when there is none to show.
-func (e entry) value() any {
-	n := e.fallback
-	if n == nil || e.tag.Get("required") != "" {
-		return nil
+func (e entry) value() (v any) {
+	if e.fallback != nil && e.tag.Get("required") == "" {
+		_ = e.fallback.Decode(&v)
 	}
-	switch {
-	case n.Kind == yaml.SequenceNode:
-		return texts(n)
-	case n.Kind == yaml.MappingNode:
-		return object{}
-	case n.Tag == "!!int" || n.Tag == "!!float":
-		return json.Number(n.Value)
-	case n.Tag == "!!bool":
-		b, _ := strconv.ParseBool(n.Value)
-		return b
-	}
-	return n.Value
+	return v
 }

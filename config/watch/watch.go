@@ -155,7 +155,8 @@ func lookAt(file string, old look, read bool) look {
 		return look{}
 	}
 	now := look{info: info, digest: old.digest}
-	if !read && old.info != nil && os.SameFile(info, old.info) && info.ModTime().Equal(old.info.ModTime()) && info.Size() == old.info.Size() {
+	if !read && old.info != nil && os.SameFile(info, old.info) &&
+		info.ModTime().Equal(old.info.ModTime()) && info.Size() == old.info.Size() {
 		return now
 	}
 	f, err := os.Open(file)
