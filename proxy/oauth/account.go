@@ -26,7 +26,7 @@ type session struct {
 }
 
 // sessionTTL is short: the page is for a look now and then, and what a person may
-// see of others depends on the login that Gitea told at the sign-in.
+// see of others depends on the login that Gitea named at the sign-in.
 const sessionTTL = 30 * time.Minute
 
 // maxListed bounds the grants on one page.
@@ -53,60 +53,32 @@ func (s *Server) account(w http.ResponseWriter, r *http.Request) error {
 	v := accountView{Action: s.prefix + pathAccount, RevokeURL: s.o.Upstream.RevokeURL()}
 	if who == nil {
 		v.Token = s.keys.formToken(browser, actSignIn)
-		s.render(w, r, http.StatusOK, view{Title: "Connected clients", Wide: true, Body: v.markup()})
-		return nil
-	}
-	v.Token, v.Login, v.userID = s.keys.formToken(who.cookie, pathAccount), who.Login, who.UserID
-	if err := s.fill(r.Context(), &v, who); err != nil {
-		return err
+	} else {
+		v.Token, v.Login, v.userID = s.keys.formToken(who.cookie, pathAccount), who.Login, who.UserID
+		if err := s.fill(r.Context(), &v, who); err != nil {
+			return err
+		}
 	}
 	s.render(w, r, http.StatusOK, view{Title: "Connected clients", Wide: true, Body: v.markup()})
 	return nil
 }
 
-// accountView is what the page shows; Login "" is nobody.
+// accountView is what the page shows; without a Login, nobody has signed in.
 type accountView struct {
 	Action, Token string
 	Login         string
 	userID        int64
 	RevokeURL     string
 	Codes         []PendingCode
-	Mine          []grantView
-	Admin         bool
-	Others        []grantView
-	More          bool
-}
-
-// grantView is one connected client.
-type grantView struct {
-	ID, Name, ClientID string
-	Verified           bool
-	Host               string // of the document that describes it; "" for others
-	UserID             int64
-	Login              string
-	Allowed            []string
-	Endpoint           string
-	Created, LastUsed  time.Time
-	Expires            time.Time
-}
-
-func viewGrant(g grant.Grant) grantView {
-	host := ""
-	if strings.HasPrefix(g.ClientID, "https://") {
-		host = hostOf(g.ClientID)
-	}
-	return grantView{Host: host, ID: g.ID, Name: displayName(g.ClientName), ClientID: g.ClientID, Verified: g.Verified, UserID: g.UserID, Login: g.Login,
-		Allowed: describe(g.Scopes), Endpoint: g.Resource, Created: g.Created, LastUsed: g.LastUsed, Expires: g.Expires}
+	Mine, Others  []grant.Grant
+	Admin, More   bool
 }
 
 // fill adds what belongs to the person and, for an admin, what belongs to others.
 func (s *Server) fill(ctx context.Context, v *accountView, who *session) error {
-	mine, err := s.o.Grants.List(ctx, who.UserID)
-	if err != nil {
+	var err error
+	if v.Mine, err = s.o.Grants.List(ctx, who.UserID); err != nil {
 		return fmt.Errorf("grants: %w", err)
-	}
-	for _, g := range mine {
-		v.Mine = append(v.Mine, viewGrant(g))
 	}
 	if s.o.Codes != nil {
 		if v.Codes, err = s.o.Codes.Pending(ctx, who.UserID); err != nil {
@@ -127,15 +99,15 @@ func (s *Server) fill(ctx context.Context, v *accountView, who *session) error {
 		if v.More = len(v.Others) >= maxListed; v.More {
 			break
 		}
-		v.Others = append(v.Others, viewGrant(g))
+		v.Others = append(v.Others, g)
 	}
 	sortGrants(v.Others)
 	return nil
 }
 
 // sortGrants puts what was used last in front.
-func sortGrants(list []grantView) {
-	slices.SortFunc(list, func(a, b grantView) int {
+func sortGrants(list []grant.Grant) {
+	slices.SortFunc(list, func(a, b grant.Grant) int {
 		return cmp.Or(b.LastUsed.Compare(a.LastUsed), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 	})
 }
@@ -143,10 +115,11 @@ func sortGrants(list []grantView) {
 // admin reports whether a person sees everybody's clients. Gitea's logins do not
 // differ by case.
 func (s *Server) admin(who *session) bool {
-	return slices.ContainsFunc(s.o.Config.Admins, func(login string) bool { return strings.EqualFold(login, who.Login) })
+	same := func(login string) bool { return strings.EqualFold(login, who.Login) }
+	return slices.ContainsFunc(s.o.Config.Admins, same)
 }
 
-// session returns who is signed in, nil for nobody.
+// session returns who is signed in, nil when there is no session.
 func (s *Server) session(r *http.Request) (*session, error) {
 	cookie := s.cookie(r, sessionCookie)
 	if cookie == "" {
@@ -156,11 +129,11 @@ func (s *Server) session(r *http.Request) (*session, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("session: %w", err)
-	}
 	who := &session{cookie: cookie}
-	if err := json.Unmarshal(e.Value, who); err != nil {
+	if err == nil {
+		err = json.Unmarshal(e.Value, who)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
 	if who.UserID == 0 || !s.o.Now().Before(who.Until) {
@@ -173,12 +146,9 @@ func (s *Server) session(r *http.Request) (*session, error) {
 // sign-in is good after it.
 func (s *Server) signedIn(w http.ResponseWriter, r *http.Request, user *upstream.User) error {
 	cookie := fresh()
-	text, err := json.Marshal(session{UserID: user.ID, Login: user.Login, Until: s.o.Now().Add(sessionTTL)})
-	if err != nil {
-		return fmt.Errorf("session: %w", err)
-	}
-	if err := s.o.Store.Put(r.Context(), "session/"+digest(cookie), text, sessionTTL); err != nil {
-		return fmt.Errorf("session: %w", err)
+	who := session{UserID: user.ID, Login: user.Login, Until: s.o.Now().Add(sessionTTL)}
+	if err := s.put(r.Context(), "session", cookie, who, sessionTTL); err != nil {
+		return err
 	}
 	s.setCookie(w, sessionCookie, cookie, sessionTTL)
 	s.event(r, Event{Name: "login", Reason: "signed in to " + pathAccount, UserID: user.ID, Login: user.Login})
@@ -195,49 +165,50 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error
 	if form.twice("do", "id", "token") {
 		return invalid("a field comes more than once")
 	}
-	do, _ := form.get("do")
-	token, _ := form.get("token")
+	do, token := form.get("do"), form.get("token")
 	if do == actSignIn {
 		if !s.keys.checkForm(s.cookie(r, browserCookie), actSignIn, token) {
-			return notOurs()
+			return notOurs("Load the page again.")
 		}
 		return s.signIn(w, r)
 	}
 	if who == nil {
-		return &notice{status: http.StatusForbidden, Title: "You are not signed in any more", Text: []string{"Nothing was changed. Sign in again."},
-			Link: &link{URL: address(s.prefix + pathAccount), Text: "Sign in"}}
+		n := newNotice(http.StatusForbidden, "You are not signed in any more", "Nothing was changed. Sign in again.")
+		return n.leading(s.prefix+pathAccount, "Sign in", false)
 	}
 	if !s.keys.checkForm(who.cookie, pathAccount, token) {
-		return notOurs()
+		return notOurs("Load the page again.")
 	}
-	id, _ := form.get("id")
-	if err := s.change(r, who, do, id); err != nil {
+	if err := s.change(r, who, do, form.get("id")); err != nil {
 		return err
 	}
 	if do == actSignOut {
 		s.setCookie(w, sessionCookie, "", -1)
 	}
 	// A form may be answered by a redirect as long as it stays on this host.
-	s.pageHeaders(w.Header())
-	w.Header().Set("Location", s.issuer+pathAccount)
-	w.WriteHeader(http.StatusSeeOther)
+	s.send(w, http.StatusSeeOther, s.issuer+pathAccount)
 	return nil
 }
 
-func notOurs() error {
-	return &notice{status: http.StatusForbidden, Title: "This form is not one of ours", Text: []string{"Nothing was changed. Load the page again."}}
+func notOurs(do string) error {
+	return newNotice(http.StatusForbidden, "This form is not one of ours", "Nothing was changed. "+do)
 }
 
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
-	if wait := s.rates.begin.take(everyone); wait > 0 {
-		return tooMany(wait)
+	if err := tooMany(s.rates.begin.take(everyone)); err != nil {
+		return err
 	}
-	login, err := s.begin(w, r, flow{Purpose: forAccount})
+	return s.toGitea(w, r, flow{Purpose: forAccount}, "Gitea now asks you to sign in, if you have not yet.")
+}
+
+// toGitea begins a flow. The answer to the form is a page that leads to Gitea, as
+// browsers hold a redirect to the form-action of this page's policy.
+func (s *Server) toGitea(w http.ResponseWriter, r *http.Request, f flow, says string) error {
+	login, err := s.begin(w, r, f)
 	if err != nil {
 		return err
 	}
-	s.show(w, r, &notice{status: http.StatusOK, Title: "On to Gitea", Refresh: true,
-		Text: []string{"Gitea now asks you to sign in, if you have not yet."}, Link: &link{URL: address(login), Text: "Continue to Gitea"}})
+	s.show(w, r, newNotice(http.StatusOK, "On to Gitea", says).leading(login, "Continue to Gitea", true))
 	return nil
 }
 
@@ -274,10 +245,9 @@ func (s *Server) find(ctx context.Context, who *session, id string) (*grant.Gran
 	if err != nil {
 		return nil, fmt.Errorf("grants: %w", err)
 	}
-	for _, g := range mine {
-		if g.ID == id {
-			return &g, nil
-		}
+	is := func(g grant.Grant) bool { return g.ID == id }
+	if i := slices.IndexFunc(mine, is); i >= 0 {
+		return &mine[i], nil
 	}
 	if !s.admin(who) {
 		return nil, nil
@@ -286,7 +256,7 @@ func (s *Server) find(ctx context.Context, who *session, id string) (*grant.Gran
 		if err != nil {
 			return nil, fmt.Errorf("grants: %w", err)
 		}
-		if g.ID == id {
+		if is(g) {
 			return &g, nil
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"aegis/proxy"
@@ -30,7 +29,7 @@ const (
 type failure struct {
 	status int
 	code   string
-	// says tells the reader what to do next: ASCII without quotes and backslashes
+	// says is what the reader can do next: ASCII without quotes and backslashes
 	// (RFC 6749 section 5.2), nothing of what was sent.
 	says string
 	// retry is when trying again makes sense; 0: it does not.
@@ -43,8 +42,15 @@ func (f *failure) Error() string { return f.code + ": " + f.says }
 
 func (f *failure) Unwrap() error { return f.cause }
 
-func invalid(says string) *failure {
-	return &failure{status: http.StatusBadRequest, code: codeRequest, says: says}
+func invalid(says string) *failure { return bad(codeRequest, says) }
+
+func bad(code, says string) *failure {
+	return &failure{status: http.StatusBadRequest, code: code, says: says}
+}
+
+// notAuthenticated is invalid_client, upon which clients register anew.
+func notAuthenticated(says string) *failure {
+	return &failure{status: http.StatusUnauthorized, code: codeClient, says: says}
 }
 
 // retryStore is when to come back after trouble of our own.
@@ -82,13 +88,14 @@ func (s *Server) endpoint(h func(http.ResponseWriter, *http.Request) error) http
 
 // fail writes an error as JSON without nulls, which some clients cannot read.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var f *failure
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
 		f = ours(err)
 	}
 	if f.cause != nil {
-		x := exchange(r)
-		s.o.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("code", f.code).Err(f.cause).Msg("oauth request failed")
+		x := requestInfo(r)
+		s.o.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("code", f.code).
+			Err(f.cause).Msg("oauth request failed")
 	}
 	if f.retry > 0 {
 		w.Header().Set("Retry-After", seconds(f.retry))
@@ -96,21 +103,21 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.status == http.StatusUnauthorized { // RFC 6749 section 5.2
 		w.Header().Set("WWW-Authenticate", `Basic realm="aegis"`)
 	}
-	s.json(w, r, f.status, map[string]string{"error": f.code, "error_description": f.says})
+	s.json(w, f.status, map[string]string{"error": f.code, "error_description": f.says})
 }
 
-func (s *Server) json(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (s *Server) json(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil { // texts and numbers always marshal
 		status, body = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)
 	}
-	s.raw(w, r, status, body)
+	raw(w, status, body)
 }
 
-func (s *Server) raw(w http.ResponseWriter, _ *http.Request, status int, body []byte) {
+func raw(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client has gone when this fails; there is nobody to tell
+	_, _ = w.Write(body) // it fails when the client has gone
 }
 
 // preflight opens an answer to every origin, without cookies (the Fetch standard,
@@ -122,7 +129,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Del("Access-Control-Allow-Credentials")
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS")
-	h.Set("Access-Control-Allow-Headers", strings.Join([]string{"Authorization", "Content-Type", "Accept", "MCP-Protocol-Version"}, ", "))
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, MCP-Protocol-Version")
 	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id")
 	if r.Method != http.MethodOptions {
 		return false
@@ -133,7 +140,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // closeOrigins takes back what a layer above has allowed to other origins: pages
-// and forms are for nobody else's scripts.
+// and forms are not for scripts of other sites.
 func closeOrigins(h http.Header) {
 	for _, name := range []string{"Origin", "Methods", "Headers", "Credentials"} {
 		h.Del("Access-Control-Allow-" + name)

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"errors"
-
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,17 +48,16 @@ func (s *Server) sendBack(w http.ResponseWriter, c *client.Client, a asked, f *f
 }
 
 func badRequest(says string) *notice {
-	return &notice{status: http.StatusBadRequest, Title: "This sign-in request is not right",
-		Text: []string{says, "Start again in your MCP client. If that does not help, remove this server there and add it again."}}
+	return newNotice(http.StatusBadRequest, "This sign-in request is not right", says,
+		"Start again in your MCP client. If that does not help, remove this server there and add it again.")
 }
 
-// whoAsks finds the client and checks where it may be sent back to. Whatever is
-// wrong here is shown to the person: there is no address yet that could be told.
+// whoAsks finds the client and checks where it may be sent back to. What is wrong
+// here is shown to the person: there is no address yet that it could be sent to.
 func (s *Server) whoAsks(r *http.Request, q fields) (*client.Client, asked, error) {
-	id, once := q.get("client_id")
-	uri, onceURI := q.get("redirect_uri")
+	id, uri := q.get("client_id"), q.get("redirect_uri")
 	switch {
-	case !once || !onceURI:
+	case q.twice("client_id", "redirect_uri"):
 		return nil, asked{}, badRequest("It names its client or its address more than once.")
 	case id == "":
 		return nil, asked{}, badRequest("It does not say which client it comes from (client_id).")
@@ -80,16 +78,12 @@ func (s *Server) whoAsks(r *http.Request, q fields) (*client.Client, asked, erro
 	return c, a, nil
 }
 
-// safeRedirect is a second look at an address before a browser is sent there; the
-// client's own rules stand before it.
+// safeRedirect is a second look at an address before a browser is sent there, after
+// the client's own rules.
 func safeRedirect(uri string) bool {
-	for i := range len(uri) {
-		if uri[i] <= ' ' || uri[i] >= 0x7f || uri[i] == '\\' || uri[i] == '#' {
-			return false
-		}
-	}
+	unclean := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' || r == '#' }
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme == "" || u.User != nil || u.Opaque != "" {
+	if err != nil || u.Scheme == "" || u.User != nil || u.Opaque != "" || strings.ContainsFunc(uri, unclean) {
 		return false
 	}
 	switch u.Scheme {
@@ -101,20 +95,24 @@ func safeRedirect(uri string) bool {
 
 // unknownClient explains why there is no client.
 func unknownClient(err error) error {
-	var ce *client.Error
-	if !errors.As(err, &ce) {
+	ce, ok := errors.AsType[*client.Error](err)
+	if !ok {
 		return err
 	}
-	says, _, _ := strings.Cut(ce.Public, "; remove ") // which the second sentence says to people
-	n := &notice{status: http.StatusBadRequest, Title: "Aegis does not know this client", cause: ce.Err,
-		Text: []string{sentence(says), "In your MCP client, remove this server and add it again; it then makes itself known anew."}}
+	var n *notice
 	switch ce.Kind {
 	case client.Refused:
-		n.Title, n.Text = "Aegis does not accept this client", []string{sentence(ce.Public), "Tell whoever runs this server if it should."}
+		n = newNotice(http.StatusBadRequest, "Aegis does not accept this client",
+			sentence(ce.Public), "Tell whoever runs this server if it should.")
 	case client.Unavailable:
-		n.status, n.Title = http.StatusServiceUnavailable, "Aegis cannot learn about this client now"
-		n.Text = []string{sentence(ce.Public), "Wait a moment and load this page again."}
+		n = newNotice(http.StatusServiceUnavailable, "Aegis cannot learn about this client now",
+			sentence(ce.Public), "Wait a moment and load this page again.")
+	default:
+		says, _, _ := strings.Cut(ce.Public, "; remove ") // which the second sentence says to people
+		n = newNotice(http.StatusBadRequest, "Aegis does not know this client", sentence(says),
+			"In your MCP client, remove this server and add it again; it then makes itself known anew.")
 	}
+	n.cause = ce.Err
 	return n
 }
 
@@ -123,50 +121,45 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
 // whatAsks checks the rest of a request, whose failures go to the client. Unknown
 // parameters are ignored, and so are prompt, login_hint and the like, which ask
 // for what the consent page does anyway.
 func (s *Server) whatAsks(q fields, a *asked) *failure {
-	if q.twice("state", "response_type", "response_mode", "code_challenge", "code_challenge_method", "scope", "request", "request_uri") {
+	if q.twice("state", "response_type", "response_mode", "code_challenge", "code_challenge_method", "scope",
+		"request", "request_uri") {
 		return invalid("a parameter comes more than once")
 	}
-	value := func(name string) string { v, _ := q.get(name); return v }
-	switch mode := value("response_type"); {
-	case mode == "":
+	challenge := q.get("code_challenge")
+	switch {
+	case q.get("response_type") == "":
 		return invalid("response_type is missing; use code")
-	case mode != "code":
-		return &failure{code: codeResponseType, says: "the only response_type is code"}
-	}
-	switch mode := value("response_mode"); {
-	case mode != "" && mode != "query":
+	case q.get("response_type") != "code":
+		return bad(codeResponseType, "the only response_type is code")
+	case q.get("response_mode") != "" && q.get("response_mode") != "query":
 		return invalid("the only response_mode is query")
-	case value("request") != "":
-		return &failure{code: "request_not_supported", says: "send the parameters by themselves"}
-	case value("request_uri") != "":
-		return &failure{code: "request_uri_not_supported", says: "send the parameters by themselves"}
-	case value("code_challenge") == "":
+	case q.get("request") != "":
+		return bad("request_not_supported", "send the parameters by themselves")
+	case q.get("request_uri") != "":
+		return bad("request_uri_not_supported", "send the parameters by themselves")
+	case challenge == "":
 		return invalid("code_challenge is missing; PKCE with S256 is needed")
-	case value("code_challenge_method") != "S256":
+	case q.get("code_challenge_method") != "S256":
 		return invalid("code_challenge_method must be S256")
-	case !isChallenge(value("code_challenge")):
+	case !isChallenge(challenge):
 		return invalid("code_challenge must be the base64url of a SHA-256, 43 characters")
 	}
-	if len(q["resource"]) > 1 {
-		return &failure{code: codeTarget, says: "ask for one resource"}
+	resource, f := s.oneResource(q)
+	if f != nil {
+		return f
 	}
-	resource, ok := s.resource(value("resource"))
-	if !ok {
-		return &failure{code: codeTarget, says: "resource is no endpoint of this server"}
+	if resource == "" {
+		resource = s.resources[0]
 	}
-	a.Challenge, a.Resource = value("code_challenge"), resource
-	if a.Scopes = scope.Within(strings.Fields(value("scope")), s.allowed); len(a.Scopes) == 0 {
+	a.Challenge, a.Resource = challenge, resource
+	if a.Scopes = scope.Within(strings.Fields(q.get("scope")), s.allowed); len(a.Scopes) == 0 {
 		a.Scopes = s.baseline
 	}
 	return nil
@@ -174,8 +167,6 @@ func (s *Server) whatAsks(q fields, a *asked) *failure {
 
 // isChallenge reports whether s is an S256 challenge (RFC 7636 section 4.2).
 func isChallenge(s string) bool {
-	if len(s) != 43 {
-		return false
-	}
-	return strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+	return len(s) == 43 &&
+		strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }

@@ -1,9 +1,11 @@
 package oauth
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -72,7 +74,7 @@ type clientView struct {
 	Name     string
 	ID       string
 	Verified bool
-	// Known clients are named by whoever runs this server. A document proves who
+	// Known clients are named by this server's operator. A document proves who
 	// describes a client, and anybody can publish one.
 	Known bool
 	// Source says why it is verified.
@@ -85,10 +87,10 @@ type clientView struct {
 
 // areaView is a part of Gitea that a client wants.
 type areaView struct {
-	Name              string
-	Title, Says, Read string
-	Writes, Risky     bool
-	Picked            scope.Level
+	area
+	Name   string
+	Writes bool
+	Picked scope.Level
 }
 
 // askPerson shows the consent page.
@@ -105,16 +107,12 @@ func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) er
 		status = http.StatusUnprocessableEntity
 	}
 	v := consentView{
-		Form: c.form, Token: s.keys.formToken(browser, c.asked.id(browser)), Action: s.prefix + pathConsent, Problem: c.problem,
-		Client: viewClient(c.client, c.asked.RedirectURI), Areas: viewAreas(c.asked.Scopes, c.choice), How: c.choice.How,
+		Form: c.form, Token: s.keys.formToken(browser, c.asked.id(browser)), Action: s.prefix + pathConsent,
+		Problem: c.problem, Client: viewClient(c.client, c.asked.RedirectURI),
+		Areas: viewAreas(c.asked.Scopes, c.choice), How: cmp.Or(c.choice.How, chooseAll),
 		Endpoint: c.asked.Resource, Gitea: hostOf(s.o.Upstream.RevokeURL()), Account: s.prefix + pathAccount,
 	}
-	if v.How == "" {
-		v.How = chooseAll
-	}
-	for _, a := range v.Areas {
-		v.CanWrite = v.CanWrite || a.Writes
-	}
+	v.CanWrite = slices.ContainsFunc(v.Areas, func(a areaView) bool { return a.Writes })
 	s.render(w, r, status, view{Title: "Allow " + v.Client.Name + "?", Body: v.markup()})
 	return nil
 }
@@ -178,11 +176,7 @@ func viewAreas(scopes []string, c choice) (list []areaView) {
 		if l == scope.None {
 			continue
 		}
-		a := areas[i]
-		v := areaView{Name: scope.Area(i), Title: a.Title, Says: a.Read, Read: a.Read, Writes: l == scope.Write, Risky: a.Risky, Picked: l}
-		if l == scope.Write {
-			v.Says = a.Write
-		}
+		v := areaView{area: areas[i], Name: scope.Area(i), Writes: l == scope.Write, Picked: l}
 		if c.How == choosePick {
 			v.Picked = min(l, c.Picked[i])
 		}
@@ -214,33 +208,35 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	say, _ := form.get("say")
-	if say != sayAllow && say != sayDeny {
-		c.problem = "Press Allow or Deny."
-		return s.askPerson(w, r, c)
-	}
+	say := form.get("say")
 	left := c.choice.narrow(c.asked.Scopes)
-	if say == sayAllow && len(left) == 0 {
+	switch {
+	case say != sayAllow && say != sayDeny:
+		c.problem = "Press Allow or Deny."
+	case say == sayAllow && len(left) == 0:
 		c.problem = "Nothing is left to allow. Choose something, or press Deny."
+	}
+	if c.problem != "" {
 		return s.askPerson(w, r, c)
 	}
 	if say == sayAllow {
-		if wait := s.rates.begin.take(everyone); wait > 0 {
-			return tooMany(wait)
+		if err := tooMany(s.rates.begin.take(everyone)); err != nil {
+			return err
 		}
 	}
-	if err := s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie))); err != nil {
-		if errors.Is(err, errAnswered) {
-			return &notice{status: http.StatusConflict, Title: "This was answered already",
-				Text: []string{"Every request can be answered once. To connect again, start again in your MCP client."}}
-		}
+	err = s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie)))
+	switch {
+	case errors.Is(err, errAnswered):
+		return newNotice(http.StatusConflict, "This was answered already",
+			"Every request can be answered once. To connect again, start again in your MCP client.")
+	case err != nil:
 		return err
-	}
-	c.asked.Scopes = left
-	if say == sayDeny {
+	case say == sayDeny:
 		return s.denied(w, r, c)
 	}
-	return s.approved(w, r, c)
+	c.asked.Scopes = left
+	return s.toGitea(w, r, flow{Purpose: forClient, Asked: c.asked},
+		"Gitea now asks you to sign in, if you have not yet, and to let Aegis act for you.")
 }
 
 // readConsent checks that a form is ours, in time and from the browser that it was
@@ -249,19 +245,18 @@ func (s *Server) readConsent(r *http.Request, form fields) (consent, error) {
 	if form.twice("request", "token", "say", "access") {
 		return consent{}, invalid("a field comes more than once")
 	}
-	get := func(name string) string { v, _ := form.get(name); return v }
-	a, late, ok := s.unseal(get("request"))
+	a, late, ok := s.unseal(form.get("request"))
 	browser := s.cookie(r, browserCookie)
 	switch {
 	case ok && browser == "":
-		return consent{}, &notice{status: http.StatusForbidden, Title: "Your browser sent no cookie",
-			Text: []string{"Signing in needs a cookie from this server, to know that it is still you. Allow cookies for this address and start again in your MCP client."}}
-	case !ok || !s.keys.checkForm(browser, a.id(browser), get("token")):
-		return consent{}, &notice{status: http.StatusForbidden, Title: "This form is not one of ours",
-			Text: []string{"Nothing was changed. Start again in your MCP client."}}
+		return consent{}, newNotice(http.StatusForbidden, "Your browser sent no cookie",
+			"Signing in needs a cookie from this server, to know that it is still you. "+
+				"Allow cookies for this address and start again in your MCP client.")
+	case !ok || !s.keys.checkForm(browser, a.id(browser), form.get("token")):
+		return consent{}, notOurs("Start again in your MCP client.")
 	case late:
-		return consent{}, &notice{status: http.StatusBadRequest, Title: "This page was open for too long",
-			Text: []string{"A request can be answered for ten minutes. Start again in your MCP client."}}
+		return consent{}, newNotice(http.StatusBadRequest, "This page was open for too long",
+			"A request can be answered for ten minutes. Start again in your MCP client.")
 	}
 	// The client may have been taken away meanwhile.
 	c, err := s.o.Clients.Client(r.Context(), a.ClientID)
@@ -271,21 +266,19 @@ func (s *Server) readConsent(r *http.Request, form fields) (consent, error) {
 	if !c.Redirect(a.RedirectURI) {
 		return consent{}, badRequest("It wants to go to an address that is not one of this client's.")
 	}
-	return consent{client: c, asked: a, form: get("request"), choice: readChoice(form)}, nil
+	return consent{client: c, asked: a, form: form.get("request"), choice: readChoice(form)}, nil
 }
 
 // readChoice reads how far the person narrows. What is not well-formed narrows to
 // nothing.
 func readChoice(form fields) choice {
-	how, _ := form.get("access")
-	c := choice{How: how}
-	switch how {
-	case chooseAll, chooseRead:
+	c := choice{How: form.get("access")}
+	if c.How == chooseAll || c.How == chooseRead {
 		return c
 	}
 	c.How = choosePick
 	for i := range scope.Areas {
-		switch v, _ := form.get("area." + scope.Area(i)); v {
+		switch form.get("area." + scope.Area(i)) {
 		case "read":
 			c.Picked[i] = scope.Read
 		case "write":
@@ -299,21 +292,8 @@ func readChoice(form fields) choice {
 func (s *Server) denied(w http.ResponseWriter, r *http.Request, c consent) error {
 	s.event(r, Event{Name: "consent", Reason: "denied", ClientID: c.client.ID, ClientName: c.client.Name})
 	name := displayName(c.client.Name)
-	s.show(w, r, &notice{status: http.StatusOK, Title: "Denied", Refresh: true,
-		Text: []string{name + " got no access. You are taken back to it, to hear so."},
-		Link: &link{URL: address(s.back(c.asked, "error", codeDenied, "error_description", "the person denied the request")), Text: "Back to " + name}})
-	return nil
-}
-
-// approved goes on to Gitea. The answer to the form is a page that leads there, as
-// browsers hold a redirect to the form-action of this page's policy.
-func (s *Server) approved(w http.ResponseWriter, r *http.Request, c consent) error {
-	login, err := s.begin(w, r, flow{Purpose: forClient, Asked: c.asked})
-	if err != nil {
-		return err
-	}
-	s.show(w, r, &notice{status: http.StatusOK, Title: "On to Gitea", Refresh: true,
-		Text: []string{"Gitea now asks you to sign in, if you have not yet, and to let Aegis act for you."},
-		Link: &link{URL: address(login), Text: "Continue to Gitea"}})
+	to := s.back(c.asked, "error", codeDenied, "error_description", "the person denied the request")
+	s.show(w, r, newNotice(http.StatusOK, "Denied", name+" got no access. You are taken back to it, to hear so.").
+		leading(to, "Back to "+name, true))
 	return nil
 }

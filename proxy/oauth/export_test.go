@@ -1,5 +1,10 @@
 package oauth
 
+import "net/http"
+
+// Routes returns the handlers by path.
+func (s *Server) Routes() map[string]http.Handler { return s.routes }
+
 // SafeRedirect is safeRedirect, which the clients' own rules leave nothing to do.
 func SafeRedirect(uri string) bool { return safeRedirect(uri) }
 

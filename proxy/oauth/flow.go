@@ -104,15 +104,23 @@ func (s *Server) answerOnce(ctx context.Context, id string) error {
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, f flow) (login string, err error) {
 	state, cookie := fresh(), fresh()
 	f.Browser, f.Verifier = digest(cookie), fresh()
-	text, err := json.Marshal(f)
-	if err != nil {
-		return "", fmt.Errorf("flow: %w", err)
-	}
-	if err := s.o.Store.Put(r.Context(), "flow/"+digest(state), text, flowTTL); err != nil {
-		return "", fmt.Errorf("flow: %w", err)
+	if err := s.put(r.Context(), "flow", state, f, flowTTL); err != nil {
+		return "", err
 	}
 	s.setCookie(w, flowCookie(state), cookie, flowTTL)
 	return s.o.Upstream.LoginURL(state, f.Verifier), nil
+}
+
+// put keeps a value that a browser can name by a secret, which the store does not see.
+func (s *Server) put(ctx context.Context, kind, secret string, v any, ttl time.Duration) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = s.o.Store.Put(ctx, kind+"/"+digest(secret), text, ttl)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	return nil
 }
 
 // errNoFlow: there is no flow of this state: it is unknown, too old, or over.
@@ -131,11 +139,11 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, state string) (f
 	if errors.Is(err, kv.ErrNotFound) {
 		return flow{}, errNoFlow
 	}
-	if err != nil {
-		return flow{}, fmt.Errorf("flow: %w", err)
-	}
 	var f flow
-	if err := json.Unmarshal(e.Value, &f); err != nil {
+	if err == nil {
+		err = json.Unmarshal(e.Value, &f)
+	}
+	if err != nil {
 		return flow{}, fmt.Errorf("flow: %w", err)
 	}
 	cookie := s.cookie(r, flowCookie(state))
@@ -190,11 +198,10 @@ func (s *Server) cookie(r *http.Request, name string) string {
 
 // browser returns the browser's mark and gives it one when it has none.
 func (s *Server) browser(w http.ResponseWriter, r *http.Request) string {
-	if mark := s.cookie(r, browserCookie); mark != "" {
-		s.setCookie(w, browserCookie, mark, browserTTL)
-		return mark
+	mark := s.cookie(r, browserCookie)
+	if mark == "" {
+		mark = fresh()
 	}
-	mark := fresh()
 	s.setCookie(w, browserCookie, mark, browserTTL)
 	return mark
 }

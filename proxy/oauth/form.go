@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 const (
@@ -21,29 +22,21 @@ const (
 )
 
 // fields are the parameters of a request. One that comes twice is an error
-// wherever it is asked for (RFC 6749 section 3.1).
+// wherever it is asked for (RFC 6749 section 3.1): see [fields.twice].
 type fields url.Values
 
 // get returns a parameter, "" when it is absent or empty (RFC 6749 section 3.1:
-// both mean the same). ok is false when it comes more than once.
-func (f fields) get(name string) (value string, ok bool) {
-	switch v := f[name]; len(v) {
-	case 0:
-		return "", true
-	case 1:
-		return v[0], true
+// both mean the same) or comes more than once.
+func (f fields) get(name string) string {
+	if v := f[name]; len(v) == 1 {
+		return v[0]
 	}
-	return "", false
+	return ""
 }
 
 // twice returns whether one of the names comes more than once.
 func (f fields) twice(names ...string) bool {
-	for _, n := range names {
-		if len(f[n]) > 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool { return len(f[n]) > 1 })
 }
 
 // parseFields reads application/x-www-form-urlencoded text.
@@ -84,7 +77,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *fai
 		return body, nil
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &failure{status: http.StatusRequestEntityTooLarge, code: codeRequest, says: "the request is too large"}
+		return nil, &failure{
+			status: http.StatusRequestEntityTooLarge, code: codeRequest, says: "the request is too large",
+		}
 	}
 	return nil, invalid("the request could not be read to its end; send it again")
 }

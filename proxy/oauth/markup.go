@@ -1,9 +1,12 @@
 package oauth
 
 import (
+	"strings"
+
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/scope"
 )
 
@@ -11,8 +14,19 @@ import (
 // templates of the standard library would do it too, but they call methods by name,
 // and for that the linker keeps every method of every package in the binary.
 
-// address is where a page leads. Whoever makes one has checked its scheme.
+// address is where a page leads. Its scheme was checked before it became one.
 type address string
+
+// para is a paragraph of text.
+func para(text string) g.Node { return h.P(g.Text(text)) }
+
+func anchor(to, text string) g.Node { return h.A(h.Href(to), g.Text(text)) }
+
+func actions(children ...g.Node) g.Node { return h.Div(h.Class("actions"), g.Group(children)) }
+
+func warning(children ...g.Node) g.Node { return h.Div(h.Class("warn"), g.Group(children)) }
+
+func tag(class, text string) g.Node { return h.Span(h.Class(class), g.Text(text)) }
 
 // textIf returns nodes when there is a text.
 func textIf(text string, nodes ...g.Node) g.Node { return g.If(text != "", g.Group(nodes)) }
@@ -51,27 +65,25 @@ func document(style string, v view) g.Node {
 
 func brand() g.Node {
 	return h.P(h.Class("brand"),
-		g.Raw(`<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 3 5 6v5c0 4.6 2.9 8.2 7 10 4.1-1.8 7-5.4 7-10V6z"/><path d="m9 11.5 2.2 2.2 4.3-4.2"/></svg>`),
+		g.Raw(`<svg viewBox="0 0 24 24" aria-hidden="true">`+
+			`<path d="M12 3 5 6v5c0 4.6 2.9 8.2 7 10 4.1-1.8 7-5.4 7-10V6z"/><path d="m9 11.5 2.2 2.2 4.3-4.2"/></svg>`),
 		g.Text("Aegis for Gitea"))
 }
 
 // markup is a page that says what happened and what to do.
 func (n *notice) markup() g.Node {
 	var links []g.Node
-	if n.Help != nil {
-		links = append(links, h.A(h.Class("button go"), h.Href(string(n.Help.URL)), g.Text(n.Help.Text)))
-	}
-	if n.Link != nil {
-		class := "button go"
-		if n.Help != nil {
+	class := "button go"
+	for _, l := range []*link{n.Help, n.Link} {
+		if l != nil {
+			links = append(links, h.A(h.Class(class), h.Href(string(l.URL)), g.Text(l.Text)))
 			class = "button"
 		}
-		links = append(links, h.A(h.Class(class), h.Href(string(n.Link.URL)), g.Text(n.Link.Text)))
 	}
 	return g.Group{
 		h.H1(g.Text(n.Title)),
-		g.Map(n.Text, func(text string) g.Node { return h.P(g.Text(text)) }),
-		g.If(len(links) > 0, h.Div(h.Class("actions"), g.Group(links))),
+		g.Map(n.Text, para),
+		g.If(len(links) > 0, actions(links...)),
 		textIf(n.Hint, softly(g.Text(n.Hint))),
 	}
 }
@@ -80,10 +92,13 @@ func (n *notice) markup() g.Node {
 func (v consentView) markup() g.Node {
 	return g.Group{
 		h.H1(g.Text("Allow "), g.El("bdi", g.Text(v.Client.Name)), g.Text(" to use Gitea as you?")),
-		textIf(v.Problem, h.Div(h.Class("warn"), h.Role("alert"), h.P(g.Text(v.Problem)))),
-		v.Client.standing(),
-		h.Div(h.Class("to"), soft(g.Text("After this, you are sent to")), h.Strong(g.Text(v.Client.Host)), soft(g.Text(v.Client.Where))),
-		g.If(v.Client.Loopback, h.Div(h.Class("warn"), h.P(g.Text("This client runs on your own computer. Any program there can listen for its answer, so go on only if you started it a moment ago and trust what runs on this computer.")))),
+		textIf(v.Problem, warning(h.Role("alert"), para(v.Problem))),
+		v.Client.trust(),
+		h.Div(h.Class("to"), soft(g.Text("After this, you are sent to")),
+			h.Strong(g.Text(v.Client.Host)), soft(g.Text(v.Client.Where))),
+		g.If(v.Client.Loopback, warning(para("This client runs on your own computer. "+
+			"Any program there can listen for its answer, so go on only if you started it a moment ago "+
+			"and trust what runs on this computer."))),
 		form(v.Action, h.AutoComplete("off"),
 			hidden("request", v.Form), hidden("token", v.Token),
 			h.FieldSet(h.Legend(g.Text("What may it do, with your rights?")),
@@ -92,33 +107,37 @@ func (v consentView) markup() g.Node {
 				v.choice("pick", g.Text("Let me choose")),
 			),
 			h.Ul(h.Class("areas"), g.Map(v.Areas, areaView.markup)),
-			h.Div(h.Class("actions"), button("say", "allow", "go", g.Text("Allow")), button("say", "deny", "", g.Text("Deny"))),
+			actions(button("say", "allow", "go", g.Text("Allow")), button("say", "deny", "", g.Text("Deny"))),
 		),
 		softly(g.Text("If you allow it, "+v.Gitea+" asks you to sign in next. You can take this back at any time on "),
-			h.A(h.Href(v.Account), g.Text("your page of connected clients")), g.Text(".")),
+			anchor(v.Account, "your page of connected clients"), g.Text(".")),
 		h.Details(h.Summary(g.Text("Details")), h.Dl(
-			detail("Client", v.Client.ID), detail("Address that gets the answer", v.Client.URI), detail("Endpoint", v.Endpoint),
+			detail("Client", v.Client.ID), detail("Address that gets the answer", v.Client.URI),
+			detail("Endpoint", v.Endpoint),
 		)),
 	}
 }
 
-// standing says how much is known of a client.
-func (c clientView) standing() g.Node {
+// trust says how much is known of a client.
+func (c clientView) trust() g.Node {
+	class, what := "tag bad", "not verified"
+	says := "The name is the client's own word. Allow it only if you have just started this yourself."
 	switch {
 	case c.Known:
-		return h.P(h.Span(h.Class("tag"), g.Text("known client")), g.Text(" "), soft(g.Text(c.Source)))
+		class, what, says = "tag", "known client", c.Source
 	case c.Verified:
-		return h.P(h.Span(h.Class("tag bad"), g.Text(c.Source)), g.Text(" "),
-			soft(g.Text("Anybody can publish such a description, under any name. Allow it only if you know this host and have just started this yourself.")))
+		what = c.Source
+		says = "Anybody can publish such a description, under any name. " +
+			"Allow it only if you know this host and have just started this yourself."
 	}
-	return h.P(h.Span(h.Class("tag bad"), g.Text("not verified")), g.Text(" "),
-		soft(g.Text("The name is the client's own word. Allow it only if you have just started this yourself.")))
+	return h.P(tag(class, what), g.Text(" "), soft(g.Text(says)))
 }
 
 // choice is one of the ways to narrow what a client gets.
 func (v consentView) choice(value string, words ...g.Node) g.Node {
 	return h.Label(h.Class("choice"),
-		h.Input(h.Type("radio"), h.Name("access"), h.Value(value), h.ID("access-"+value), g.If(v.How == value, h.Checked())),
+		h.Input(h.Type("radio"), h.Name("access"), h.Value(value), h.ID("access-"+value),
+			g.If(v.How == value, h.Checked())),
 		h.Span(g.Group(words)))
 }
 
@@ -128,17 +147,18 @@ func detail(term, value string) g.Node {
 
 // markup is one part of Gitea and how much of it a client gets.
 func (a areaView) markup() g.Node {
-	says := soft(g.Text(a.Says))
+	says := soft(g.Text(a.Read))
 	if a.Writes {
-		says = g.Group{h.Span(h.Class("soft full"), g.Text(a.Says)), h.Span(h.Class("soft less"), g.Text(a.Read))}
+		says = g.Group{tag("soft full", a.Write), tag("soft less", a.Read)}
 	}
 	option := func(l scope.Level, value, words string) g.Node {
 		return h.Option(h.Value(value), g.If(a.Picked == l, h.Selected()), g.Text(words))
 	}
 	return h.Li(h.Class("row"),
-		h.Div(h.Strong(g.Text(a.Title)), g.If(a.Risky, g.Group{g.Text(" "), h.Span(h.Class("tag bad"), g.Text("sensitive"))}), h.Br(), says),
+		h.Div(h.Strong(g.Text(a.Title)), g.If(a.Risky, g.Group{g.Text(" "), tag("tag bad", "sensitive")}), h.Br(), says),
 		h.Select(h.Class("pick"), h.Name("area."+a.Name), h.Aria("label", a.Title),
-			g.If(a.Writes, option(scope.Write, "write", "read and change")), option(scope.Read, "read", "read only"), option(scope.None, "none", "nothing")))
+			g.If(a.Writes, option(scope.Write, "write", "read and change")),
+			option(scope.Read, "read", "read only"), option(scope.None, "none", "nothing")))
 }
 
 // markup is the page of connected clients.
@@ -146,8 +166,8 @@ func (v accountView) markup() g.Node {
 	if v.Login == "" {
 		return g.Group{
 			h.H1(g.Text("Connected clients")),
-			h.P(g.Text("Sign in to see which MCP clients may use Gitea as you, and to disconnect them.")),
-			form(v.Action, hidden("token", v.Token), h.Div(h.Class("actions"), button("do", actSignIn, "go", g.Text("Sign in with Gitea")))),
+			para("Sign in to see which MCP clients may use Gitea as you, and to disconnect them."),
+			v.form(actions(button("do", actSignIn, "go", g.Text("Sign in with Gitea")))),
 		}
 	}
 	return g.Group{
@@ -161,59 +181,60 @@ func (v accountView) markup() g.Node {
 		}),
 		h.H2(g.Text("Your clients")),
 		v.mine(),
-		softly(g.Text("When no client is left, Aegis forgets its access to your Gitea account. To take back the permission itself, revoke Aegis in Gitea under "),
-			h.A(h.Href(v.RevokeURL), g.Text("Settings, Applications")), g.Text(".")),
+		softly(g.Text("When no client is left, Aegis forgets its access to your Gitea account. "+
+			"To take back the permission itself, revoke Aegis in Gitea under "),
+			anchor(v.RevokeURL, "Settings, Applications"), g.Text(".")),
 		g.If(v.Admin, v.others()),
 	}
 }
 
+// form is one that sends its children and the token to the page itself.
+func (v accountView) form(children ...g.Node) g.Node {
+	return form(v.Action, hidden("token", v.Token), g.Group(children))
+}
+
 func (v accountView) mine() g.Node {
 	if len(v.Mine) == 0 {
-		return h.P(g.Text("None. A client appears here once you have allowed it."))
+		return para("None. A client appears here once you have allowed it.")
 	}
 	return g.Group{
-		v.clients(v.Mine),
-		form(v.Action, hidden("token", v.Token), h.Div(h.Class("actions"), button("do", actRevokeAll, "", g.Text("Disconnect all of them")))),
+		g.Map(v.Mine, v.client),
+		v.form(actions(button("do", actRevokeAll, "", g.Text("Disconnect all of them")))),
 	}
 }
 
 func (v accountView) others() g.Node {
-	if len(v.Others) == 0 {
-		return g.Group{h.H2(g.Text("Everybody else's clients")), h.P(g.Text("None."))}
-	}
 	return g.Group{
 		h.H2(g.Text("Everybody else's clients")),
-		v.clients(v.Others),
+		g.If(len(v.Others) == 0, para("None.")),
+		g.Map(v.Others, v.client),
 		g.If(v.More, softly(g.Text("There are more. The command line lists all of them."))),
 	}
 }
 
-func (v accountView) clients(list []grantView) g.Node {
-	return g.Map(list, func(one grantView) g.Node { return one.markup(v) })
-}
-
-// markup is one client on the page.
-func (one grantView) markup(page accountView) g.Node {
-	tag := h.Span(h.Class("tag bad"), g.Text("not verified"))
+// client is one connected client.
+func (v accountView) client(one grant.Grant) g.Node {
+	known := tag("tag bad", "not verified")
 	switch {
-	case one.Host != "":
-		tag = h.Span(h.Class("tag"), g.Text("described by "+one.Host))
+	case strings.HasPrefix(one.ClientID, "https://"): // described by a document there
+		known = tag("tag", "described by "+hostOf(one.ClientID))
 	case one.Verified:
-		tag = h.Span(h.Class("tag"), g.Text("known client"))
+		known = tag("tag", "known client")
 	}
 	used := "never"
 	if !one.LastUsed.IsZero() {
 		used = moment(one.LastUsed)
 	}
+	name := displayName(one.ClientName)
 	return h.Div(h.Class("client"), h.Div(h.Class("row"),
 		h.Div(
-			h.H3(g.El("bdi", g.Text(one.Name)), g.Text(" "), tag),
-			g.If(one.UserID != page.userID, h.P(g.Text("of "), h.Strong(g.Text(one.Login)))),
-			h.Ul(h.Class("plain soft"), g.Map(one.Allowed, func(text string) g.Node { return h.Li(g.Text(text)) })),
+			h.H3(g.El("bdi", g.Text(name)), g.Text(" "), known),
+			g.If(one.UserID != v.userID, h.P(g.Text("of "), h.Strong(g.Text(one.Login)))),
+			h.Ul(h.Class("plain soft"), g.Map(describe(one.Scopes), func(text string) g.Node { return h.Li(g.Text(text)) })),
 			softly(g.Text("Connected "+day(one.Created)+", last used "+used)),
 		),
-		form(page.Action, h.Class("inline"), hidden("token", page.Token), hidden("id", one.ID),
-			button("do", actRevoke, "small", g.Text("Disconnect"), h.Span(h.Class("unseen"), g.Text(" "+one.Name)))),
+		form(v.Action, h.Class("inline"), hidden("token", v.Token), hidden("id", one.ID),
+			button("do", actRevoke, "small", g.Text("Disconnect"), h.Span(h.Class("unseen"), g.Text(" "+name)))),
 	))
 }
 

@@ -3,6 +3,7 @@ package oauth
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"aegis/proxy/oauth/client"
@@ -49,7 +50,7 @@ func (s *Server) serverMetadata() serverMetadata {
 		AuthorizationEndpoint: s.issuer + pathAuthorize,
 		TokenEndpoint:         s.issuer + pathToken,
 		RevocationEndpoint:    s.issuer + pathRevoke,
-		ScopesSupported:       append(append([]string{}, s.baseline...), offlineAccess),
+		ScopesSupported:       slices.Concat(s.baseline, []string{offlineAccess}),
 		ResponseTypes:         []string{"code"},
 		ResponseModes:         []string{"query"},
 		GrantTypes:            []string{"authorization_code", "refresh_token"},
@@ -120,14 +121,16 @@ func (s *Server) wellKnown() http.Handler {
 		doc, ok := docs[r.URL.Path]
 		switch {
 		case !ok:
-			s.fail(w, r, &failure{status: http.StatusNotFound, code: "not_found", says: "there is no such metadata document here"})
+			s.fail(w, r, &failure{
+				status: http.StatusNotFound, code: "not_found", says: "there is no such metadata document here",
+			})
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 			s.fail(w, r, &failure{status: http.StatusMethodNotAllowed, code: codeRequest, says: "use GET"})
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Cache-Control", "public, max-age=300")
-			_, _ = w.Write(doc) // the client has gone when this fails; there is nobody to tell
+			_, _ = w.Write(doc) // it fails when the client has gone
 		}
 	})
 }

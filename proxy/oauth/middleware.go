@@ -39,7 +39,7 @@ type Guard struct {
 	// answered 503.
 	Admit func(ctx context.Context, id *proxy.Identity) error
 	Log   zerolog.Logger
-	// Refused is called for every refusal, with the reason, unless it is nil. The reason holds
+	// Refused is called with every refusal and why; may be nil. The reason holds
 	// nothing that the client sent.
 	Refused func(x *proxy.RequestInfo, reason string)
 }
@@ -82,21 +82,21 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // refuse answers 401 with a challenge, 403 when the identity is known and not
 // wanted here, or 503 when the token is known and its identity cannot be had now.
 func (g *Guard) refuse(w http.ResponseWriter, x *proxy.RequestInfo, err error) {
-	var pe *proxy.Error
-	if !errors.As(err, &pe) {
+	pe, ok := errors.AsType[*proxy.Error](err)
+	if !ok {
 		g.challenge(w, x, err)
 		return
 	}
 	if errors.Is(err, errNotAdmitted) {
-		g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("not admitted")
+		g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).
+			Str("reason", err.Error()).Msg("not admitted")
 		g.refused(x, pe.Public)
 		writeError(w, x, http.StatusForbidden, proxy.NewError(pe.Kind, pe.Public, nil))
 		return
 	}
 	g.Log.Error().Str("request_id", x.RequestID).Str("addr", x.Addr).Err(err).Msg("identity not established")
 	g.refused(x, "the token is known, and its identity could not be confirmed: "+string(pe.Kind))
-	retry := max(pe.RetryAfter, resolveAgain)
-	w.Header().Set("Retry-After", seconds(retry))
+	w.Header().Set("Retry-After", seconds(max(pe.RetryAfter, resolveAgain)))
 	writeError(w, x, http.StatusServiceUnavailable, proxy.NewError(pe.Kind, pe.Public, nil))
 }
 
@@ -104,7 +104,7 @@ func (g *Guard) refuse(w http.ResponseWriter, x *proxy.RequestInfo, err error) {
 var errNotAdmitted = errors.New("not admitted")
 
 // NotAdmitted returns the error by which Guard.Admit turns an identity away. The
-// text tells the person what to do.
+// text says what the person can do.
 func NotAdmitted(public string) error {
 	return proxy.NewError(proxy.KindForbidden, public, errNotAdmitted)
 }
@@ -123,10 +123,10 @@ func (g *Guard) challenge(w http.ResponseWriter, x *proxy.RequestInfo, err error
 		text += `, scope="` + strings.Join(g.Scopes, " ") + `"`
 	}
 	w.Header().Set("WWW-Authenticate", text)
-	says := "send a valid token as \"Authorization: Bearer …\"; whoever runs this server hands them out"
+	says := `send a valid token as "Authorization: Bearer …"; whoever runs this server hands them out`
 	if len(g.Scopes) > 0 {
 		says = "sign in: an MCP client that knows OAuth does so by itself; " +
-			"or send a token that whoever runs this server gave you, as \"Authorization: Bearer …\""
+			`or send a token that whoever runs this server gave you, as "Authorization: Bearer …"`
 	}
 	writeError(w, x, http.StatusUnauthorized, proxy.NewError(proxy.KindUnauthorized, says, nil))
 }
@@ -156,8 +156,8 @@ func writeError(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *pr
 }
 
 // Metadata returns the handler of the protected resource metadata (RFC 9728
-// section 3) of the MCP endpoint at resource, an absolute URL, when nobody can
-// sign in there. A [Server] serves its own.
+// section 3) of the MCP endpoint at resource, an absolute URL, without a sign-in
+// there. A [Server] serves its own.
 func Metadata(resource string) (http.Handler, error) {
 	body, err := json.Marshal(resourceMetadata{
 		Resource: resource, BearerMethods: []string{"header"}, ResourceName: resourceName,

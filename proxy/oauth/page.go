@@ -18,20 +18,13 @@ import (
 //go:embed pages/style.css
 var style string
 
-// pages are what every page is sent with.
-type pages struct {
-	policy string // Content-Security-Policy
-}
-
-func newPages() *pages {
+// pagePolicy is the Content-Security-Policy of every page: no script, no image, no
+// frame, nothing from anywhere else. Forms go to this host; what follows them is a
+// page of its own, as browsers apply form-action to the redirects of a form too.
+func pagePolicy() string {
 	sum := sha256.Sum256([]byte(style))
-	return &pages{
-		// No script, no image, no frame, nothing from anywhere else. Forms go to
-		// this host; what follows them is a page of its own, as browsers apply
-		// form-action to the redirects of a form too.
-		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-			"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-	}
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
@@ -45,7 +38,7 @@ type view struct {
 	Refresh address
 	// Wide pages hold lists.
 	Wide bool
-	// Body is what stands on it.
+	// Body is its content.
 	Body g.Node
 }
 
@@ -69,6 +62,16 @@ type notice struct {
 type link struct {
 	URL  address
 	Text string
+}
+
+func newNotice(status int, title string, text ...string) *notice {
+	return &notice{status: status, Title: title, Text: text}
+}
+
+// leading is the notice with where it leads on: at once, if it says refresh.
+func (n *notice) leading(to, text string, refresh bool) *notice {
+	n.Link, n.Refresh = &link{URL: address(to), Text: text}, refresh
+	return n
 }
 
 func (n *notice) Error() string { return n.Title }
@@ -99,27 +102,24 @@ func (s *Server) admitPage(r *http.Request, methods []string) error {
 		method = http.MethodGet
 	}
 	if !slices.Contains(methods, method) {
-		return &notice{status: http.StatusMethodNotAllowed, Title: "This address is part of signing in",
-			Text: []string{"It does not work by itself. Start in your MCP client; it opens the right page."}}
+		return newNotice(http.StatusMethodNotAllowed, "This address is part of signing in",
+			"It does not work by itself. Start in your MCP client; it opens the right page.")
 	}
 	if method == http.MethodPost && !s.sameOrigin(r) {
-		return &notice{status: http.StatusForbidden, Title: "This form came from somewhere else",
-			Text: []string{"Aegis takes only forms from its own pages. Nothing was changed. Start again in your MCP client."}}
+		return newNotice(http.StatusForbidden, "This form came from somewhere else",
+			"Aegis takes only forms from its own pages. Nothing was changed. Start again in your MCP client.")
 	}
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "iframe", "frame", "fencedframe", "object", "embed":
-		return &notice{status: http.StatusForbidden, Title: "This page does not work inside another",
-			Text: []string{"Open it in a window of its own."}}
+		return newNotice(http.StatusForbidden, "This page does not work inside another",
+			"Open it in a window of its own.")
 	}
-	if wait := s.rates.browse.take(addrKey(r)); wait > 0 {
-		return tooMany(wait)
-	}
-	return nil
+	return tooMany(s.rates.browse.take(addrKey(r)))
 }
 
 // sameOrigin reports whether a form comes from our own pages. Browsers say so in
 // Sec-Fetch-Site (the Fetch Metadata standard); those that do not send an Origin,
-// which is "null" from our pages as they tell no referrer. Whoever passes still
+// which is "null" from our pages as they send no referrer. A form that passes still
 // needs the form's token and the cookie that it belongs to.
 func (s *Server) sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
@@ -132,23 +132,27 @@ func (s *Server) sameOrigin(r *http.Request) bool {
 
 // problem shows an error as a page.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
-	x := exchange(r)
-	var n *notice
-	var f *failure
+	x := requestInfo(r)
+	n, ok := errors.AsType[*notice](err)
+	f, failed := errors.AsType[*failure](err)
 	switch {
-	case errors.As(err, &n):
-	case errors.As(err, &f) && f.status == http.StatusTooManyRequests:
+	case ok:
+	case failed && f.status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", seconds(f.retry))
-		n = &notice{status: f.status, Title: "Too many requests", Text: []string{"Many requests came from your network. Wait a moment and load this page again."}}
-	case errors.As(err, &f) && f.status < http.StatusInternalServerError:
-		n = &notice{status: f.status, Title: "This request cannot be read", Text: []string{"Start again in your MCP client."}, cause: f.cause}
+		n = newNotice(f.status, "Too many requests",
+			"Many requests came from your network. Wait a moment and load this page again.")
+	case failed && f.status < http.StatusInternalServerError:
+		n = newNotice(f.status, "This request cannot be read", "Start again in your MCP client.")
+		n.cause = f.cause
 	default:
 		w.Header().Set("Retry-After", seconds(retryStore))
-		n = &notice{status: http.StatusServiceUnavailable, Title: "Aegis cannot do this at the moment",
-			Text: []string{"Nothing was changed. Wait a moment and try again; if it stays so, tell whoever runs this server."}, cause: err}
+		n = newNotice(http.StatusServiceUnavailable, "Aegis cannot do this at the moment",
+			"Nothing was changed. Wait a moment and try again; if it stays so, tell whoever runs this server.")
+		n.cause = err
 	}
 	if n.cause != nil {
-		s.o.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Int("status", n.status).Err(n.cause).Msg("oauth page failed")
+		s.o.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Int("status", n.status).
+			Err(n.cause).Msg("oauth page failed")
 	}
 	if x.RequestID != "" && n.status >= http.StatusInternalServerError {
 		n.Hint = "Request " + x.RequestID
@@ -169,14 +173,14 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, n *notice) {
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, v view) {
 	var buf bytes.Buffer
 	if err := document(style, v).Render(&buf); err != nil { // writing to memory does not fail
-		s.o.Log.Error().Str("request_id", exchange(r).RequestID).Err(err).Msg("a page cannot be rendered")
+		s.o.Log.Error().Str("request_id", requestInfo(r).RequestID).Err(err).Msg("a page cannot be rendered")
 		status = http.StatusInternalServerError
 		buf.Reset()
 		buf.WriteString("internal error\n")
 	}
 	s.pageHeaders(w.Header())
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.Bytes()) // the client has gone when this fails; there is nobody to tell
+	_, _ = w.Write(buf.Bytes()) // it fails when the client has gone
 }
 
 // pageHeaders are those of every page and redirect. Cross-Origin-Opener-Policy is
@@ -184,7 +188,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, v vi
 // it to come back.
 func (s *Server) pageHeaders(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", s.pages.policy)
+	h.Set("Content-Security-Policy", s.policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -195,36 +199,33 @@ func (s *Server) pageHeaders(h http.Header) {
 
 // redirect sends the browser to an address that was checked. It must not answer a
 // form.
-func (s *Server) redirect(w http.ResponseWriter, to string) {
+func (s *Server) redirect(w http.ResponseWriter, to string) { s.send(w, http.StatusFound, to) }
+
+func (s *Server) send(w http.ResponseWriter, status int, to string) {
 	s.pageHeaders(w.Header())
 	w.Header().Set("Location", to)
-	w.WriteHeader(http.StatusFound)
+	w.WriteHeader(status)
 }
 
 // back returns the address that a client gets its answer at: its redirect URI
 // with the parameters, its state as it was sent, and the issuer (RFC 9207) when
 // that is advertised. The URI's own query stays as it is.
 func (s *Server) back(a asked, params ...string) string {
-	b := []byte(a.RedirectURI)
-	sep := byte('?')
+	b, sep := a.RedirectURI, "?"
 	if strings.Contains(a.RedirectURI, "?") {
-		sep = '&'
-	}
-	add := func(name, value string) {
-		b = append(b, sep)
-		b = append(append(append(b, name...), '='), escape(value)...)
-		sep = '&'
-	}
-	for i := 0; i+1 < len(params); i += 2 {
-		add(params[i], params[i+1])
+		sep = "&"
 	}
 	if a.State != nil {
-		add("state", string(a.State))
+		params = append(params, "state", string(a.State))
 	}
 	if s.o.Config.AdvertiseIssuer {
-		add("iss", s.issuer)
+		params = append(params, "iss", s.issuer)
 	}
-	return string(b)
+	for i := 0; i+1 < len(params); i += 2 {
+		b += sep + params[i] + "=" + escape(params[i+1])
+		sep = "&"
+	}
+	return b
 }
 
 // escape percent-encodes a value, blanks too: some clients do not read "+" as one.

@@ -18,7 +18,7 @@ type rates struct {
 	register, everyRegister, token, browse, failures *buckets
 	// begin bounds the sign-ins that all begin together. Each waits in the store for
 	// ten minutes, and strangers can begin one: from many addresses they could fill
-	// the store, and then nobody's tokens could be refreshed.
+	// the store, and then no token could be refreshed.
 	begin *buckets
 }
 
@@ -101,11 +101,10 @@ func (b *buckets) wait(tokens *rate.Limiter, now time.Time) time.Duration {
 	return time.Duration(math.Ceil(missing / float64(b.every) * float64(time.Second)))
 }
 
-// addrKey is who counts as one: an IPv4 address, or an IPv6 /64 network, since
-// whoever has one address of it usually has all.
+// addrKey is who counts as one: an IPv4 address, or an IPv6 /64 network, as one
+// customer usually has all of its addresses.
 func addrKey(r *http.Request) string {
-	addr := exchange(r).Addr
-	a, err := netip.ParseAddr(addr)
+	a, err := netip.ParseAddr(requestInfo(r).Addr)
 	if err != nil {
 		return "?"
 	}
@@ -118,7 +117,7 @@ func addrKey(r *http.Request) string {
 	return a.String()
 }
 
-// tooMany is the refusal of whoever must wait; nil when nobody must.
+// tooMany is the refusal of a caller who must wait; nil when there is no wait.
 func tooMany(wait time.Duration) error {
 	if wait <= 0 {
 		return nil

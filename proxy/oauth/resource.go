@@ -30,17 +30,20 @@ func canonicalResource(text string) string {
 // maxResource bounds a resource indicator in bytes.
 const maxResource = 2048
 
-// resource returns the endpoint that a client means, the default one when it
-// names none.
-func (s *Server) resource(asked string) (string, bool) {
-	if asked == "" {
-		return s.resources[0], true
+// oneResource returns the endpoint that a request means (RFC 8707), "" when it names
+// none.
+func (s *Server) oneResource(q fields) (string, *failure) {
+	switch asked := q["resource"]; {
+	case len(asked) > 1:
+		return "", bad(codeTarget, "ask for one resource")
+	case q.get("resource") == "":
+		return "", nil
 	}
-	c := canonicalResource(asked)
+	c := canonicalResource(q.get("resource"))
 	for _, r := range s.resources {
 		if c != "" && c == canonicalResource(r) {
-			return r, true
+			return r, nil
 		}
 	}
-	return "", false
+	return "", bad(codeTarget, "resource is no endpoint of this server")
 }

@@ -129,7 +129,8 @@ type Server struct {
 	allowed   scope.Set // most that a client can get
 	secure    bool      // Base is https
 	keys      keys
-	pages     *pages
+	routes    map[string]http.Handler
+	policy    string // Content-Security-Policy of the pages
 	rates     *rates
 	unused    *unused
 	recent    *recent
@@ -165,7 +166,8 @@ func New(o Options) (*Server, error) {
 	s.keys = newKeys(o.Keys)
 	s.rates = newRates(o.Now)
 	s.unused, s.recent = newUnused(), newRecent()
-	s.pages = newPages()
+	s.policy = pagePolicy()
+	s.routes = s.handlers()
 	return s, nil
 }
 
@@ -199,10 +201,10 @@ const (
 	wellKnown     = "/.well-known/"
 )
 
-// Routes returns the handlers by path, as [http.ServeMux] patterns. Those below
-// /.well-known/ stand at the host's root (RFC 8615), all others below the public
+// handlers returns the handlers by path, as [http.ServeMux] patterns. Those below
+// /.well-known/ are at the host's root (RFC 8615), all others below the public
 // address.
-func (s *Server) Routes() map[string]http.Handler {
+func (s *Server) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
 		wellKnown:                s.wellKnown(),
 		s.prefix + pathAuthorize: s.page(s.authorize, http.MethodGet),
@@ -217,7 +219,7 @@ func (s *Server) Routes() map[string]http.Handler {
 
 // Register adds the routes to mux.
 func (s *Server) Register(mux *http.ServeMux) {
-	for pattern, h := range s.Routes() {
+	for pattern, h := range s.routes {
 		mux.Handle(pattern, h)
 	}
 }
@@ -228,18 +230,7 @@ func (s *Server) Register(mux *http.ServeMux) {
 // and the callback) or from nowhere else (the forms). No check of the Origin
 // before them fits them all.
 func (s *Server) ChecksOrigin(r *http.Request) bool {
-	if strings.HasPrefix(r.URL.Path, wellKnown) {
-		return true
-	}
-	path, ok := strings.CutPrefix(r.URL.Path, s.prefix)
-	if !ok {
-		return false
-	}
-	switch path {
-	case pathAuthorize, pathConsent, pathCallback, pathToken, pathRegister, pathRevoke, pathAccount:
-		return true
-	}
-	return false
+	return s.routes[r.URL.Path] != nil || strings.HasPrefix(r.URL.Path, wellKnown)
 }
 
 // Scopes returns the scopes that challenges name: those of a client that asks
@@ -248,15 +239,15 @@ func (s *Server) Scopes() []string { return s.baseline }
 
 // event tells of something that happened to a person.
 func (s *Server) event(r *http.Request, e Event) {
-	x := *exchange(r)
+	x := *requestInfo(r)
 	if e.Login != "" {
 		x.Identity = &proxy.Identity{Login: e.Login, Mode: proxy.ModeOAuth, UserID: e.UserID}
 	}
 	s.o.Event(&x, e)
 }
 
-// exchange returns the request's exchange, an empty one when there is none.
-func exchange(r *http.Request) *proxy.RequestInfo {
+// requestInfo returns what the edge noted of the request, nothing when it noted none.
+func requestInfo(r *http.Request) *proxy.RequestInfo {
 	if x := proxy.RequestInfoFrom(r.Context()); x != nil {
 		return x
 	}

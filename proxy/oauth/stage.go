@@ -24,12 +24,13 @@ func (s *Server) Stage() proxy.Stage {
 				return next.Handle(ctx, c)
 			}
 			if lacks := scope.Missing(c.Identity.Grant.Scopes, s.needs(c.Tool)); len(lacks) > 0 {
-				return nil, proxy.NewError(proxy.KindForbidden,
-					"the tool needs the Gitea scope "+strings.Join(lacks, " ")+", which the person did not allow this client; they can allow it by signing in again", nil)
+				return nil, proxy.NewError(proxy.KindForbidden, "the tool needs the Gitea scope "+strings.Join(lacks, " ")+
+					", which the person did not allow this client; they can allow it by signing in again", nil)
 			}
 			result, err := next.Handle(ctx, c)
-			var pe *proxy.Error
-			if errors.As(err, &pe) && pe.Kind == proxy.KindUnauthorized && !basicOnly(c.Tool) {
+			basicOnly := c.Tool != nil && c.Tool.BasicAuthOnly // Gitea refuses every token on its route
+			pe, ok := errors.AsType[*proxy.Error](err)
+			if ok && pe.Kind == proxy.KindUnauthorized && !basicOnly {
 				return nil, s.rejected(ctx, c, err)
 			}
 			return result, err
@@ -37,27 +38,32 @@ func (s *Server) Stage() proxy.Stage {
 	}
 }
 
-// basicOnly reports whether Gitea refuses every token on a tool's route.
-func basicOnly(t *proxy.Tool) bool { return t != nil && t.BasicAuthOnly }
-
 // rejected returns what a call ends with whose credential Gitea refused.
 func (s *Server) rejected(ctx context.Context, c *proxy.Call, cause error) error {
 	s.recent.drop(c.Identity.UserID)
 	err := s.o.Upstream.Rejected(ctx, c.Identity.UserID, c.Identity.Credential)
-	var ue *upstream.Error
-	switch {
-	case err == nil:
-		return proxy.NewError(proxy.KindUnauthorized, "Gitea refused the sign-in, which was renewed meanwhile; make the call again", cause)
-	case errors.As(err, &ue) && ue.Kind == upstream.Gone:
-		return proxy.NewError(proxy.KindUnauthorized, ue.Public, err)
-	case errors.As(err, &ue) && ue.Kind == upstream.Config:
-		return proxy.NewError(proxy.KindUpstreamError, ue.Public, err)
-	case errors.As(err, &ue):
-		pe := proxy.NewError(proxy.KindUpstreamUnavailable, ue.Public, err)
-		pe.RetryAfter = ue.RetryAfter
-		return pe
+	if err == nil {
+		return proxy.NewError(proxy.KindUnauthorized,
+			"Gitea refused the sign-in, which was renewed meanwhile; make the call again", cause)
 	}
-	return cause
+	ue, ok := errors.AsType[*upstream.Error](err)
+	switch {
+	case !ok:
+		return cause
+	case ue.Kind == upstream.Gone:
+		return proxy.NewError(proxy.KindUnauthorized, ue.Public, err)
+	}
+	return noGitea(ue, err)
+}
+
+// noGitea is trouble with Gitea in which a person's sign-in is as good as before.
+func noGitea(ue *upstream.Error, cause error) error {
+	if ue.Kind == upstream.Config {
+		return proxy.NewError(proxy.KindUpstreamError, ue.Public, cause)
+	}
+	pe := proxy.NewError(proxy.KindUpstreamUnavailable, ue.Public, cause)
+	pe.RetryAfter = ue.RetryAfter
+	return pe
 }
 
 // needs returns the scopes of a tool. A route that no operation is known for may

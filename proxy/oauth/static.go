@@ -149,9 +149,13 @@ func (s *Static) resolve(ctx context.Context, t config.Token) (*proxy.Identity, 
 			"Gitea cannot be asked whose token this is; try again shortly", err)
 	case t.AllowSudo && !who.Admin:
 		return nil, proxy.NewError(proxy.KindForbidden,
-			fmt.Sprintf("auth.tokens entry %q sets allow_sudo, but %s is not a site administrator of Gitea; its operator must remove allow_sudo or use an administrator's token", t.Name, who.Login), nil)
+			fmt.Sprintf("auth.tokens entry %q sets allow_sudo, but %s is not a site administrator of Gitea; "+
+				"its operator must remove allow_sudo or use an administrator's token", t.Name, who.Login), nil)
 	}
-	return &proxy.Identity{Login: who.Login, UserID: who.ID, Mode: proxy.ModeStatic, TokenName: t.Name, Credential: cred, AllowSudo: t.AllowSudo}, nil
+	return &proxy.Identity{
+		Login: who.Login, UserID: who.ID, Mode: proxy.ModeStatic, TokenName: t.Name,
+		Credential: cred, AllowSudo: t.AllowSudo,
+	}, nil
 }
 
 // Resolve makes all identities now and returns the failures by token name, so

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"aegis/proxy/oauth/client"
@@ -34,18 +35,19 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	if f != nil {
 		return f
 	}
-	if form.twice("grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "client_id", "client_secret") {
+	if form.twice("grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope",
+		"client_id", "client_secret") {
 		return invalid("a parameter comes more than once")
 	}
-	if len(form["resource"]) > 1 {
-		return &failure{status: http.StatusBadRequest, code: codeTarget, says: "ask for one resource"}
+	if form.twice("resource") {
+		return bad(codeTarget, "ask for one resource")
 	}
 	c, err := s.authenticate(r, form)
 	if err != nil {
 		return err
 	}
 	var tokens *grant.Tokens
-	switch kind, _ := form.get("grant_type"); kind {
+	switch form.get("grant_type") {
 	case "authorization_code":
 		tokens, err = s.redeem(r.Context(), c, form)
 	case "refresh_token":
@@ -53,12 +55,12 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	case "":
 		return invalid("grant_type is missing")
 	default:
-		return &failure{status: http.StatusBadRequest, code: codeGrantType, says: "use authorization_code or refresh_token"}
+		return bad(codeGrantType, "use authorization_code or refresh_token")
 	}
 	if err != nil {
 		return tokenFailure(err)
 	}
-	s.json(w, r, http.StatusOK, tokenAnswer{
+	s.json(w, http.StatusOK, tokenAnswer{
 		AccessToken: tokens.Access, TokenType: "Bearer", ExpiresIn: int64(tokens.ExpiresIn.Seconds()),
 		RefreshToken: tokens.Refresh, Scope: strings.Join(tokens.Scopes, " "),
 	})
@@ -67,53 +69,38 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 
 // redeem exchanges a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
 func (s *Server) redeem(ctx context.Context, c *client.Client, form fields) (*grant.Tokens, error) {
-	get := func(name string) string { v, _ := form.get(name); return v }
-	if get("code") == "" {
+	if form.get("code") == "" {
 		return nil, invalid("code is missing")
 	}
-	if get("code_verifier") == "" {
+	if form.get("code_verifier") == "" {
 		return nil, invalid("code_verifier is missing; PKCE is needed")
 	}
-	resource, err := s.grantedResource(get("resource"))
-	if err != nil {
-		return nil, err
+	resource, f := s.oneResource(form)
+	if f != nil {
+		return nil, f
 	}
-	return s.o.Grants.Redeem(ctx, get("code"), grant.Redeem{
-		ClientID: c.ID, RedirectURI: get("redirect_uri"), Verifier: get("code_verifier"), Resource: resource,
+	return s.o.Grants.Redeem(ctx, form.get("code"), grant.Redeem{
+		ClientID: c.ID, RedirectURI: form.get("redirect_uri"), Verifier: form.get("code_verifier"), Resource: resource,
 	})
 }
 
 // refresh exchanges a refresh token (RFC 6749 section 6). More scopes than were
 // granted are no error: some clients always ask for all that they know.
 func (s *Server) refresh(ctx context.Context, c *client.Client, form fields) (*grant.Tokens, error) {
-	get := func(name string) string { v, _ := form.get(name); return v }
-	if get("refresh_token") == "" {
+	if form.get("refresh_token") == "" {
 		return nil, invalid("refresh_token is missing")
 	}
-	resource, err := s.grantedResource(get("resource"))
-	if err != nil {
-		return nil, err
+	resource, f := s.oneResource(form)
+	if f != nil {
+		return nil, f
 	}
 	var scopes []string
-	if asked := get("scope"); asked != "" {
+	if asked := form.get("scope"); asked != "" {
 		scopes = scope.Union(strings.Fields(asked), nil)
 	}
-	return s.o.Grants.Refresh(ctx, get("refresh_token"), grant.Refresh{
+	return s.o.Grants.Refresh(ctx, form.get("refresh_token"), grant.Refresh{
 		ClientID: c.ID, Scopes: scopes, Resource: resource, Allow: s.stillAllowed,
 	})
-}
-
-// grantedResource returns the endpoint that a token request names, "" when it
-// names none: then it is the grant's.
-func (s *Server) grantedResource(asked string) (string, error) {
-	if asked == "" {
-		return "", nil
-	}
-	resource, ok := s.resource(asked)
-	if !ok {
-		return "", &failure{status: http.StatusBadRequest, code: codeTarget, says: "resource is no endpoint of this server"}
-	}
-	return resource, nil
 }
 
 // stillAllowed decides whether a grant may go on. Gitea is asked only about
@@ -127,14 +114,14 @@ func (s *Server) stillAllowed(ctx context.Context, g grant.Grant) error {
 	if !live {
 		return fmt.Errorf("%w: the sign-in at Gitea is over", grant.ErrDenied)
 	}
-	ok, err := s.member(ctx, g.UserID)
-	var ue *upstream.Error
+	in, err := s.member(ctx, g.UserID)
+	ue, ok := errors.AsType[*upstream.Error](err)
 	switch {
-	case errors.As(err, &ue) && ue.Kind == upstream.Gone:
+	case ok && ue.Kind == upstream.Gone:
 		return fmt.Errorf("%w: %w", grant.ErrDenied, err)
 	case err != nil:
 		return fmt.Errorf("membership: %w", err)
-	case !ok:
+	case !in:
 		return fmt.Errorf("%w: not in auth.oauth.allow", grant.ErrDenied)
 	}
 	return nil
@@ -142,18 +129,18 @@ func (s *Server) stillAllowed(ctx context.Context, g grant.Grant) error {
 
 // tokenFailure sorts what grants answer into the codes of RFC 6749 section 5.2.
 func tokenFailure(err error) error {
-	var f *failure
+	f, ok := errors.AsType[*failure](err)
 	switch {
-	case errors.As(err, &f):
+	case ok:
 		return f
 	case errors.Is(err, grant.ErrInvalid):
-		return &failure{status: http.StatusBadRequest, code: codeGrant, says: "the code or token is unknown, used, expired or revoked, or belongs to another client; start a new sign-in"}
+		return bad(codeGrant, "the code or token is unknown, used, expired or revoked, or belongs to another client; "+
+			"start a new sign-in")
 	case errors.Is(err, grant.ErrTarget):
-		return &failure{status: http.StatusBadRequest, code: codeTarget, says: "the grant is for another endpoint of this server"}
+		return bad(codeTarget, "the grant is for another endpoint of this server")
 	}
 	f = ours(err)
-	var ue *upstream.Error
-	if errors.As(err, &ue) && ue.RetryAfter > 0 {
+	if ue, ok := errors.AsType[*upstream.Error](err); ok && ue.RetryAfter > 0 {
 		f.retry = ue.RetryAfter
 	}
 	return f
@@ -175,27 +162,19 @@ func (s *Server) authenticate(r *http.Request, form fields) (*client.Client, err
 	if err != nil {
 		return nil, s.noClient(key, err)
 	}
-	if c.AuthMethod == client.AuthNone {
-		if len(secrets) == 0 {
-			return c, nil
-		}
-	} else {
-		for _, secret := range secrets {
-			if c.Secret(secret) {
-				return c, nil
-			}
-		}
+	if c.AuthMethod == client.AuthNone && len(secrets) == 0 || slices.ContainsFunc(secrets, c.Secret) {
+		return c, nil
 	}
 	s.rates.failures.take(key)
-	return nil, &failure{status: http.StatusUnauthorized, code: codeClient, says: "client authentication failed; check the secret, or register again"}
+	return nil, notAuthenticated("client authentication failed; check the secret, or register again")
 }
 
 // noClient sorts the reasons for having no client. Only invalid_client makes
 // clients register anew.
 func (s *Server) noClient(key string, err error) error {
-	var ce *client.Error
+	ce, ok := errors.AsType[*client.Error](err)
 	switch {
-	case !errors.As(err, &ce):
+	case !ok:
 		return ours(err)
 	case ce.Kind == client.Unavailable:
 		f := ours(err)
@@ -203,27 +182,24 @@ func (s *Server) noClient(key string, err error) error {
 		return f
 	}
 	s.rates.failures.take(key)
-	return &failure{status: http.StatusUnauthorized, code: codeClient, says: ce.Public, cause: ce.Err}
+	f := notAuthenticated(ce.Public)
+	f.cause = ce.Err
+	return f
 }
 
 // credentials returns the client_id of a request and the secrets that it may
 // mean, none when it shows none. Basic asks for percent-encoding of both, which
 // some clients do and some do not: a secret is read in both ways.
 func credentials(r *http.Request, form fields) (id string, secrets []string, err error) {
-	id, _ = form.get("client_id")
-	secret, _ := form.get("client_secret")
-	if r.Header.Get("Authorization") == "" {
-		if id == "" {
-			return "", nil, &failure{status: http.StatusUnauthorized, code: codeClient, says: "client_id is missing"}
-		}
-		if secret != "" {
-			secrets = []string{secret}
-		}
-		return id, secrets, nil
-	}
-	rawID, rawSecret, ok := r.BasicAuth()
-	if !ok || len(r.Header.Values("Authorization")) > 1 {
-		return "", nil, &failure{status: http.StatusUnauthorized, code: codeClient, says: "the Authorization header is not Basic with client_id and secret"}
+	id, secret := form.get("client_id"), form.get("client_secret")
+	rawID, rawSecret, basic := r.BasicAuth()
+	switch shown := r.Header.Values("Authorization"); {
+	case r.Header.Get("Authorization") == "" && id == "":
+		return "", nil, notAuthenticated("client_id is missing")
+	case r.Header.Get("Authorization") == "":
+		return id, present(secret), nil
+	case !basic || len(shown) > 1:
+		return "", nil, notAuthenticated("the Authorization header is not Basic with client_id and secret")
 	}
 	basicID, err := url.QueryUnescape(rawID)
 	if err != nil {
@@ -238,18 +214,19 @@ func credentials(r *http.Request, form fields) (id string, secrets []string, err
 	if secret != "" && rawSecret != "" {
 		return "", nil, invalid("show the client_secret in one place")
 	}
-	for _, one := range []string{secret, rawSecret} {
-		if one != "" {
-			secrets = append(secrets, one)
-		}
-	}
+	secrets = present(secret, rawSecret)
 	if decoded, err := url.QueryUnescape(rawSecret); err == nil && decoded != rawSecret {
 		secrets = append(secrets, decoded)
 	}
 	return basicID, secrets, nil
 }
 
-// revoke answers /revoke (RFC 7009). A token of another client, or of nobody,
+// present returns the texts that are not empty.
+func present(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
+
+// revoke answers /revoke (RFC 7009). A token of another client, or an unknown one,
 // gets the same answer as one's own: it is not valid for this client either way.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err := tooMany(s.rates.token.take(addrKey(r))); err != nil {
@@ -266,20 +243,20 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	token, _ := form.get("token")
-	if token == "" {
+	if form.get("token") == "" {
 		return invalid("token is missing")
 	}
-	if _, err := s.o.Grants.Revoke(r.Context(), token, c.ID); err != nil {
+	if _, err := s.o.Grants.Revoke(r.Context(), form.get("token"), c.ID); err != nil {
 		return ours(err)
 	}
-	s.json(w, r, http.StatusOK, struct{}{})
+	s.json(w, http.StatusOK, struct{}{})
 	return nil
 }
 
 // register answers /register (RFC 7591).
 func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
-	if err := tooMany(max(s.rates.register.take(addrKey(r)), s.rates.everyRegister.empty(everyone))); err != nil {
+	wait := max(s.rates.register.take(addrKey(r)), s.rates.everyRegister.empty(everyone))
+	if err := tooMany(wait); err != nil {
 		return err
 	}
 	body, f := readBody(w, r, maxForm)
@@ -290,6 +267,6 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
 	if status == http.StatusCreated {
 		s.rates.everyRegister.take(everyone)
 	}
-	s.raw(w, r, status, answer)
+	raw(w, status, answer)
 	return nil
 }

@@ -52,7 +52,8 @@ func (v *access) Verify(ctx context.Context, token string) (*proxy.Identity, err
 	case errors.Is(err, grant.ErrInvalid):
 		return nil, fmt.Errorf("%w: %w", errEnded, err)
 	case err != nil:
-		return nil, proxy.NewError(proxy.KindInternal, "the store of sign-ins cannot be read; try again shortly", err)
+		return nil, proxy.NewError(proxy.KindInternal,
+			"the store of sign-ins cannot be read; try again shortly", err)
 	case g.Resource != v.resource && canonicalResource(g.Resource) != v.audience:
 		return nil, errAudience
 	}
@@ -80,7 +81,8 @@ func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credent
 	switch {
 	case err == nil:
 		s.recent.put(userID, c, now)
-	case errors.Is(err, kv.ErrUnavailable): // the token was verified, so the credential was there a moment ago
+	case errors.Is(err, kv.ErrUnavailable):
+		// The token was verified, so the credential was there a moment ago.
 		if last, ok := s.recent.within(userID, now, s.o.Outage); ok {
 			return last, nil
 		}
@@ -99,17 +101,14 @@ func (s *Server) effective(granted, gitea []string) []string {
 // the sign-in itself is an invalid token: on that, clients send people to sign in
 // again.
 func noCredential(err error) error {
-	var ue *upstream.Error
-	if !errors.As(err, &ue) {
-		return proxy.NewError(proxy.KindUpstreamUnavailable, "the Gitea credential cannot be had now; try again shortly", err)
+	ue, ok := errors.AsType[*upstream.Error](err)
+	if !ok {
+		return proxy.NewError(proxy.KindUpstreamUnavailable,
+			"the Gitea credential cannot be had now; try again shortly", err)
 	}
 	switch ue.Kind {
 	case upstream.Gone, upstream.Denied, upstream.Narrow, upstream.Wide:
 		return fmt.Errorf("%w: %w", errSignIn, err)
-	case upstream.Config:
-		return proxy.NewError(proxy.KindUpstreamError, ue.Public, err)
 	}
-	pe := proxy.NewError(proxy.KindUpstreamUnavailable, ue.Public, err)
-	pe.RetryAfter = ue.RetryAfter
-	return pe
+	return noGitea(ue, err)
 }
