@@ -158,12 +158,9 @@ func (s *Server) signedIn(w http.ResponseWriter, r *http.Request, user *upstream
 
 // act does what a form on the page asks for.
 func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error {
-	form, f := readForm(w, r, maxForm)
+	form, f := readForm(w, r, maxForm, "do", "id", "token")
 	if f != nil {
 		return f
-	}
-	if form.twice("do", "id", "token") {
-		return invalid("a field comes more than once")
 	}
 	do, token := form.get("do"), form.get("token")
 	if do == actSignIn {

@@ -134,7 +134,8 @@ func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user 
 	}
 	scopes := scope.Within(f.Asked.Scopes, scope.Of(user.Scopes))
 	if len(scopes) == 0 {
-		return s.noExchange(f, &upstream.Error{Kind: upstream.Narrow, Public: "Gitea grants nothing of what you allowed"})
+		return s.noExchange(f,
+			&upstream.Error{Kind: upstream.Narrow, Public: "Gitea grants nothing of what you allowed"})
 	}
 	code, err := s.o.Grants.IssueCode(r.Context(), grant.Code{
 		ClientID: c.ID, ClientName: displayName(c.Name), Verified: c.Verified,
@@ -163,7 +164,8 @@ func (s *Server) admitted(r *http.Request, f flow, user *upstream.User) error {
 		return nil
 	}
 	id := &proxy.Identity{Login: user.Login, Mode: proxy.ModeOAuth, UserID: user.ID, Credential: user.Token}
-	if err := s.o.Admit(r.Context(), f.Asked.Resource, id); err == nil || proxy.AsError(err).Kind != proxy.KindForbidden {
+	err := s.o.Admit(r.Context(), f.Asked.Resource, id)
+	if err == nil || proxy.AsError(err).Kind != proxy.KindForbidden {
 		return nil
 	}
 	return s.turnedAway(r, f, user, "not among the members of the endpoint",

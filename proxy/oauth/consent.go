@@ -1,11 +1,9 @@
 package oauth
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -57,40 +55,9 @@ func (c choice) narrow(scopes []string) []string {
 
 // consentView is what the consent page shows.
 type consentView struct {
-	Form, Token string
-	Action      string
-	Problem     string
-	Client      clientView
-	Areas       []areaView
-	How         string
-	CanWrite    bool // something would be left out by reading only
-	Endpoint    string
-	Gitea       string // host of the page that follows
-	Account     string
-}
-
-// clientView is a client in words for people.
-type clientView struct {
-	Name     string
-	ID       string
-	Verified bool
-	// Known clients are named by this server's operator. A document proves who
-	// describes a client, and anybody can publish one.
-	Known bool
-	// Source says why it is verified.
-	Source string
-	// Host is where it leads back to, big; Where explains it; URI is the address.
-	Host, Where, URI string
-	// Loopback: it only ever leads back to this computer.
-	Loopback bool
-}
-
-// areaView is a part of Gitea that a client wants.
-type areaView struct {
-	area
-	Name   string
-	Writes bool
-	Picked scope.Level
+	consent
+	Token, Action, Account string
+	Gitea                  string // host of the page that follows
 }
 
 // askPerson shows the consent page.
@@ -107,29 +74,18 @@ func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) er
 		status = http.StatusUnprocessableEntity
 	}
 	v := consentView{
-		Form: c.form, Token: s.keys.formToken(browser, c.asked.id(browser)), Action: s.prefix + pathConsent,
-		Problem: c.problem, Client: viewClient(c.client, c.asked.RedirectURI),
-		Areas: viewAreas(c.asked.Scopes, c.choice), How: cmp.Or(c.choice.How, chooseAll),
-		Endpoint: c.asked.Resource, Gitea: hostOf(s.o.Upstream.RevokeURL()), Account: s.prefix + pathAccount,
+		consent: c, Token: s.keys.formToken(browser, c.asked.id(browser)), Action: s.prefix + pathConsent,
+		Account: s.prefix + pathAccount, Gitea: hostOf(s.o.Upstream.RevokeURL()),
 	}
-	v.CanWrite = slices.ContainsFunc(v.Areas, func(a areaView) bool { return a.Writes })
-	s.render(w, r, status, view{Title: "Allow " + v.Client.Name + "?", Body: v.markup()})
+	s.render(w, r, status, view{Title: "Allow " + displayName(c.client.Name) + "?", Body: v.markup()})
 	return nil
 }
 
-func viewClient(c *client.Client, uri string) clientView {
-	v := clientView{Name: displayName(c.Name), ID: c.ID, Verified: c.Verified, URI: uri, Loopback: c.LoopbackOnly}
-	switch c.Kind {
-	case client.Static:
-		v.Known, v.Source = true, "Named by whoever runs this server"
-	case client.Document:
-		v.Source = "Described by " + c.Host
-	}
-	v.Host, v.Where = redirectHost(uri)
-	// Further redirect URIs must not hide that this answer goes to whatever program
-	// listens here; only the operator's word for a client counts for more.
-	v.Loopback = v.Loopback || c.Kind != client.Static && strings.HasPrefix(uri, "http:")
-	return v
+// loopback reports whether the answer goes to a program on the person's computer, of
+// which any could listen there. Further redirect URIs must not hide it; only the
+// operator's word for a client counts for more.
+func (c consent) loopback() bool {
+	return c.client.LoopbackOnly || c.client.Kind != client.Static && strings.HasPrefix(c.asked.RedirectURI, "http:")
 }
 
 // displayName makes a name of the client's own harmless once more: no characters
@@ -171,36 +127,9 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-func viewAreas(scopes []string, c choice) (list []areaView) {
-	for i, l := range scope.Of(scopes) {
-		if l == scope.None {
-			continue
-		}
-		v := areaView{area: areas[i], Name: scope.Area(i), Writes: l == scope.Write, Picked: l}
-		if c.How == choosePick {
-			v.Picked = min(l, c.Picked[i])
-		}
-		list = append(list, v)
-	}
-	return list
-}
-
-// describe says in plain words what scopes permit, for /account.
-func describe(scopes []string) (list []string) {
-	for i, l := range scope.Of(scopes) {
-		switch l {
-		case scope.Read:
-			list = append(list, areas[i].Title+": read")
-		case scope.Write:
-			list = append(list, areas[i].Title+": read and change")
-		}
-	}
-	return list
-}
-
 // consent answers the form of the consent page.
 func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
-	form, f := readForm(w, r, maxPage)
+	form, f := readForm(w, r, maxPage, "request", "token", "say", "access")
 	if f != nil {
 		return f
 	}
@@ -242,9 +171,6 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 // readConsent checks that a form is ours, in time and from the browser that it was
 // made for, and reads it.
 func (s *Server) readConsent(r *http.Request, form fields) (consent, error) {
-	if form.twice("request", "token", "say", "access") {
-		return consent{}, invalid("a field comes more than once")
-	}
 	a, late, ok := s.unseal(form.get("request"))
 	browser := s.cookie(r, browserCookie)
 	switch {

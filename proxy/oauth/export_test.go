@@ -13,7 +13,5 @@ const MaxAddrs = maxAddrs
 
 // RegisterCallers returns how many addresses the limit of registrations remembers.
 func (s *Server) RegisterCallers() int {
-	s.rates.register.mu.Lock()
-	defer s.rates.register.mu.Unlock()
-	return len(s.rates.register.keys)
+	return s.rates.register.keys.Len()
 }

@@ -52,9 +52,10 @@ func parseFields(text string) (fields, bool) {
 	return fields(values), n <= maxFields
 }
 
-// readForm reads the form in a request's body. Parameters of the query do not
-// count: tokens and secrets do not belong into addresses.
-func readForm(w http.ResponseWriter, r *http.Request, limit int64) (fields, *failure) {
+// readForm reads the form in a request's body, in which none of the names may come
+// twice. Parameters of the query do not count: tokens and secrets do not belong into
+// addresses.
+func readForm(w http.ResponseWriter, r *http.Request, limit int64, once ...string) (fields, *failure) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" {
 		return nil, invalid("send the parameters as application/x-www-form-urlencoded")
@@ -66,6 +67,9 @@ func readForm(w http.ResponseWriter, r *http.Request, limit int64) (fields, *fai
 	form, ok := parseFields(string(body))
 	if !ok {
 		return nil, invalid("the form cannot be read")
+	}
+	if form.twice(once...) {
+		return nil, invalid("a parameter comes more than once")
 	}
 	return form, nil
 }

@@ -1,11 +1,13 @@
 package oauth
 
 import (
+	"cmp"
 	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/scope"
 )
@@ -66,7 +68,8 @@ func document(style string, v view) g.Node {
 func brand() g.Node {
 	return h.P(h.Class("brand"),
 		g.Raw(`<svg viewBox="0 0 24 24" aria-hidden="true">`+
-			`<path d="M12 3 5 6v5c0 4.6 2.9 8.2 7 10 4.1-1.8 7-5.4 7-10V6z"/><path d="m9 11.5 2.2 2.2 4.3-4.2"/></svg>`),
+			`<path d="M12 3 5 6v5c0 4.6 2.9 8.2 7 10 4.1-1.8 7-5.4 7-10V6z"/>`+
+			`<path d="m9 11.5 2.2 2.2 4.3-4.2"/></svg>`),
 		g.Text("Aegis for Gitea"))
 }
 
@@ -90,54 +93,56 @@ func (n *notice) markup() g.Node {
 
 // markup is the consent page.
 func (v consentView) markup() g.Node {
+	host, where := redirectHost(v.asked.RedirectURI)
+	rows, writes := v.areas()
 	return g.Group{
-		h.H1(g.Text("Allow "), g.El("bdi", g.Text(v.Client.Name)), g.Text(" to use Gitea as you?")),
-		textIf(v.Problem, warning(h.Role("alert"), para(v.Problem))),
-		v.Client.trust(),
-		h.Div(h.Class("to"), soft(g.Text("After this, you are sent to")),
-			h.Strong(g.Text(v.Client.Host)), soft(g.Text(v.Client.Where))),
-		g.If(v.Client.Loopback, warning(para("This client runs on your own computer. "+
+		h.H1(g.Text("Allow "), g.El("bdi", g.Text(displayName(v.client.Name))), g.Text(" to use Gitea as you?")),
+		textIf(v.problem, warning(h.Role("alert"), para(v.problem))),
+		trust(v.client),
+		h.Div(h.Class("to"), soft(g.Text("After this, you are sent to")), h.Strong(g.Text(host)), soft(g.Text(where))),
+		g.If(v.loopback(), warning(para("This client runs on your own computer. "+
 			"Any program there can listen for its answer, so go on only if you started it a moment ago "+
 			"and trust what runs on this computer."))),
 		form(v.Action, h.AutoComplete("off"),
-			hidden("request", v.Form), hidden("token", v.Token),
+			hidden("request", v.form), hidden("token", v.Token),
 			h.FieldSet(h.Legend(g.Text("What may it do, with your rights?")),
-				v.choice("all", g.Text("Everything it asks for")),
-				g.If(v.CanWrite, v.choice("read", g.Text("Only read "), soft(g.Text("– it changes nothing")))),
-				v.choice("pick", g.Text("Let me choose")),
+				v.option(chooseAll, g.Text("Everything it asks for")),
+				g.If(writes, v.option(chooseRead, g.Text("Only read "), soft(g.Text("– it changes nothing")))),
+				v.option(choosePick, g.Text("Let me choose")),
 			),
-			h.Ul(h.Class("areas"), g.Map(v.Areas, areaView.markup)),
-			actions(button("say", "allow", "go", g.Text("Allow")), button("say", "deny", "", g.Text("Deny"))),
+			h.Ul(h.Class("areas"), rows),
+			actions(button("say", sayAllow, "go", g.Text("Allow")), button("say", sayDeny, "", g.Text("Deny"))),
 		),
 		softly(g.Text("If you allow it, "+v.Gitea+" asks you to sign in next. You can take this back at any time on "),
 			anchor(v.Account, "your page of connected clients"), g.Text(".")),
 		h.Details(h.Summary(g.Text("Details")), h.Dl(
-			detail("Client", v.Client.ID), detail("Address that gets the answer", v.Client.URI),
-			detail("Endpoint", v.Endpoint),
+			detail("Client", v.client.ID), detail("Address that gets the answer", v.asked.RedirectURI),
+			detail("Endpoint", v.asked.Resource),
 		)),
 	}
 }
 
-// trust says how much is known of a client.
-func (c clientView) trust() g.Node {
+// trust says how much is known of a client. A document proves who describes it, and
+// anybody can publish one.
+func trust(c *client.Client) g.Node {
 	class, what := "tag bad", "not verified"
 	says := "The name is the client's own word. Allow it only if you have just started this yourself."
-	switch {
-	case c.Known:
-		class, what, says = "tag", "known client", c.Source
-	case c.Verified:
-		what = c.Source
+	switch c.Kind {
+	case client.Static:
+		class, what, says = "tag", "known client", "Named by whoever runs this server"
+	case client.Document:
+		what = "Described by " + c.Host
 		says = "Anybody can publish such a description, under any name. " +
 			"Allow it only if you know this host and have just started this yourself."
 	}
 	return h.P(tag(class, what), g.Text(" "), soft(g.Text(says)))
 }
 
-// choice is one of the ways to narrow what a client gets.
-func (v consentView) choice(value string, words ...g.Node) g.Node {
+// option is one of the ways to narrow what a client gets.
+func (v consentView) option(value string, words ...g.Node) g.Node {
 	return h.Label(h.Class("choice"),
 		h.Input(h.Type("radio"), h.Name("access"), h.Value(value), h.ID("access-"+value),
-			g.If(v.How == value, h.Checked())),
+			g.If(cmp.Or(v.choice.How, chooseAll) == value, h.Checked())),
 		h.Span(g.Group(words)))
 }
 
@@ -145,19 +150,37 @@ func detail(term, value string) g.Node {
 	return g.Group{h.Dt(g.Text(term)), h.Dd(h.Code(g.Text(value)))}
 }
 
-// markup is one part of Gitea and how much of it a client gets.
-func (a areaView) markup() g.Node {
+// areas are the parts of Gitea that a client wants, each with how much of it; writes:
+// reading only would leave something out.
+func (v consentView) areas() (rows g.Group, writes bool) {
+	for i, most := range scope.Of(v.asked.Scopes) {
+		if most == scope.None {
+			continue
+		}
+		picked := most
+		if v.choice.How == choosePick {
+			picked = min(most, v.choice.Picked[i])
+		}
+		rows = append(rows, areas[i].markup(scope.Area(i), most, picked))
+		writes = writes || most == scope.Write
+	}
+	return rows, writes
+}
+
+// markup is one part of Gitea, of which a client can get up to most.
+func (a area) markup(name string, most, picked scope.Level) g.Node {
 	says := soft(g.Text(a.Read))
-	if a.Writes {
+	if most == scope.Write {
 		says = g.Group{tag("soft full", a.Write), tag("soft less", a.Read)}
 	}
 	option := func(l scope.Level, value, words string) g.Node {
-		return h.Option(h.Value(value), g.If(a.Picked == l, h.Selected()), g.Text(words))
+		return h.Option(h.Value(value), g.If(picked == l, h.Selected()), g.Text(words))
 	}
 	return h.Li(h.Class("row"),
-		h.Div(h.Strong(g.Text(a.Title)), g.If(a.Risky, g.Group{g.Text(" "), tag("tag bad", "sensitive")}), h.Br(), says),
-		h.Select(h.Class("pick"), h.Name("area."+a.Name), h.Aria("label", a.Title),
-			g.If(a.Writes, option(scope.Write, "write", "read and change")),
+		h.Div(h.Strong(g.Text(a.Title)),
+			g.If(a.Risky, g.Group{g.Text(" "), tag("tag bad", "sensitive")}), h.Br(), says),
+		h.Select(h.Class("pick"), h.Name("area."+name), h.Aria("label", a.Title),
+			g.If(most == scope.Write, option(scope.Write, "write", "read and change")),
 			option(scope.Read, "read", "read only"), option(scope.None, "none", "nothing")))
 }
 
@@ -173,7 +196,7 @@ func (v accountView) markup() g.Node {
 	return g.Group{
 		h.H1(g.Text("Connected clients")),
 		h.Div(h.Class("row"), h.P(g.Text("Signed in as "), h.Strong(g.Text(v.Login))),
-			form(v.Action, h.Class("inline"), hidden("token", v.Token), button("do", actSignOut, "small", g.Text("Sign out")))),
+			v.form(h.Class("inline"), button("do", actSignOut, "small", g.Text("Sign out")))),
 		g.If(len(v.Codes) > 0, g.Group{
 			h.H2(g.Text("Waiting for your confirmation")),
 			softly(g.Text("An agent asked to do this. Give it the code only if you want it done.")),
@@ -230,12 +253,25 @@ func (v accountView) client(one grant.Grant) g.Node {
 		h.Div(
 			h.H3(g.El("bdi", g.Text(name)), g.Text(" "), known),
 			g.If(one.UserID != v.userID, h.P(g.Text("of "), h.Strong(g.Text(one.Login)))),
-			h.Ul(h.Class("plain soft"), g.Map(describe(one.Scopes), func(text string) g.Node { return h.Li(g.Text(text)) })),
+			h.Ul(h.Class("plain soft"), describe(one.Scopes)),
 			softly(g.Text("Connected "+day(one.Created)+", last used "+used)),
 		),
-		form(v.Action, h.Class("inline"), hidden("token", v.Token), hidden("id", one.ID),
+		v.form(h.Class("inline"), hidden("id", one.ID),
 			button("do", actRevoke, "small", g.Text("Disconnect"), h.Span(h.Class("unseen"), g.Text(" "+name)))),
 	))
+}
+
+// describe says in plain words what scopes permit, for /account.
+func describe(scopes []string) (list g.Group) {
+	for i, l := range scope.Of(scopes) {
+		switch l {
+		case scope.Read:
+			list = append(list, h.Li(g.Text(areas[i].Title+": read")))
+		case scope.Write:
+			list = append(list, h.Li(g.Text(areas[i].Title+": read and change")))
+		}
+	}
+	return list
 }
 
 // markup is a call that waits for its code.

@@ -1,14 +1,14 @@
 package oauth
 
 import (
-	"container/list"
 	"math"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"aegis/proxy/internal/lru"
 )
 
 // rates hold strangers to a pace before anything is done for them. Hosted clients
@@ -47,36 +47,16 @@ type buckets struct {
 	now   func() time.Time
 	every rate.Limit
 	burst int
-
-	mu    sync.Mutex
-	keys  map[string]*list.Element
-	order list.List // of *bucket, the one seen last in front
-}
-
-type bucket struct {
-	key    string
-	tokens *rate.Limiter
+	keys *lru.Cache[*rate.Limiter]
 }
 
 func newBuckets(now func() time.Time, every rate.Limit, burst int) *buckets {
-	return &buckets{now: now, every: every, burst: burst, keys: map[string]*list.Element{}}
+	return &buckets{now: now, every: every, burst: burst, keys: lru.New[*rate.Limiter](maxAddrs)}
 }
 
 // of returns the bucket of a key, a full one when the key is new.
 func (b *buckets) of(key string) *rate.Limiter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e := b.keys[key]; e != nil {
-		b.order.MoveToFront(e)
-		return e.Value.(*bucket).tokens
-	}
-	if len(b.keys) >= maxAddrs {
-		last := b.order.Back()
-		delete(b.keys, b.order.Remove(last).(*bucket).key)
-	}
-	n := &bucket{key: key, tokens: rate.NewLimiter(b.every, b.burst)}
-	b.keys[key] = b.order.PushFront(n)
-	return n.tokens
+	return b.keys.Ensure(key, func() *rate.Limiter { return rate.NewLimiter(b.every, b.burst) })
 }
 
 // take takes a token of a key. wait is how long until there is one, 0 when it was

@@ -24,8 +24,9 @@ func (s *Server) Stage() proxy.Stage {
 				return next.Handle(ctx, c)
 			}
 			if lacks := scope.Missing(c.Identity.Grant.Scopes, s.needs(c.Tool)); len(lacks) > 0 {
-				return nil, proxy.NewError(proxy.KindForbidden, "the tool needs the Gitea scope "+strings.Join(lacks, " ")+
-					", which the person did not allow this client; they can allow it by signing in again", nil)
+				return nil, proxy.NewError(proxy.KindForbidden,
+					"the tool needs the Gitea scope "+strings.Join(lacks, " ")+
+						", which the person did not allow this client; they can allow it by signing in again", nil)
 			}
 			result, err := next.Handle(ctx, c)
 			basicOnly := c.Tool != nil && c.Tool.BasicAuthOnly // Gitea refuses every token on its route

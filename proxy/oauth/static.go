@@ -140,10 +140,12 @@ func (s *Static) resolve(ctx context.Context, t config.Token) (*proxy.Identity, 
 	switch {
 	case errors.As(err, &pe) && pe.Kind == proxy.KindUnauthorized:
 		return nil, proxy.NewError(proxy.KindUnauthorized,
-			fmt.Sprintf("Gitea does not accept the gitea_token of auth.tokens entry %q; its operator must replace it", t.Name), err)
+			fmt.Sprintf("Gitea does not accept the gitea_token of auth.tokens entry %q; "+
+				"its operator must replace it", t.Name), err)
 	case errors.As(err, &pe) && pe.Kind == proxy.KindForbidden:
 		return nil, proxy.NewError(proxy.KindForbidden,
-			fmt.Sprintf("the gitea_token of auth.tokens entry %q lacks the scope read:user, which Aegis needs to learn its login; its operator must add it", t.Name), err)
+			fmt.Sprintf("the gitea_token of auth.tokens entry %q lacks the scope read:user, "+
+				"which Aegis needs to learn its login; its operator must add it", t.Name), err)
 	case err != nil:
 		return nil, proxy.NewError(proxy.KindUpstreamUnavailable,
 			"Gitea cannot be asked whose token this is; try again shortly", err)

@@ -31,13 +31,10 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	if err := tooMany(s.rates.token.take(addrKey(r))); err != nil {
 		return err
 	}
-	form, f := readForm(w, r, maxForm)
+	form, f := readForm(w, r, maxForm, "grant_type", "code", "redirect_uri", "code_verifier", "refresh_token",
+		"scope", "client_id", "client_secret")
 	if f != nil {
 		return f
-	}
-	if form.twice("grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope",
-		"client_id", "client_secret") {
-		return invalid("a parameter comes more than once")
 	}
 	if form.twice("resource") {
 		return bad(codeTarget, "ask for one resource")
@@ -232,12 +229,9 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err := tooMany(s.rates.token.take(addrKey(r))); err != nil {
 		return err
 	}
-	form, f := readForm(w, r, maxForm)
+	form, f := readForm(w, r, maxForm, "token", "token_type_hint", "client_id", "client_secret")
 	if f != nil {
 		return f
-	}
-	if form.twice("token", "token_type_hint", "client_id", "client_secret") {
-		return invalid("a parameter comes more than once")
 	}
 	c, err := s.authenticate(r, form)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
+	"aegis/proxy/internal/lru"
 	"aegis/proxy/kv"
 )
 
@@ -47,11 +48,11 @@ type documents struct {
 	keep    time.Duration
 	now     func() time.Time
 
-	cache     *lru[cached]
+	cache     *lru.Cache[cached]
 	flights   singleflight.Group
 	strangers *rate.Limiter
 	approved  *rate.Limiter
-	byDomain  *lru[*rate.Limiter]
+	byDomain  *lru.Cache[*rate.Limiter]
 }
 
 // cached is a document's client, or why there is none, until it must be fetched
@@ -75,10 +76,10 @@ func newDocuments(o Options) *documents {
 		fetch: newFetcher(o), store: o.Store, private: o.Config.PrivateRedirects, now: o.Now,
 		rules:     domains{allow: o.Config.Documents.AllowDomains, deny: o.Config.Documents.DenyDomains},
 		keep:      max(keptAtLeast, time.Duration(o.Config.RefreshTTL)),
-		cache:     newLRU[cached](maxCached),
+		cache:     lru.New[cached](maxCached),
 		strangers: rate.NewLimiter(fetchRate, fetchBurst),
 		approved:  rate.NewLimiter(fetchRate, fetchBurst),
-		byDomain:  newLRU[*rate.Limiter](maxDomains),
+		byDomain:  lru.New[*rate.Limiter](maxDomains),
 	}
 }
 
@@ -92,7 +93,7 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 	if !d.rules.permit(host) {
 		return nil, refused("this server takes no metadata documents from the domain of the client; ask its operator", nil)
 	}
-	c, found := d.cache.get(url)
+	c, found := d.cache.Get(url)
 	if !found || !d.now().Before(c.until) {
 		if c, err = d.join(ctx, url, host); err != nil {
 			return nil, err
@@ -129,7 +130,7 @@ func (d *documents) join(ctx context.Context, url, host string) (cached, error) 
 // refresh takes the document from the store while it is fresh there, else from
 // its host, and remembers the outcome.
 func (d *documents) refresh(ctx context.Context, url, host string) cached {
-	if c, found := d.cache.get(url); found && d.now().Before(c.until) {
+	if c, found := d.cache.Get(url); found && d.now().Before(c.until) {
 		return c // another flight landed just before
 	}
 	kept, approved := d.recall(ctx, url)
@@ -159,7 +160,7 @@ func (d *documents) refresh(ctx context.Context, url, host string) cached {
 }
 
 func (d *documents) remember(url string, c cached) cached {
-	d.cache.put(url, c)
+	d.cache.Put(url, c)
 	return c
 }
 
@@ -176,7 +177,7 @@ func (d *documents) get(ctx context.Context, url, host string, approved bool) (*
 	if approved {
 		all = d.approved
 	}
-	domain := d.byDomain.ensure(domainOf(host), func() *rate.Limiter { return rate.NewLimiter(domainRate, domainBurst) })
+	domain := d.byDomain.Ensure(domainOf(host), func() *rate.Limiter { return rate.NewLimiter(domainRate, domainBurst) })
 	if now := d.now(); !domain.AllowN(now, 1) || !all.AllowN(now, 1) {
 		return nil, 0, unavailable("too many metadata documents are being fetched; try again in a minute", errLimited)
 	}

@@ -43,7 +43,7 @@ func SetFetchTimeout(r *Resolver, d time.Duration) { r.docs.fetch.limit = d }
 
 // Cached returns how many documents and domains are remembered.
 func Cached(r *Resolver) (documents, domains int) {
-	return len(r.docs.cache.items), len(r.docs.byDomain.items)
+	return r.docs.cache.Len(), r.docs.byDomain.Len()
 }
 
 // The bounds that tests go to.

@@ -187,7 +187,7 @@ func (r *Resolver) Keep(ctx context.Context, c *Client) error {
 		return nil
 	}
 	fresh := r.now()
-	if have, found := r.docs.cache.get(c.ID); found && have.client != nil {
+	if have, found := r.docs.cache.Get(c.ID); found && have.client != nil {
 		fresh = have.until
 	}
 	return r.docs.write(ctx, c, fresh)

@@ -1,0 +1,83 @@
+// Package lru keeps the values that were used last, within a bound.
+package lru
+
+import (
+	"container/list"
+	"sync"
+)
+
+// Cache keeps values by key, at most size of them: a further one takes the place of the
+// one unused longest. It is safe for concurrent use.
+type Cache[V any] struct {
+	mu    sync.Mutex
+	size  int
+	order *list.List // of *item[V], the newest in front
+	items map[string]*list.Element
+}
+
+type item[V any] struct {
+	key   string
+	value V
+}
+
+// New returns an empty cache of this size.
+func New[V any](size int) *Cache[V] {
+	return &Cache[V]{size: size, order: list.New(), items: map[string]*list.Element{}}
+}
+
+// Get returns the value of key.
+func (c *Cache[V]) Get(key string) (value V, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it := c.find(key)
+	if it == nil {
+		return value, false
+	}
+	return it.value, true
+}
+
+// Put sets the value of key.
+func (c *Cache[V]) Put(key string, value V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if it := c.find(key); it != nil {
+		it.value = value
+		return
+	}
+	c.add(key, value)
+}
+
+// Ensure returns the value of key, made by fresh when there is none.
+func (c *Cache[V]) Ensure(key string, fresh func() V) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if it := c.find(key); it != nil {
+		return it.value
+	}
+	return c.add(key, fresh())
+}
+
+// Len returns how many values there are.
+func (c *Cache[V]) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.order.Len()
+}
+
+func (c *Cache[V]) find(key string) *item[V] {
+	e := c.items[key]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*item[V])
+}
+
+func (c *Cache[V]) add(key string, value V) V {
+	c.items[key] = c.order.PushFront(&item[V]{key, value})
+	if c.order.Len() > c.size {
+		last := c.order.Remove(c.order.Back()).(*item[V])
+		delete(c.items, last.key)
+	}
+	return value
+}
