@@ -47,7 +47,7 @@ type buckets struct {
 	now   func() time.Time
 	every rate.Limit
 	burst int
-	keys *lru.Cache[*rate.Limiter]
+	keys  *lru.Cache[*rate.Limiter]
 }
 
 func newBuckets(now func() time.Time, every rate.Limit, burst int) *buckets {

@@ -27,7 +27,7 @@ var (
 // issued for it (RFC 8707) and, if static is not nil, the configured tokens. The
 // prefix decides which of the two a token is.
 func (s *Server) Verifier(resource string, static Verifier) Verifier {
-	return &access{server: s, resource: resource, audience: canonicalResource(resource), static: static}
+	return &access{server: s, resource: resource, audience: grant.CanonicalResource(resource), static: static}
 }
 
 // access verifies the tokens of one endpoint.
@@ -54,7 +54,7 @@ func (v *access) Verify(ctx context.Context, token string) (*proxy.Identity, err
 	case err != nil:
 		return nil, proxy.NewError(proxy.KindInternal,
 			"the store of sign-ins cannot be read; try again shortly", err)
-	case g.Resource != v.resource && canonicalResource(g.Resource) != v.audience:
+	case g.Resource != v.resource && grant.CanonicalResource(g.Resource) != v.audience:
 		return nil, errAudience
 	}
 	c, err := v.server.credential(ctx, g.UserID)

@@ -3,10 +3,10 @@ package grant
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"aegis/proxy/kv"
@@ -20,11 +20,7 @@ func (g *Grants) IssueCode(ctx context.Context, c Code) (code string, err error)
 	if raw, err := base64.RawURLEncoding.Strict().DecodeString(c.Challenge); err != nil || len(raw) != sha256.Size {
 		return "", errors.New("grants: the code challenge is not one of method S256")
 	}
-	s, err := secret()
-	if err != nil {
-		return "", err
-	}
-	code = mint(codePrefix, s)
+	code = mint(codePrefix, secret())
 	until := g.now().Add(codeLife)
 	if err := g.save(ctx, codeKey(code), codeRecord{Code: c, Expires: until}, until); err != nil {
 		return "", err
@@ -92,18 +88,12 @@ func mismatch(c *codeRecord, r *Redeem) string {
 // verifies reports whether the verifier is a proper one (RFC 7636 section 4.1)
 // and the S256 challenge is made from it.
 func verifies(verifier, challenge string) bool {
-	if len(verifier) < 43 || len(verifier) > 128 {
+	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+	if len(verifier) < 43 || len(verifier) > 128 || strings.Trim(verifier, unreserved) != "" {
 		return false
 	}
-	for i := range len(verifier) {
-		switch b := verifier[i]; {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '-', b == '.', b == '_', b == '~':
-		default:
-			return false
-		}
-	}
 	sum := sha256.Sum256([]byte(verifier))
-	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+	return equal(base64.RawURLEncoding.EncodeToString(sum[:]), challenge)
 }
 
 // refuse uses up a code that was presented wrongly.
@@ -115,16 +105,16 @@ func (g *Grants) refuse(ctx context.Context, key string, version uint64, c *code
 	if err != nil {
 		return err
 	}
-	g.event(Event{Kind: CodeRefused, ClientID: c.ClientID, ClientName: c.ClientName, UserID: c.UserID, Login: c.Login, At: g.now()})
+	g.event(Event{
+		Kind: CodeRefused, ClientID: c.ClientID, ClientName: c.ClientName, UserID: c.UserID, Login: c.Login, At: g.now(),
+	})
 	return invalid(why)
 }
 
 // begin writes the grant and its tokens, and then uses up the code.
 func (g *Grants) begin(ctx context.Context, key string, version uint64, c *codeRecord) (*Tokens, error) {
-	id, f, first, err := g.newFamily(c)
-	if err != nil {
-		return nil, err
-	}
+	id, first := newID(), secret()
+	f := g.newFamily(c, first)
 	t, err := g.write(ctx, id, f)
 	if err == nil {
 		err = g.cleared(ctx, c)
@@ -135,7 +125,7 @@ func (g *Grants) begin(ctx context.Context, key string, version uint64, c *codeR
 	if err != nil {
 		undo, cancel := detached(ctx)
 		defer cancel()
-		// Nobody knows its tokens; if it stays, it is listed until it expires.
+		// Its tokens went to no client; if it stays, it is listed until it expires.
 		_, _, _ = g.drop(undo, id)
 		if errors.Is(err, kv.ErrConflict) {
 			return nil, g.overtaken(ctx, key)
@@ -145,22 +135,16 @@ func (g *Grants) begin(ctx context.Context, key string, version uint64, c *codeR
 		}
 		return nil, fmt.Errorf("grants: the code could not be exchanged: %w", err)
 	}
-	g.tell(Issued, id, f)
+	g.report(Issued, id, f)
 	t.Refresh = g.refresh(id, first)
 	return t, nil
 }
 
-// newFamily returns the record of a grant that begins now, and its first
-// refresh token's secret.
-func (g *Grants) newFamily(c *codeRecord) (id string, f *family, first string, err error) {
-	if id, err = newID(); err != nil {
-		return "", nil, "", err
-	}
-	if first, err = secret(); err != nil {
-		return "", nil, "", err
-	}
+// newFamily returns the record of a grant that begins now, with its first refresh
+// token's secret.
+func (g *Grants) newFamily(c *codeRecord, first string) *family {
 	now := g.now()
-	f = &family{
+	f := &family{
 		Client: c.ClientID, Name: c.ClientName, Verified: c.Verified, User: c.UserID, Login: c.Login,
 		Scopes: c.Scopes, Resource: c.Resource, Created: now, Used: now, Current: digest(first),
 	}
@@ -168,7 +152,7 @@ func (g *Grants) newFamily(c *codeRecord) (id string, f *family, first string, e
 		f.Ends = now.Add(g.life.Max)
 	}
 	f.Expires = g.expiry(f, now)
-	return id, f, first, nil
+	return f
 }
 
 // expiry returns when a grant that is refreshed now expires.
@@ -222,12 +206,8 @@ func (g *Grants) replayed(ctx context.Context, id string) error {
 	if id == "" {
 		return invalid("the code was used up")
 	}
-	f, dropped, err := g.drop(ctx, id)
-	if err != nil {
+	if _, err := g.end(ctx, CodeReplayed, id); err != nil {
 		return err
-	}
-	if dropped {
-		g.tell(CodeReplayed, id, f)
 	}
 	return invalid("the code was used before; the grant that came of it has ended")
 }

@@ -19,7 +19,7 @@ func (g *Grants) Revoke(ctx context.Context, token, clientID string) (revoked bo
 	if err != nil || id == "" {
 		return false, err
 	}
-	return g.end(ctx, id)
+	return g.end(ctx, Revoked, id)
 }
 
 // owner returns the id of the grant that a token of this client belongs to; ""
@@ -62,14 +62,14 @@ func unlessInvalid(err error) error {
 	return err
 }
 
-// end ends a grant by somebody's wish.
-func (g *Grants) end(ctx context.Context, id string) (bool, error) {
+// end ends a grant for the reason why, and reports whether this call did.
+func (g *Grants) end(ctx context.Context, why Kind, id string) (bool, error) {
 	f, dropped, err := g.drop(ctx, id)
 	if err != nil {
 		return false, err
 	}
 	if dropped {
-		g.tell(Revoked, id, f)
+		g.report(why, id, f)
 	}
 	return dropped, nil
 }
@@ -79,13 +79,13 @@ func (g *Grants) End(ctx context.Context, id string) error {
 	if !isID(id) {
 		return nil
 	}
-	_, err := g.end(ctx, id)
+	_, err := g.end(ctx, Revoked, id)
 	return err
 }
 
 // EndUser ends all grants of a person, and returns how many there were. Codes
 // that were issued before become worthless. A store that is full still takes deletions:
-// the grants are ended then, and the error tells of the codes.
+// the grants are ended then, and the error is about the codes.
 func (g *Grants) EndUser(ctx context.Context, userID int64) (n int, err error) {
 	now := g.now()
 	marked := g.save(ctx, clearedKey(userID), now, now.Add(2*codeLife))
@@ -96,7 +96,7 @@ func (g *Grants) EndUser(ctx context.Context, userID int64) (n int, err error) {
 		if err != nil {
 			return n, errors.Join(marked, err)
 		}
-		ended, err := g.end(ctx, id)
+		ended, err := g.end(ctx, Revoked, id)
 		if err != nil {
 			return n, errors.Join(marked, err)
 		}
@@ -178,13 +178,5 @@ func (g *Grants) ids(ctx context.Context, prefix string) iter.Seq2[string, error
 
 // isID reports whether s has the form of a grant's id.
 func isID(s string) bool {
-	if len(s) != idSize {
-		return false
-	}
-	for i := range len(s) {
-		if b := s[i]; (b < 'a' || b > 'z') && (b < '2' || b > '7') {
-			return false
-		}
-	}
-	return true
+	return len(s) == idSize && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }

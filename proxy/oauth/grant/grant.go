@@ -11,7 +11,7 @@
 // A code is used up by one compare-and-swap too, which leaves a mark in its
 // place for 10 minutes. Everything that the code leads to has been written before,
 // so that a failure in between leaves at most a grant that is listed and whose
-// tokens nobody knows, and never a token without a grant to end. Whoever presents
+// tokens no client has, and never a token without a grant to end. Presenting
 // a marked code ends the grant that came of it (OAuth 2.1 section 4.1.3), even
 // when it is the same client in a hurry: of several redemptions at once, one gets
 // tokens, and the others end them.
@@ -98,10 +98,10 @@ type Options struct {
 	// Outage is how long a token that was verified is taken without the store,
 	// while that cannot be reached; 0: not at all.
 	Outage time.Duration
-	// Now tells the time; nil: [time.Now].
+	// Now is the clock; nil: [time.Now].
 	Now func() time.Time
-	// Event is told what happens, before the caller is; nil: nobody is. It is
-	// called from many goroutines and must not block.
+	// Event is called with what happens, before the caller gets its answer; may be
+	// nil. It is called from many goroutines and must not block.
 	Event func(Event)
 }
 
@@ -136,7 +136,9 @@ func New(o Options) (*Grants, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	return &Grants{store: o.Store, keys: keys, life: c, now: o.Now, event: o.Event, cache: newCache(), outage: o.Outage}, nil
+	return &Grants{
+		store: o.Store, keys: keys, life: c, now: o.Now, event: o.Event, cache: newCache(), outage: o.Outage,
+	}, nil
 }
 
 // Grant is what a person has allowed a client. Its form in JSON is what "aegis oauth

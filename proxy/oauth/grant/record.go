@@ -136,21 +136,20 @@ func (g *Grants) list(ctx context.Context, f *family, id string) error {
 }
 
 // issue writes an access token of a grant and returns it with its lifetime.
-func (g *Grants) issue(ctx context.Context, f *family, id string, scopes []string) (token string, life time.Duration, err error) {
-	s, err := secret()
-	if err != nil {
-		return "", 0, err
-	}
-	token = mint(accessPrefix, s)
+func (g *Grants) issue(
+	ctx context.Context, f *family, id string, scopes []string,
+) (token string, life time.Duration, err error) {
+	token = mint(accessPrefix, secret())
 	now := g.now()
 	until := now.Add(g.life.Access)
 	if until.After(f.Expires) {
 		until = f.Expires
 	}
-	return token, until.Sub(now), g.save(ctx, accessKey(token), access{Family: id, Scopes: scopes, Expires: until}, until)
+	err = g.save(ctx, accessKey(token), access{Family: id, Scopes: scopes, Expires: until}, until)
+	return token, until.Sub(now), err
 }
 
-// drop deletes a grant for good. Of several callers one is told so.
+// drop deletes a grant for good. It reports dropped to one of several callers.
 func (g *Grants) drop(ctx context.Context, id string) (f *family, dropped bool, err error) {
 	defer g.cache.forget(id) // also after an error: it may be gone
 	e, err := g.store.Take(ctx, familyKey(id))
@@ -170,9 +169,11 @@ func (g *Grants) drop(ctx context.Context, id string) (f *family, dropped bool, 
 	return f, true, nil
 }
 
-// tell reports an event of a grant.
-func (g *Grants) tell(kind Kind, id string, f *family) {
-	g.event(Event{Kind: kind, Grant: id, ClientID: f.Client, ClientName: f.Name, UserID: f.User, Login: f.Login, At: g.now()})
+// report gives an event of a grant to the audit log.
+func (g *Grants) report(kind Kind, id string, f *family) {
+	g.event(Event{
+		Kind: kind, Grant: id, ClientID: f.Client, ClientName: f.Name, UserID: f.User, Login: f.Login, At: g.now(),
+	})
 }
 
 // detached returns a context for what must be done although the client may be

@@ -126,12 +126,8 @@ func (g *Grants) follow(t refreshToken, f *family, at int) (string, error) {
 
 // reused ends a grant whose old refresh token came again.
 func (g *Grants) reused(ctx context.Context, id string) error {
-	f, dropped, err := g.drop(ctx, id)
-	if err != nil {
+	if _, err := g.end(ctx, Reused, id); err != nil {
 		return err
-	}
-	if dropped {
-		g.tell(Reused, id, f)
 	}
 	return invalid("the refresh token was used before; the grant has ended")
 }
@@ -145,12 +141,8 @@ func (g *Grants) allow(ctx context.Context, id string, f *family, r *Refresh) er
 	if !errors.Is(err, ErrDenied) {
 		return err
 	}
-	gone, dropped, derr := g.drop(ctx, id)
-	if derr != nil {
-		return derr
-	}
-	if dropped {
-		g.tell(Denied, id, gone)
+	if _, err := g.end(ctx, Denied, id); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: %w", ErrInvalid, err)
 }
@@ -158,7 +150,9 @@ func (g *Grants) allow(ctx context.Context, id string, f *family, r *Refresh) er
 // renew writes a new access token and, unless that has been done (next is then
 // the secret), puts the successor in the refresh token's place. The error is
 // [kv.ErrConflict] when the grant has changed since it was read.
-func (g *Grants) renew(ctx context.Context, t refreshToken, f *family, version uint64, next string, scopes []string) (*Tokens, error) {
+func (g *Grants) renew(
+	ctx context.Context, t refreshToken, f *family, version uint64, next string, scopes []string,
+) (*Tokens, error) {
 	now := g.now()
 	fresh := next == ""
 	if fresh {
@@ -179,9 +173,11 @@ func (g *Grants) renew(ctx context.Context, t refreshToken, f *family, version u
 		if err := g.swap(ctx, familyKey(t.id), version, f, f.Expires.Sub(g.now())); err != nil {
 			return nil, err
 		}
-		g.tell(Refreshed, t.id, f)
+		g.report(Refreshed, t.id, f)
 	}
-	return &Tokens{Access: token, Refresh: g.refresh(t.id, next), ExpiresIn: life, Scopes: scopes, Grant: f.grant(t.id)}, nil
+	return &Tokens{
+		Access: token, Refresh: g.refresh(t.id, next), ExpiresIn: life, Scopes: scopes, Grant: f.grant(t.id),
+	}, nil
 }
 
 // recent returns the tokens that were used up after then, and at most one fewer

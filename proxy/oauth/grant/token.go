@@ -14,7 +14,7 @@ import (
 
 // A token is a prefix, which tells people and secret scanners what it is, a
 // body, and six base62 digits of the CRC-32 of both, by which a scanner knows a
-// token from a look-alike without asking anybody.
+// token from a look-alike without a request.
 const (
 	accessPrefix  = "aegis_at_"
 	refreshPrefix = "aegis_rt_"
@@ -51,21 +51,15 @@ func body(prefix, token string, size int) (string, bool) {
 }
 
 // secret returns a new random secret.
-func secret() (string, error) {
-	raw := make([]byte, 32)
-	if _, err := rand.Read(raw); err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(raw), nil
-}
+func secret() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
 
 // newID returns a new grant id: lower-case letters and digits.
-func newID() (string, error) {
-	raw := make([]byte, 15)
-	if _, err := rand.Read(raw); err != nil {
-		return "", err
-	}
-	return strings.ToLower(base32.StdEncoding.EncodeToString(raw)), nil
+func newID() string { return strings.ToLower(base32.StdEncoding.EncodeToString(random(15))) }
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: it ends the process instead
+	return b
 }
 
 // digest returns what the store knows of a secret. At 256 random bits it needs
