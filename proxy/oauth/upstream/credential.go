@@ -12,8 +12,8 @@ import (
 // Credential returns what a call of the user is made with, renewed when less than
 // five minutes are left. The error is an [*Error]: Gone when the person must sign
 // in, Config when Gitea refuses Aegis itself, Unavailable when Gitea or the store
-// cannot be reached. While the old token still lives, trouble with renewing it is
-// nobody's but the operator's: it is returned.
+// cannot be reached. While the old token still lives, trouble with renewing it
+// concerns the operator alone: the token is returned.
 //
 // A caller that goes away does not end the refresh that it began.
 func (g *Gitea) Credential(ctx context.Context, userID int64) (Credential, error) {
@@ -39,8 +39,8 @@ func (g *Gitea) Credential(ctx context.Context, userID int64) (Credential, error
 const tooSoon = 30 * time.Second
 
 // Rejected is to be called when Gitea's API answered 401 to a call that was made
-// with used: the grant may have been revoked in Gitea, of which nobody tells
-// Aegis. It renews the credential. nil: the record holds another token now, and
+// with used: the grant may have been revoked in Gitea, of which Aegis
+// gets no notice. It renews the credential. nil: the record holds another token now, and
 // the call may be made again. The error is an [*Error] as of
 // [Gitea.Credential]; Gone when the person must sign in.
 func (g *Gitea) Rejected(ctx context.Context, userID int64, used proxy.Credential) error {
@@ -73,7 +73,7 @@ func (g *Gitea) State(ctx context.Context, userID int64) (bool, error) {
 	return false, err
 }
 
-// Forget deletes the user's credential. Gitea has no way to be told; people
+// Forget deletes the user's credential. Gitea has no call to give it back; people
 // revoke the grant itself at [Gitea.RevokeURL].
 func (g *Gitea) Forget(ctx context.Context, userID int64) error {
 	g.members.drop(userID)
@@ -81,7 +81,7 @@ func (g *Gitea) Forget(ctx context.Context, userID int64) error {
 	if err := g.store.Delete(ctx, recordKey(userID)); err != nil {
 		return storeTrouble(err)
 	}
-	g.tell(EventForgotten, userID, "", "")
+	g.report(EventForgotten, userID, "", "")
 	return nil
 }
 
@@ -116,29 +116,35 @@ func (g *Gitea) credential(r *record) Credential {
 	}
 }
 
-// fly runs one refresh for all callers of this process that want the same, and
-// lets each of them leave on their own.
+// fly runs one refresh for all callers of this process that want the same.
 func (g *Gitea) fly(ctx context.Context, what string, userID int64, needs func(*record) bool) (*record, error) {
-	flight := g.flights.DoChan(what+strconv.FormatInt(userID, 10), func() (any, error) {
+	return join(ctx, g, what, userID, func(ctx context.Context) (*record, error) {
 		if !g.running.begin() {
 			return nil, unavailable(textClosing, nil)
 		}
 		defer g.running.done()
-		return g.refresh(context.WithoutCancel(ctx), userID, needs)
+		return g.refresh(ctx, userID, needs)
+	})
+}
+
+// join runs f once for all callers of this process that want the same of a user, and
+// lets each of them leave: f goes on when its first caller is gone.
+func join[T any](
+	ctx context.Context, g *Gitea, what string, userID int64, f func(context.Context) (T, error),
+) (answer T, err error) {
+	flight := g.flights.DoChan(what+strconv.FormatInt(userID, 10), func() (any, error) {
+		return f(context.WithoutCancel(ctx))
 	})
 	select {
-	case answer := <-flight:
-		r, _ := answer.Val.(*record)
-		if answer.Err == nil && r == nil {
-			return nil, storeTrouble(errors.New("a refresh ended without a record"))
-		}
-		return r, answer.Err
+	case landed := <-flight:
+		answer, _ = landed.Val.(T)
+		return answer, landed.Err
 	case <-ctx.Done():
-		return nil, unavailable(textDown, ctx.Err())
+		return answer, unavailable(textDown, ctx.Err())
 	}
 }
 
 func isKind(err error, kind Kind) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Kind == kind
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == kind
 }

@@ -16,7 +16,7 @@ const concurrent = 10 * time.Minute
 // Exchange completes a sign-in: it trades the code, asks Gitea at once whose
 // token it is and what it may do, and stores the credential. The error is an
 // [*Error]: Denied when the sign-in must begin anew, Narrow or Wide when an older
-// grant stands in the way, Config, Unavailable.
+// grant is in the way, Config, Unavailable.
 //
 // Whether the person may use Aegis at all is the caller's to decide
 // ([Gitea.Member]); call [Gitea.Forget] when not. A caller that goes away does
@@ -35,7 +35,7 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 	if err != nil {
 		e := refusedCode(err)
 		if e.Kind == Config {
-			g.tell(EventClient, 0, "", "completing a sign-in: "+err.Error())
+			g.report(EventClient, 0, "", "completing a sign-in: "+err.Error())
 		}
 		return nil, e
 	}
@@ -56,20 +56,19 @@ func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspect
 	var err error
 	for range 4 {
 		told, err = g.introspect(ctx, access.Reveal())
-		var f *failure
-		if !errors.As(err, &f) || wait(ctx, g.pace.again) != nil {
+		if _, failed := errors.AsType[*failure](err); !failed || wait(ctx, g.pace.again) != nil {
 			break
 		}
 	}
-	var r *refusal
+	_, refused := errors.AsType[*refusal](err)
 	switch {
 	case err == nil:
 		return told, nil
 	case errors.Is(err, errInactive):
 		return nil, &Error{Kind: Denied, Public: textAgain, Err: err}
-	case errors.As(err, &r):
-		g.tell(EventClient, 0, "", "introspecting a token: "+err.Error())
-		return nil, &Error{Kind: Config, Public: textClient, Err: err}
+	case refused:
+		g.report(EventClient, 0, "", "introspecting a token: "+err.Error())
+		return nil, misconfigured(textClient, err)
 	}
 	return nil, unavailable(textDown, err)
 }
@@ -83,7 +82,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 		life: answer.life, expires: g.now().Add(answer.life), seen: g.now(),
 	}
 	if problem := g.judge(got); problem != nil {
-		g.tell(EventRefused, told.id, told.login, string(problem.Kind))
+		g.report(EventRefused, told.id, told.login, string(problem.Kind))
 		if !got.all {
 			g.replace(ctx, r)
 		}
@@ -95,9 +94,11 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	g.hold.clear(r.id)
 	g.members.drop(r.id)
 	g.unsaved.take(r.id)
-	g.tell(EventSignedIn, r.id, r.login, "")
-	return &User{ID: told.id, Login: told.login, Scopes: got.set.Within(g.scopeSet).Words(),
-		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal())}, nil
+	g.report(EventSignedIn, r.id, r.login, "")
+	return &User{
+		ID: told.id, Login: told.login, Scopes: got.set.Within(g.scopeSet).Words(),
+		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal()),
+	}, nil
 }
 
 // saveSignIn stores the credential of a sign-in over whatever is there, unless another

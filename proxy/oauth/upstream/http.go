@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,23 +113,22 @@ func (j jsonOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 // trouble cuts an error of net/http or x/oauth2 down to a [failure] or
 // [refusal]: the original may hold the answer's body, and with it a token.
 func trouble(err error) error {
-	var f *failure
-	var r *refusal
-	var answer *oauth2.RetrieveError
-	switch {
-	case errors.As(err, &f):
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
-	case errors.As(err, &r):
+	}
+	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
-	case errors.As(err, &answer):
+	}
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return answered(answer)
+	}
+	_, lost := errors.AsType[*url.Error](err)
+	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{what: "no answer in time"}
 	case errors.Is(err, context.Canceled):
 		return &failure{what: "given up"}
-	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	case lost:
 		return &failure{what: "no connection or no answer"}
 	}
 	return &failure{what: "the answer makes no sense"}
@@ -142,10 +142,9 @@ func answered(e *oauth2.RetrieveError) error {
 	if e.Response != nil {
 		status, wait = e.Response.StatusCode, proxy.RetryAfter(e.Response.Header, time.Now(), maxRetryAfter)
 	}
-	if status == http.StatusBadRequest || status == http.StatusUnauthorized && e.ErrorCode == codeClient {
-		if knownCode(e.ErrorCode) {
-			return &refusal{status: status, code: e.ErrorCode, reason: reasonIn(e.ErrorDescription)}
-		}
+	said := status == http.StatusBadRequest || status == http.StatusUnauthorized && e.ErrorCode == codeClient
+	if said && slices.Contains(codes, e.ErrorCode) {
+		return &refusal{status: status, code: e.ErrorCode, reason: reasonIn(e.ErrorDescription)}
 	}
 	return &failure{status: status, retryAfter: wait, what: "not an answer of Gitea's token endpoint"}
 }
@@ -156,12 +155,9 @@ const (
 	codeUnauthorized = "unauthorized_client"
 )
 
-func knownCode(code string) bool {
-	switch code {
-	case codeClient, codeGrant, codeUnauthorized, "invalid_request", "unsupported_grant_type", "invalid_scope":
-		return true
-	}
-	return false
+// codes are the error codes of Gitea's token endpoint.
+var codes = []string{
+	codeClient, codeGrant, codeUnauthorized, "invalid_request", "unsupported_grant_type", "invalid_scope",
 }
 
 // oauthContext makes x/oauth2 use g's client.
@@ -185,7 +181,8 @@ func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, e
 	ctx, cancel := context.WithTimeout(ctx, g.pace.ask)
 	defer cancel()
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.api.String()+"/login/oauth/introspect", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		g.api.String()+"/login/oauth/introspect", strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, &failure{what: "no request can be made for gitea.url"}
 	}
@@ -193,9 +190,9 @@ func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, e
 	req.Header.Set("Accept", "application/json")
 	req.SetBasicAuth(g.conf.ClientID, g.secret.Reveal())
 	status, body, err := g.do(req)
-	var r *refusal
+	r, refused := errors.AsType[*refusal](err)
 	switch {
-	case errors.As(err, &r) && r.status == http.StatusUnauthorized && !r.basic:
+	case refused && r.status == http.StatusUnauthorized && !r.basic:
 		// Up to 1.26 the form's token is taken for an API token before the
 		// endpoint sees it; a dead one is refused there.
 		return nil, errInactive
@@ -248,18 +245,18 @@ func (a *audience) UnmarshalJSON(data []byte) error {
 }
 
 func (a audience) has(id string) bool {
-	for _, s := range a {
-		if s == id && s != "" {
-			return true
-		}
-	}
-	return false
+	return id != "" && slices.Contains(a, id)
 }
 
 // validLogin reports whether s can be a Gitea user name; it ends up in logs and
 // on pages.
 func validLogin(s string) bool {
-	return s != "" && len(s) <= maxLogin && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' })
+	return s != "" && len(s) <= maxLogin && isVisible(s) && !strings.Contains(s, "/")
+}
+
+// isVisible reports whether s is of visible ASCII characters alone.
+func isVisible(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 // do sends a request and reads a JSON answer of at most maxAnswer bytes.
@@ -276,7 +273,10 @@ func (g *Gitea) do(req *http.Request) (status int, body []byte, err error) {
 	case len(body) > maxAnswer:
 		return 0, nil, &failure{status: resp.StatusCode, what: "the answer is too long"}
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		return 0, nil, &failure{status: resp.StatusCode, retryAfter: proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter), what: "an error of the server"}
+		return 0, nil, &failure{
+			status: resp.StatusCode, what: "an error of the server",
+			retryAfter: proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter),
+		}
 	}
 	return resp.StatusCode, body, nil
 }

@@ -1,13 +1,13 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,8 +29,7 @@ const (
 	maxNames   = 100_000
 )
 
-// Member reports whether the user is one of p, of whom nobody named means
-// everybody. Logins are compared with what Gitea last told (at the sign-in and
+// Member reports whether the user is one of p; an empty p means everybody. Logins are compared with what Gitea last told (at the sign-in and
 // at each refresh); organisations and teams are asked for with the user's own
 // token and believed for two minutes. A user whom Gitea has deactivated or
 // forbidden to sign in is in no organisation or team. The error is an [*Error] as
@@ -40,7 +39,7 @@ func (g *Gitea) Member(ctx context.Context, userID int64, p config.People) (bool
 }
 
 // MemberNow is [Gitea.Member] by Gitea's present word, for sign-ins. A user who is
-// deactivated or may not sign in is nobody then, except for an empty p.
+// deactivated or may not sign in is none of p then, unless p is empty.
 func (g *Gitea) MemberNow(ctx context.Context, userID int64, p config.People) (bool, error) {
 	return g.member(ctx, userID, p, true)
 }
@@ -136,8 +135,8 @@ func (g *Gitea) names(ctx context.Context, userID int64, kind kindOfList, now bo
 			return names, nil
 		}
 	}
-	flight := g.flights.DoChan(string(kind)+strconv.FormatInt(userID, 10), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.ask+g.pace.work)
+	return join(ctx, g, string(kind), userID, func(ctx context.Context) ([]string, error) {
+		ctx, cancel := context.WithTimeout(ctx, g.pace.ask+g.pace.work)
 		defer cancel()
 		asked := g.now()
 		names, err := g.ask(ctx, userID, kind)
@@ -146,13 +145,6 @@ func (g *Gitea) names(ctx context.Context, userID int64, kind kindOfList, now bo
 		}
 		return names, err
 	})
-	select {
-	case answer := <-flight:
-		names, _ := answer.Val.([]string)
-		return names, answer.Err
-	case <-ctx.Done():
-		return nil, unavailable(textDown, ctx.Err())
-	}
 }
 
 // ask reads a list with the user's token. A token that Gitea refuses is renewed
@@ -181,7 +173,7 @@ func (g *Gitea) pages(ctx context.Context, token string, kind kindOfList) (names
 		case err != nil:
 			return nil, status, unavailable(textDown, err)
 		case status == http.StatusForbidden && lacksScope(body):
-			return nil, status, &Error{Kind: Config, Public: textScopes}
+			return nil, status, misconfigured(textScopes, nil)
 		case status == http.StatusForbidden:
 			return nil, status, nil // barred
 		case status != http.StatusOK:
@@ -200,38 +192,25 @@ func (g *Gitea) pages(ctx context.Context, token string, kind kindOfList) (names
 }
 
 // readNames reads one page of a list. A row without a usable name has the name
-// "", which nobody can ask for.
+// "", which no configuration has.
 func readNames(body []byte, kind kindOfList) ([]string, error) {
 	type org struct {
 		Name     string `json:"name"`
 		Username string `json:"username"`
 	}
-	name := func(o org) string {
-		if o.Name != "" {
-			return o.Name
-		}
-		return o.Username
+	var rows []struct {
+		org
+		Organization org `json:"organization"`
 	}
-	var names []string
-	var err error
-	if kind == listOrgs {
-		var rows []org
-		err = json.Unmarshal(body, &rows)
-		for _, row := range rows {
-			names = append(names, name(row))
-		}
-	} else {
-		var rows []struct {
-			Name         string `json:"name"`
-			Organization org    `json:"organization"`
-		}
-		err = json.Unmarshal(body, &rows)
-		for _, row := range rows {
-			team := ""
-			if o := name(row.Organization); o != "" && row.Name != "" {
-				team = o + "/" + row.Name
-			}
-			names = append(names, team)
+	err := json.Unmarshal(body, &rows)
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		of := cmp.Or(row.Organization.Name, row.Organization.Username)
+		switch {
+		case kind == listOrgs:
+			names[i] = cmp.Or(row.Name, row.Username)
+		case of != "" && row.Name != "":
+			names[i] = of + "/" + row.Name
 		}
 	}
 	if err != nil || len(names) > 10*pageSize {

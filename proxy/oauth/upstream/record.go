@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -55,7 +56,7 @@ type stored struct {
 // The values of record.reauth.
 const (
 	reauthExpired = "expired" // Gitea no longer reads the refresh token
-	reauthUsed    = "used"    // the refresh token was used by somebody who did not tell
+	reauthUsed    = "used"    // the refresh token was used, and its successor was not stored
 	reauthRevoked = "revoked" // the grant is gone
 	reauthWide    = "wide"    // the grant turned out to be full access
 )
@@ -86,8 +87,8 @@ func (r *record) live(t time.Time) bool {
 // are left, or a quarter of a life that is short.
 func (r *record) fresh(t time.Time) bool {
 	early := earlyRefresh
-	if r.life > 0 && r.life/4 < early {
-		early = r.life / 4
+	if r.life > 0 {
+		early = min(early, r.life/4)
 	}
 	return r.live(t) && t.Add(early).Before(r.expires)
 }
@@ -121,15 +122,9 @@ func (r *record) outdates(other *record) bool {
 		return false
 	}
 	a, b := lineageOf(r.refresh.Reveal()), lineageOf(other.refresh.Reveal())
-	if a.Grant != b.Grant {
-		return a.Grant > b.Grant
-	}
-	if a.Counter != b.Counter {
-		return a.Counter > b.Counter
-	}
-	// Without INVALIDATE_REFRESH_TOKENS the counter stands still and both are
-	// alive.
-	return r.expires.After(other.expires)
+	// Without INVALIDATE_REFRESH_TOKENS the counter stays as it is, and both are alive.
+	return cmp.Or(cmp.Compare(a.Grant, b.Grant), cmp.Compare(a.Counter, b.Counter),
+		r.expires.Compare(other.expires)) > 0
 }
 
 // errUnreadable: a record is not one of this version of Aegis. A sign-in may

@@ -38,7 +38,7 @@ func (g *Gitea) refresh(ctx context.Context, userID int64, needs func(*record) b
 // leased renews the record under a lease, which it gives back.
 func (g *Gitea) leased(ctx context.Context, r *record, lease uint64, needs func(*record) bool) (*record, error) {
 	defer g.release(ctx, r.id, lease)
-	// Whoever had the lease before may have written since r was read.
+	// The holder of the lease before may have written since r was read.
 	r, err := g.usable(ctx, r.id)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,10 @@ func (g *Gitea) leased(ctx context.Context, r *record, lease uint64, needs func(
 		}
 		r = next
 	}
-	return nil, &Error{Kind: Unavailable, Public: textDown, RetryAfter: time.Second, Err: errors.New("others came in between, time and again")}
+	return nil, &Error{
+		Kind: Unavailable, Public: textDown, RetryAfter: time.Second,
+		Err: errors.New("others came in between, time and again"),
+	}
 }
 
 // attempt sends the record's refresh token to Gitea once. again: nothing was
@@ -87,7 +90,7 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 	case client:
 		e := &Error{Kind: Config, Public: textClient, RetryAfter: firstHold, Err: err}
 		if g.hold.all(e, g.now()) {
-			g.tell(EventClient, 0, "", "refreshing a credential: "+err.Error())
+			g.report(EventClient, 0, "", "refreshing a credential: "+err.Error())
 		}
 		return nil, false, e
 	}
@@ -97,7 +100,7 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 }
 
 // newer returns the record as it is now. While it is still r, it waits once for
-// whoever used r's token to write down the answer.
+// the process that used r's token to write down the answer.
 func (g *Gitea) newer(ctx context.Context, r *record) (*record, error) {
 	cur, err := g.usable(ctx, r.id)
 	if err != nil || cur.version != r.version {
@@ -127,7 +130,7 @@ func (g *Gitea) finish(ctx context.Context, r *record, why string) (next *record
 		kind = EventRevoked
 	}
 	g.members.drop(r.id)
-	g.tell(kind, r.id, r.login, why)
+	g.report(kind, r.id, r.login, why)
 	return nil, false, g.ended(why)
 }
 
@@ -141,7 +144,7 @@ func (g *Gitea) adopt(ctx context.Context, r *record, answer *pair) (*record, er
 	if err != nil {
 		return nil, err
 	}
-	g.tell(EventRefreshed, kept.id, kept.login, "")
+	g.report(EventRefreshed, kept.id, kept.login, "")
 	return g.look(ctx, kept)
 }
 
@@ -224,7 +227,7 @@ func (g *Gitea) note(ctx context.Context, r *record, told *introspection) *recor
 	}
 	if next.login != r.login {
 		g.members.drop(r.id)
-		g.tell(EventRenamed, r.id, next.login, "")
+		g.report(EventRenamed, r.id, next.login, "")
 	}
 	return &next
 }

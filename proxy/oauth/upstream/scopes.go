@@ -14,12 +14,13 @@ import (
 func configuredScopes(words []string) (scope.Set, error) {
 	var set scope.Set
 	if len(words) == 0 {
-		return set, errors.New("auth.oauth.scopes is empty, for which Gitea would grant everything; name the scopes that clients need")
+		return set, errors.New("auth.oauth.scopes is empty, for which Gitea would grant everything; " +
+			"name the scopes that clients need")
 	}
 	for _, w := range words {
 		if !set.Add(w) {
-			return set, fmt.Errorf("auth.oauth.scopes: %q is not a scope of Gitea's, which would then grant everything; write read: or write: and one of %s",
-				w, strings.Join(scope.Names(), ", "))
+			return set, fmt.Errorf("auth.oauth.scopes: %q is not a scope of Gitea's, which would then grant everything; "+
+				"write read: or write: and one of %s", w, strings.Join(scope.Names(), ", "))
 		}
 	}
 	return set, nil

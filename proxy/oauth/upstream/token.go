@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,12 +63,14 @@ func (g *Gitea) pair(t *oauth2.Token, err error) (*pair, error) {
 	if life <= 0 {
 		life = shortLife
 	}
-	return &pair{access: config.NewSecret(t.AccessToken), refresh: config.NewSecret(t.RefreshToken), life: min(life, longLife)}, nil
+	return &pair{
+		access: config.NewSecret(t.AccessToken), refresh: config.NewSecret(t.RefreshToken), life: min(life, longLife),
+	}, nil
 }
 
-// validToken reports whether s can stand in a header and a form.
+// validToken reports whether s fits into a header and a form.
 func validToken(s string) bool {
-	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+	return s != "" && len(s) <= maxToken && isVisible(s)
 }
 
 // verdict is what an error of the token endpoint means for a credential.
@@ -75,14 +78,14 @@ type verdict uint8
 
 const (
 	outage  verdict = iota // says nothing: keep everything, try again later
-	raced                  // somebody else got in between: look again
+	raced                  // another process got in between: look again
 	used                   // the refresh token was used: look for a newer one, else sign in
 	expired                // the refresh token is not readable any more: sign in
 	revoked                // the grant is gone: sign in
 	client                 // Aegis itself is refused: the operator must act
 )
 
-// The phrases by which Gitea tells its refusals apart (handleAuthorizationCode,
+// The phrases by which Gitea words its refusals (handleAuthorizationCode,
 // handleRefreshToken, NewAccessTokenResponse).
 const (
 	reasonNoGrant  = "grant does not exist"
@@ -100,12 +103,11 @@ var reasons = []string{reasonNoGrant, reasonOther, reasonCounter, reasonUsed, re
 // none.
 func reasonIn(description string) string {
 	description = strings.ToLower(description)
-	for _, r := range reasons {
-		if strings.Contains(description, r) {
-			return r
-		}
+	i := slices.IndexFunc(reasons, func(r string) bool { return strings.Contains(description, r) })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return reasons[i]
 }
 
 // classify reads an error of a refresh. A refusal of the token in words that are
@@ -113,8 +115,8 @@ func reasonIn(description string) string {
 // else, and a client that is told to wait would wait for ever. Every answer that
 // is no refusal is an outage.
 func classify(err error) verdict {
-	var r *refusal
-	if !errors.As(err, &r) {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
 		return outage
 	}
 	switch {
@@ -136,14 +138,14 @@ func classify(err error) verdict {
 // unauthorized_client for a wrong secret as well as for a code that is not (or no
 // longer) good.
 func refusedCode(err error) *Error {
-	var r *refusal
+	r, ok := errors.AsType[*refusal](err)
 	switch {
-	case !errors.As(err, &r) || !knownCode(r.code):
+	case !ok || !slices.Contains(codes, r.code):
 		return unavailable(textDown, err)
 	case r.code == codeClient, r.reason == reasonSecret:
-		return &Error{Kind: Config, Public: textClient, Err: err}
+		return misconfigured(textClient, err)
 	case r.reason == reasonRedirect:
-		return &Error{Kind: Config, Public: textRedirect, Err: err}
+		return misconfigured(textRedirect, err)
 	}
 	return &Error{Kind: Denied, Public: textAgain, Err: err}
 }

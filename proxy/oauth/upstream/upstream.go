@@ -96,11 +96,10 @@ func New(o Options) (*Gitea, error) {
 	if err := complete(o); err != nil {
 		return nil, err
 	}
-	browser := o.Gitea.String()
+	browser := strings.TrimRight(o.Gitea.String(), "/")
 	if o.Config.BrowserURL != nil {
-		browser = o.Config.BrowserURL.String()
+		browser = strings.TrimRight(o.Config.BrowserURL.String(), "/")
 	}
-	browser = strings.TrimRight(browser, "/")
 	api := *o.Gitea
 	api.Path, api.RawPath = strings.TrimRight(api.Path, "/"), ""
 	g := &Gitea{
@@ -152,13 +151,13 @@ func complete(o Options) error {
 		}
 	}
 	lack(o.Config.ClientID == "", "auth.oauth.client_id is missing; take it from the application's page in Gitea")
-	lack(o.Config.ClientSecret.IsZero(), "auth.oauth.client_secret is missing; make a new one on the application's page in Gitea")
+	lack(o.Config.ClientSecret.IsZero(),
+		"auth.oauth.client_secret is missing; make a new one on the application's page in Gitea")
 	lack(o.Gitea == nil || o.Gitea.Host == "", "gitea.url is missing")
 	lack(o.HTTP == nil, "upstream: no HTTP client")
 	lack(o.Store == nil, "upstream: no store")
-	if u, err := url.Parse(o.RedirectURL); err != nil || u.Host == "" {
-		problems = append(problems, errors.New("the redirect URL is not absolute; set public_url"))
-	}
+	u, err := url.Parse(o.RedirectURL)
+	lack(err != nil || u.Host == "", "the redirect URL is not absolute; set public_url")
 	return errors.Join(problems...)
 }
 
@@ -221,7 +220,7 @@ const (
 	EventClient    EventKind = "gitea_client_refused" // alarm: Gitea refuses client_id or client_secret
 )
 
-func (g *Gitea) tell(kind EventKind, userID int64, login, detail string) {
+func (g *Gitea) report(kind EventKind, userID int64, login, detail string) {
 	if g.event != nil {
 		g.event(Event{Kind: kind, UserID: userID, Login: login, Detail: detail})
 	}

@@ -25,7 +25,7 @@ type versionCheck struct {
 	until time.Time
 }
 
-// errHidden: Gitea does not tell its version to this caller.
+// errHidden: Gitea hides its version from this caller.
 var errHidden = errors.New("gitea does not tell its version")
 
 // granular returns an error when Gitea is too old for scopes. Without a token, a
@@ -45,7 +45,7 @@ func (g *Gitea) granular(ctx context.Context, token string) error {
 	case err != nil:
 		return unavailable(textDown, err)
 	case !scoped && tooOld(version):
-		return &Error{Kind: Config, Public: textOld, Err: fmt.Errorf("gitea %s", version)}
+		return misconfigured(textOld, fmt.Errorf("gitea %s", version))
 	}
 	g.version.mu.Lock()
 	g.version.until = g.now().Add(keepVersion)
@@ -99,13 +99,12 @@ func tooOld(version string) bool {
 
 // printable returns at most 60 printable ASCII characters of s.
 func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {
 			return -1
 		}
 		return r
 	}, s[:min(len(s), 60)])
-	return s
 }
 
 // get asks Gitea's side that programs use, with a token when there is one.
@@ -121,8 +120,7 @@ func (g *Gitea) get(ctx context.Context, path, token string) (status int, body [
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	status, body, err = g.do(req)
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.status, nil, nil
 	}
 	return status, body, err
