@@ -17,7 +17,7 @@ const maxArgumentDepth = 100
 // memory than their text.
 const maxArgumentValues = 200_000
 
-// decoder turns a JSON value that [jsonscan.Check] has accepted into string,
+// decoder turns a JSON value that [jsonscan.CheckValues] has accepted into string,
 // bool, json.Number, nil, []any and map[string]any. It refuses what Go's decoder
 // would quietly decide: duplicate keys and escapes that are no character.
 type decoder struct{ report *problems }

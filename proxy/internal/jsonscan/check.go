@@ -25,25 +25,22 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.What)
 }
 
-// Check reports whether data is exactly one JSON value with optional white
-// space around it, nested at most maxDepth deep (a bare array or object has
-// depth 1), with strings in valid UTF-8. It needs memory in proportion to
-// maxDepth only. Errors are [ErrDepth] or a [*SyntaxError].
-func Check(data []byte, maxDepth int) error { return CheckValues(data, maxDepth, 1<<62) }
-
 // ErrValues is returned by [CheckValues] for a document of too many values.
 var ErrValues = errors.New("JSON of too many values")
 
-// CheckValues is [Check] for documents that will be decoded: it also bounds the
-// number of values in all, since a decoded value takes far more memory than the
-// two bytes that it has at least in the text.
+// CheckValues reports whether data is exactly one JSON value with optional white
+// space around it, nested at most maxDepth deep (a bare array or object has
+// depth 1), with strings in valid UTF-8. It needs memory in proportion to
+// maxDepth only. It also bounds the number of values in all, since a decoded value
+// takes far more memory than the two bytes that it has at least in the text. Errors
+// are [ErrDepth], [ErrValues] or a [*SyntaxError].
 func CheckValues(data []byte, maxDepth, maxValues int) error {
 	var room [64]byte
 	c := checker{marks: marks{data: data}, stack: room[:0], left: maxValues}
 	return c.document(maxDepth)
 }
 
-// CheckElements is [Check] that also counts the elements of the outermost array, -1 for a
+// CheckElements is [CheckValues], for any number of values, that also counts the elements of the outermost array, -1 for a
 // document that is none.
 func CheckElements(data []byte, maxDepth int) (elements int, err error) {
 	var room [64]byte

@@ -11,7 +11,7 @@ import (
 // the sixth. Bytes that need a closer look have rare set and nothing else.
 type escapes [256]uint64
 
-// rare stands above what eight bytes add up to.
+// rare is above what eight bytes add up to.
 const rare = 1 << 48
 
 // once escapes text into a JSON string, twice the result of that again.
@@ -54,7 +54,7 @@ func AppendEscapedTwice(dst, text []byte) (_ []byte, length int) {
 
 // appendBy appends text as t says, and returns how long it is escaped once. What
 // it does for each of eight bytes is the same whatever they are, as a processor
-// cannot guess where the next quote stands.
+// cannot guess where the next quote is.
 func appendBy(dst, text []byte, t *escapes) (_ []byte, length int) {
 	dst = slices.Grow(dst, len(text)+len(text)/8+room)
 	i := 0
@@ -86,7 +86,7 @@ func appendBy(dst, text []byte, t *escapes) (_ []byte, length int) {
 	return dst, length
 }
 
-// put writes what e says where sum stands, and adds to sum.
+// put writes what e says at the length in sum, and adds to sum.
 func put(out *[room]byte, sum, e uint64) uint64 {
 	binary.LittleEndian.PutUint32(out[uint8(sum):], uint32(e))
 	return sum + e>>32

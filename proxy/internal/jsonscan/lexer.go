@@ -8,7 +8,7 @@ type lexer struct {
 	number number
 	word   string // what is left of a word
 
-	kept  []byte // the name that is being read, as it stands
+	kept  []byte // the name that is being read, as it is written
 	from  int    // where in this piece it goes on; -1 for not kept
 	bound int    // bytes of a name that can be selected
 }

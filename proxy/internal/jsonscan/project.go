@@ -145,7 +145,7 @@ func (p *Projector) step(piece []byte, i int) int {
 	return i + 1
 }
 
-// token takes a byte that begins something or stands between things.
+// token takes a byte that begins something or is between values.
 func (p *Projector) token(piece []byte, i int, c byte) {
 	switch p.state {
 	case wantFirst:
@@ -175,7 +175,7 @@ func (p *Projector) token(piece []byte, i int, c byte) {
 	}
 }
 
-// next stands behind a value.
+// next takes the byte after a value.
 func (p *Projector) next(piece []byte, i int, c byte) {
 	if len(p.frames) == 0 {
 		p.fail(i, "text after the value")
@@ -305,7 +305,7 @@ func (p *Projector) close(piece []byte, i int) {
 	p.ended(piece, i+1)
 }
 
-// ended stands behind a value: what was kept of it in this piece is written.
+// ended is called after a value: what was kept of it in this piece is written.
 func (p *Projector) ended(piece []byte, i int) {
 	p.state = wantNext
 	if n := len(p.frames); p.from >= 0 && (n == 0 || p.frames[n-1].mode != keep) {

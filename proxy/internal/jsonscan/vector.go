@@ -50,7 +50,7 @@ func appendVector(dst, text []byte) []byte {
 		read, written := escapeVector(&dst[:cap(dst)][len(dst)], &text[i], blocks, &spreads)
 		dst, i = dst[:len(dst)+written], i+read
 		if read < block*blocks {
-			// Something else stands here, and often more of it behind.
+			// Something else is here, and often more of it behind.
 			end := boundary(text, i+oddStretch)
 			dst, _ = appendBy(dst, text[i:end], &once)
 			i = end
@@ -106,7 +106,7 @@ func (m *marks) fill(i int) {
 	}
 }
 
-// next returns where the first special byte from i on stands, or the length of the
+// next returns where the first special byte from i on is, or the length of the
 // text or more. i must not be before the window.
 func (m *marks) next(i int) int {
 	for i < len(m.data) {

@@ -41,7 +41,7 @@ func Elements(data []byte) iter.Seq2[int, []byte] {
 }
 
 // Members yields the members of the object in data in their order: the name as
-// it stands, with quotes and escapes, and the value. Duplicate names are
+// it is written, with quotes and escapes, and the value. Duplicate names are
 // yielded each time. It yields nothing when data is not an object.
 func Members(data []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
@@ -103,7 +103,7 @@ func NameIs(quoted []byte, name string) bool {
 	return Unquote(quoted) == name
 }
 
-// Unquote returns the string that a quoted JSON string stands for, "" when it
+// Unquote returns the string that a quoted JSON string means, "" when it
 // is none. Lone surrogates become U+FFFD.
 func Unquote(quoted []byte) string {
 	if len(quoted) >= 2 && quoted[0] == '"' && bytes.IndexByte(quoted, '\\') < 0 {
@@ -139,7 +139,10 @@ func skipValue(data []byte, i int) int {
 }
 
 // ends marks the bytes that end a number or a literal.
-var ends = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true, ']': true, '}': true, '[': true, '{': true, '"': true}
+var ends = [256]bool{
+	' ': true, '\t': true, '\r': true, '\n': true,
+	',': true, ':': true, ']': true, '}': true, '[': true, '{': true, '"': true,
+}
 
 func skipContainer(data []byte, i int) int {
 	depth := 0
@@ -168,8 +171,8 @@ func skipString(data []byte, i int) int {
 			return len(data)
 		}
 		i += n
-		// The quote ends the string when an even number of backslashes stands
-		// before it.
+		// The quote ends the string when the number of backslashes before it is
+		// even.
 		b := i
 		for b > 0 && data[b-1] == '\\' {
 			b--

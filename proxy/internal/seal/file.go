@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"aegis/proxy/internal/files"
 )
@@ -17,13 +18,13 @@ import (
 // maxFile bounds a key file in bytes.
 const maxFile = 64 << 10
 
-// fileHead explains a key file to whoever opens it.
+// fileHead explains a key file to people who open it.
 const fileHead = `# Keys of Aegis, one a line; the first one seals, all open. Whoever reads this
 # file can read the store: keep it apart from the store's backups, and have a copy.
 `
 
 // OpenFile returns the ring of a key file: lines of 32 to 4096 characters, each
-// a key as it stands, empty lines and those that begin with # left out. A line
+// a key as it is, empty lines and those that begin with # left out. A line
 // can be moved to the configuration (store.keys) as it is.
 //
 // A file that is missing is made with one random key, readable by its owner
@@ -38,11 +39,8 @@ func OpenFile(path string) (*Ring, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
-	fresh, err := newLine()
-	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
-	}
-	if err := files.Create(path, append([]byte(fileHead), fresh...)); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = files.Create(path, append([]byte(fileHead), newLine()...))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
 	return readRing(path)
@@ -70,11 +68,7 @@ func Rotate(path string) (kid string, err error) {
 	if _, err := parse(path, text); err != nil {
 		return "", err
 	}
-	fresh, err := newLine()
-	if err != nil {
-		return "", fmt.Errorf("key file: %w", err)
-	}
-	text = append(append([]byte(fileHead), fresh...), bytes.TrimPrefix(text, []byte(fileHead))...)
+	text = slices.Concat([]byte(fileHead), newLine(), bytes.TrimPrefix(text, []byte(fileHead)))
 	ring, err := parse(path, text)
 	if err != nil {
 		return "", err
@@ -86,12 +80,10 @@ func Rotate(path string) (kid string, err error) {
 }
 
 // newLine returns a new key and its line end.
-func newLine() ([]byte, error) {
+func newLine() []byte {
 	raw := make([]byte, keySize)
-	if _, err := rand.Read(raw); err != nil {
-		return nil, err
-	}
-	return append(base64.RawURLEncoding.AppendEncode(nil, raw), '\n'), nil
+	_, _ = rand.Read(raw) // never fails: it ends the process instead
+	return append(base64.RawURLEncoding.AppendEncode(nil, raw), '\n')
 }
 
 func readRing(path string) (*Ring, error) {
@@ -106,19 +98,22 @@ func readRing(path string) (*Ring, error) {
 func parse(path string, text []byte) (*Ring, error) {
 	var secrets [][]byte
 	n := 0
+	unclean := func(c rune) bool { return c <= ' ' || c > '~' }
 	for line := range bytes.Lines(text) {
 		n++
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
-		if len(line) < MinKey || len(line) > MaxKey || bytes.ContainsFunc(line, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			return nil, fmt.Errorf("key file: %s:%d: not a key; a key is a line of %d to %d visible ASCII characters without spaces", path, n, MinKey, MaxKey)
+		if len(line) < MinKey || len(line) > MaxKey || bytes.ContainsFunc(line, unclean) {
+			return nil, fmt.Errorf("key file: %s:%d: not a key; a key is a line of %d to %d visible ASCII characters "+
+				"without spaces", path, n, MinKey, MaxKey)
 		}
 		secrets = append(secrets, line)
 	}
 	if len(secrets) == 0 {
-		return nil, fmt.Errorf("key file: %s has no key; restore it from a copy, or remove it together with the store to begin anew", path)
+		return nil, fmt.Errorf("key file: %s has no key; restore it from a copy, "+
+			"or remove it together with the store to begin anew", path)
 	}
 	ring, err := New(secrets...)
 	if err != nil {
@@ -144,7 +139,8 @@ func private(f *os.File) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
-		return fmt.Errorf("%s may be used by others (mode %04o); run chmod 600 on it, and rotate its keys if somebody else can have read it", f.Name(), mode)
+		return fmt.Errorf("%s may be used by others (mode %04o); run chmod 600 on it, "+
+			"and rotate its keys if somebody else can have read it", f.Name(), mode)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -50,7 +51,7 @@ const (
 	MaxKeys = 64
 )
 
-// The errors that callers may want to tell apart.
+// The errors that callers may want to distinguish.
 var (
 	// ErrKey is wrapped by the error of opening a value whose key is not in the
 	// ring; its text names the key.
@@ -63,7 +64,7 @@ var (
 // Ring is a list of keys, the current one first. It is immutable, safe for
 // concurrent use, and cannot print itself.
 type Ring struct {
-	// A function, since fmt walks through everything else when a Ring stands in an
+	// A function, since fmt walks through everything else when a Ring is in an
 	// unexported field, where it cannot call Format.
 	in func() keys
 }
@@ -85,7 +86,8 @@ func New(secrets ...[]byte) (*Ring, error) {
 	var in keys
 	for i, secret := range secrets {
 		if len(secret) < MinKey || len(secret) > MaxKey {
-			return nil, fmt.Errorf("seal: key %d is %d bytes long; keys have %d to %d", i+1, len(secret), MinKey, MaxKey)
+			return nil, fmt.Errorf("seal: key %d is %d bytes long; keys have %d to %d",
+				i+1, len(secret), MinKey, MaxKey)
 		}
 		k, err := newKey(secret)
 		if err != nil {
@@ -112,12 +114,11 @@ func newKey(secret []byte) (key, error) {
 }
 
 func (k keys) find(id string) *key {
-	for i := range k {
-		if k[i].id == id {
-			return &k[i]
-		}
+	i := slices.IndexFunc(k, func(one key) bool { return one.id == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &k[i]
 }
 
 // KeyIDs returns the ids of the ring's keys, the current one first. They are no
@@ -138,9 +139,7 @@ func (r *Ring) Seal(context string, plain []byte) ([]byte, error) {
 	k := &r.in()[0]
 	out := make([]byte, headSize, len(plain)+Overhead)
 	n := copy(out, version+k.id+".")
-	if _, err := rand.Read(out[n:]); err != nil {
-		return nil, fmt.Errorf("seal: %w", err)
-	}
+	_, _ = rand.Read(out[n:]) // never fails: it ends the process instead
 	aead, err := k.aead(out[n:headSize])
 	if err != nil {
 		return nil, err
@@ -150,7 +149,7 @@ func (r *Ring) Seal(context string, plain []byte) ([]byte, error) {
 
 // Open returns what was sealed for this context. stale says that a key other
 // than the current one sealed it. The error wraps [ErrKey] when that key is not
-// in the ring, otherwise [ErrDamaged]; neither tells anything of the content.
+// in the ring, otherwise [ErrDamaged]; neither says anything of the content.
 func (r *Ring) Open(context string, sealed []byte) (plain []byte, stale bool, err error) {
 	id, err := KeyID(sealed)
 	if err != nil {
@@ -158,7 +157,8 @@ func (r *Ring) Open(context string, sealed []byte) (plain []byte, stale bool, er
 	}
 	k := r.in().find(id)
 	if k == nil {
-		return nil, false, fmt.Errorf("%w: it was sealed with key %s; put that key back behind the current one", ErrKey, id)
+		return nil, false, fmt.Errorf("%w: it was sealed with key %s; put that key back behind the current one",
+			ErrKey, id)
 	}
 	aead, err := k.aead(sealed[headSize-saltSize : headSize])
 	if err != nil {
@@ -192,16 +192,14 @@ func KeyID(sealed []byte) (string, error) {
 		return "", ErrDamaged
 	}
 	id := sealed[head : head+idSize]
-	for _, b := range id {
-		if (b < '0' || b > '9') && (b < 'a' || b > 'f') {
-			return "", ErrDamaged
-		}
+	if len(bytes.Trim(id, "0123456789abcdef")) > 0 {
+		return "", ErrDamaged
 	}
 	return string(id), nil
 }
 
 // Derive returns a key of 32 bytes for each key of the ring, the current one
-// first. Other labels give keys that tell nothing of each other. What is made
+// first. Other labels give keys that say nothing of each other. What is made
 // with the first one is checked with all, so that it outlives a change of keys.
 func (r *Ring) Derive(label string) [][]byte {
 	out := make([][]byte, len(r.in()))

@@ -1,11 +1,14 @@
 package client
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // special are the networks of IANA's special-purpose registries for IPv4 and,
 // inside 2000::/3, for IPv6, and those that carry an IPv4 address in an IPv6 one.
-// The few that are reachable from everywhere are here too: nobody publishes a
-// document there. Outside 2000::/3 no IPv6 address is public, which covers the
+// The few that are reachable from everywhere are here too: no document is
+// published there. Outside 2000::/3 no IPv6 address is public, which covers the
 // rest: loopback, mapped, 64:ff9b::/96 and 64:ff9b:1::/48, 100::/64, fc00::/7,
 // fe80::/10, multicast.
 var special = prefixes(
@@ -19,7 +22,7 @@ var special = prefixes(
 
 // unicast6 is the part of IPv6 that public addresses are given from (RFC 4291
 // section 2.4).
-var unicast6 = prefixes("2000::/3")
+var unicast6 = netip.MustParsePrefix("2000::/3")
 
 func prefixes(list ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(list))
@@ -36,17 +39,9 @@ func isPublic(a netip.Addr) bool {
 		return false
 	}
 	a = a.Unmap()
-	if a.Is6() && !within(unicast6, a) {
-		return false
-	}
-	return !within(special, a)
+	return (a.Is4() || unicast6.Contains(a)) && !within(special, a)
 }
 
 func within(list []netip.Prefix, a netip.Addr) bool {
-	for _, p := range list {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -91,7 +91,8 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 		return nil, refused(badURL, err)
 	}
 	if !d.rules.permit(host) {
-		return nil, refused("this server takes no metadata documents from the domain of the client; ask its operator", nil)
+		return nil, refused("this server takes no metadata documents from the domain of the client; "+
+			"ask its operator", nil)
 	}
 	c, found := d.cache.Get(url)
 	if !found || !d.now().Before(c.until) {
@@ -99,8 +100,7 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 			return nil, err
 		}
 	}
-	var why *Error
-	if stale && errors.As(c.err, &why) && why.Kind == Unavailable {
+	if stale && isKind(c.err, Unavailable) {
 		if r, ok := d.recall(ctx, url); ok {
 			return r.client(host), nil
 		}
@@ -108,7 +108,7 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 	return c.client, c.err
 }
 
-// join waits for the one fetch of url. Whoever goes away leaves it to the others.
+// join waits for the one fetch of url. A caller that goes away leaves it to the others.
 func (d *documents) join(ctx context.Context, url, host string) (cached, error) {
 	done := d.flights.DoChan(url, func() (any, error) {
 		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.fetch.limit+fetchTimeout)
@@ -119,11 +119,12 @@ func (d *documents) join(ctx context.Context, url, host string) (cached, error) 
 	case r := <-done:
 		c, ok := r.Val.(cached)
 		if !ok {
-			return cached{}, unavailable("the metadata document of the client cannot be fetched; try again in a minute", r.Err)
+			return cached{}, notFetched(r.Err)
 		}
 		return c, nil
 	case <-ctx.Done():
-		return cached{}, unavailable("the request ended before the metadata document of the client came", context.Cause(ctx))
+		return cached{}, unavailable("the request ended before the metadata document of the client came",
+			context.Cause(ctx))
 	}
 }
 
@@ -135,16 +136,18 @@ func (d *documents) refresh(ctx context.Context, url, host string) cached {
 	}
 	kept, approved := d.recall(ctx, url)
 	if approved && d.now().Before(kept.Fresh) {
-		// No longer than a minimum: other replicas may learn more.
-		return d.remember(url, cached{client: kept.client(host), until: earlier(kept.Fresh, d.now().Add(minFresh))})
+		until := d.now().Add(minFresh) // and no longer: other replicas may learn more
+		if kept.Fresh.Before(until) {
+			until = kept.Fresh
+		}
+		return d.remember(url, cached{client: kept.client(host), until: until})
 	}
 	client, fresh, err := d.get(ctx, url, host, approved)
 	if errors.Is(err, errLimited) {
 		return cached{err: err} // not remembered: the next one may find a token
 	}
 	if err != nil {
-		var why *Error
-		if approved && errors.As(err, &why) && why.Kind == Refused {
+		if approved && isKind(err, Refused) {
 			// A document that was withdrawn must not come back in an outage. Should
 			// this fail, the record still ends by itself.
 			_ = d.store.Delete(ctx, storeKey(url))
@@ -164,20 +167,14 @@ func (d *documents) remember(url string, c cached) cached {
 	return c
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // get fetches and reads the document, within the limits.
 func (d *documents) get(ctx context.Context, url, host string, approved bool) (*Client, time.Duration, error) {
 	all := d.strangers
 	if approved {
 		all = d.approved
 	}
-	domain := d.byDomain.Ensure(domainOf(host), func() *rate.Limiter { return rate.NewLimiter(domainRate, domainBurst) })
+	domain := d.byDomain.Ensure(domainOf(host),
+		func() *rate.Limiter { return rate.NewLimiter(domainRate, domainBurst) })
 	if now := d.now(); !domain.AllowN(now, 1) || !all.AllowN(now, 1) {
 		return nil, 0, unavailable("too many metadata documents are being fetched; try again in a minute", errLimited)
 	}
@@ -212,19 +209,12 @@ func (d *documents) recall(ctx context.Context, url string) (*record, bool) {
 	if json.Unmarshal(e.Value, &r) != nil || r.URL != url {
 		return nil, false
 	}
-	kept := r.URIs[:0]
-	for _, uri := range r.URIs { // the rules may have changed since
-		if Redirectable(uri, d.private) == nil {
-			kept = append(kept, uri)
-		}
-	}
-	r.URIs, r.Name = kept, cleanName(r.Name)
-	return &r, len(kept) > 0 && r.Name != ""
+	r.URIs, r.Name = redirectable(r.URIs, d.private), cleanName(r.Name) // the rules may have changed since
+	return &r, len(r.URIs) > 0 && r.Name != ""
 }
 
 func (r *record) client(host string) *Client {
-	c := &Client{ID: r.URL, Name: r.Name, Kind: Document, Verified: true, RedirectURIs: r.URIs, AuthMethod: AuthNone, Host: host}
-	return c.finish()
+	return described(r.URL, host, r.Name, r.URIs)
 }
 
 func (d *documents) write(ctx context.Context, c *Client, fresh time.Time) error {

@@ -3,6 +3,8 @@ package client
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
+	"slices"
 
 	"aegis/config"
 )
@@ -56,12 +58,7 @@ type Client struct {
 // redirect URIs byte for byte, or one on a loopback host with another port
 // (RFC 8252 section 7.3). Host word, path and query must be the same there too.
 func (c *Client) Redirect(uri string) bool {
-	for _, have := range c.RedirectURIs {
-		if sameRedirect(have, uri) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.RedirectURIs, func(have string) bool { return sameRedirect(have, uri) })
 }
 
 // Secret reports whether secret is the client's, in time that does not depend on
@@ -77,12 +74,10 @@ func (c *Client) Secret(secret string) bool {
 
 // finish fills in what follows from the other fields.
 func (c *Client) finish() *Client {
-	c.LoopbackOnly = len(c.RedirectURIs) > 0
-	for _, uri := range c.RedirectURIs {
-		if r, err := parseRedirect(uri); err != nil || !r.loopback {
-			c.LoopbackOnly = false
-		}
-	}
+	c.LoopbackOnly = len(c.RedirectURIs) > 0 && !slices.ContainsFunc(c.RedirectURIs, func(uri string) bool {
+		r, err := parseRedirect(uri)
+		return err != nil || !r.loopback
+	})
 	return c
 }
 
@@ -103,7 +98,7 @@ const (
 // Error says why there is no client.
 type Error struct {
 	Kind ErrorKind
-	// Public tells people what happened and what to do, in ASCII without quotes
+	// Public says to people what happened and what to do, in ASCII without quotes
 	// and backslashes, so that it fits an error_description (RFC 6749 section
 	// 4.1.2.1). It repeats nothing that was sent.
 	Public string
@@ -131,4 +126,20 @@ func refused(public string, cause error) *Error {
 
 func unavailable(public string, cause error) *Error {
 	return &Error{Kind: Unavailable, Public: public, Err: cause}
+}
+
+// notFetched is [Unavailable] for a document that its host does not give out now.
+func notFetched(cause error) *Error {
+	return unavailable("the metadata document of the client cannot be fetched; try again in a minute", cause)
+}
+
+// badDocument is [Refused] for a document that is there; what is said of it is no
+// secret.
+func badDocument(what string) *Error {
+	return refused("the metadata document of the client "+what, nil)
+}
+
+func isKind(err error, kind ErrorKind) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == kind
 }

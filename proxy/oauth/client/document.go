@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,7 +11,8 @@ const (
 	documentScheme = "https://"
 	// maxURL bounds the bytes of a document's URL.
 	maxURL = 2048
-	badURL = "the client_id is no URL of a metadata document; it must be https, with a domain name and a path, without port, user, query, fragment or dot segments"
+	badURL = "the client_id is no URL of a metadata document; it must be https, with a domain name and a path, " +
+		"without port, user, query, fragment or dot segments"
 )
 
 var errURL = errors.New("the URL of the document breaks a rule")
@@ -39,28 +41,34 @@ func readDocument(url string, body []byte, private []string) (*Client, error) {
 		return nil, refused(badURL, err)
 	}
 	fields, ok := object(body)
-	if !ok || !utf8.Valid(body) {
-		return nil, refused("the metadata document of the client is not a JSON object", nil)
-	}
-	if text(fields["client_id"]) != url {
-		return nil, refused("the metadata document of the client has another client_id than its URL", nil)
-	}
-	if fields["client_secret"] != nil {
-		return nil, refused("the metadata document of the client holds a client_secret, which everyone can read", nil)
+	switch {
+	case !ok || !utf8.Valid(body):
+		return nil, badDocument("is not a JSON object")
+	case text(fields["client_id"]) != url:
+		return nil, badDocument("has another client_id than its URL")
+	case fields["client_secret"] != nil:
+		return nil, badDocument("holds a client_secret, which everyone can read")
 	}
 	m, p := readMetadata(fields, []string{AuthNone}, private)
 	if p != nil {
-		return nil, refused("the metadata document of the client cannot be used: "+p.text, nil)
+		return nil, badDocument("cannot be used: " + p.text)
 	}
 	name := cleanName(m.name)
 	if name == "" {
 		name = host[:min(len(host), maxName)]
 	}
-	c := &Client{ID: url, Name: name, Kind: Document, Verified: true, RedirectURIs: m.usable, AuthMethod: AuthNone, Host: host}
-	return c.finish(), nil
+	return described(url, host, name, m.usable), nil
 }
 
-// domains are rules about hosts: each stands for itself and all below it.
+// described returns the client of the document at url.
+func described(url, host, name string, uris []string) *Client {
+	c := &Client{
+		ID: url, Name: name, Kind: Document, Verified: true, RedirectURIs: uris, AuthMethod: AuthNone, Host: host,
+	}
+	return c.finish()
+}
+
+// domains are rules about hosts: each means itself and all below it.
 type domains struct{ allow, deny []string }
 
 // permit reports whether documents may come from host.
@@ -69,11 +77,8 @@ func (d domains) permit(host string) bool {
 }
 
 func below(host string, list []string) bool {
-	for _, d := range list {
+	return slices.ContainsFunc(list, func(d string) bool {
 		d = strings.Trim(strings.ToLower(d), ".")
-		if host == d || strings.HasSuffix(host, "."+d) {
-			return true
-		}
-	}
-	return false
+		return host == d || strings.HasSuffix(host, "."+d)
+	})
 }

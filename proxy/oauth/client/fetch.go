@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func newFetcher(o Options) *fetcher {
 	return f
 }
 
-// lookupPublic asks for the name as it stands: the final dot keeps the search
+// lookupPublic asks for the name as it is: the final dot keeps the search
 // domains of this machine out.
 func lookupPublic(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".")
@@ -147,9 +148,11 @@ func (f *fetcher) get(ctx context.Context, url string) (body []byte, fresh time.
 	resp, err := f.http.Do(req)
 	if err != nil {
 		if errors.Is(err, errNotPublic) || errors.Is(err, errOtherPort) || errors.Is(err, errAddresses) {
-			return nil, 0, refused("the metadata document of the client is not on a public address; this server fetches from the internet alone", err)
+			e := badDocument("is not on a public address; this server fetches from the internet alone")
+			e.Err = err
+			return nil, 0, e
 		}
-		return nil, 0, unavailable("the metadata document of the client cannot be fetched; try again in a minute", err)
+		return nil, 0, notFetched(err)
 	}
 	defer resp.Body.Close()
 	if err := acceptable(resp); err != nil {
@@ -165,7 +168,7 @@ func (f *fetcher) get(ctx context.Context, url string) (body []byte, fresh time.
 	case err != nil:
 		return nil, 0, unavailable("the metadata document of the client cannot be read; try again in a minute", err)
 	case len(body) > maxDocument:
-		return nil, 0, refused("the metadata document of the client is larger than 5 KB", nil)
+		return nil, 0, badDocument("is larger than 5 KB")
 	}
 	return body, freshness(resp.Header, f.now()), nil
 }
@@ -174,24 +177,27 @@ func (f *fetcher) get(ctx context.Context, url string) (body []byte, fresh time.
 func acceptable(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code >= 300 && code < 400:
-		return refused("the metadata document of the client answers with a redirect, which is not followed; use the URL that it stands at", nil)
+		return badDocument("answers with a redirect, which is not followed; use the URL that it stands at")
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return refused("there is no metadata document at the client_id", nil)
 	case code != http.StatusOK:
-		return unavailable("the metadata document of the client cannot be fetched; try again in a minute", fmt.Errorf("its host answers with status %d", code))
+		return notFetched(fmt.Errorf("its host answers with status %d", code))
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return refused("the metadata document of the client is compressed, which was not asked for", nil)
+		return badDocument("is compressed, which was not asked for")
 	}
 	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" && (!strings.HasPrefix(kind, "application/") || !strings.HasSuffix(kind, "+json")) {
-		return refused("the metadata document of the client is not served as application/json", nil)
+	if err != nil || !jsonType.MatchString(kind) {
+		return badDocument("is not served as application/json")
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return refused("the metadata document of the client is not in UTF-8", nil)
+		return badDocument("is not in UTF-8")
 	}
 	return nil
 }
+
+// jsonType is application/json, or a type with that structure (RFC 6839).
+var jsonType = regexp.MustCompile(`^application/(json|.*\+json)$`)
 
 // freshness returns how long a response is good for (RFC 9111 sections 4.2 and
 // 5.2.2), 5 minutes to 24 hours.

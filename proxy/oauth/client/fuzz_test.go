@@ -145,7 +145,7 @@ func FuzzDocument(f *testing.F) {
 func FuzzClientID(f *testing.F) {
 	r := resolver(f, nil)
 	stranger := resolver(f, func(o *client.Options) { o.Keys = ring("a key that made nothing") })
-	made, _ := enrol(f, r, `{"redirect_uris":["http://localhost/cb"],"client_name":"x"}`)
+	made, _ := save(f, r, `{"redirect_uris":["http://localhost/cb"],"client_name":"x"}`)
 	f.Add(made.ID)
 	f.Add(made.ID[:len(made.ID)-1])
 	f.Add("aegis_dc1.AAAAAAAA.AAAA")

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 //	aegis_dc1.<key id>.<base64url(packed || mac)>
 //
 // where packed holds everything that was registered and mac is the first 16
-// bytes of HMAC-SHA256 over all that stands before it. Its characters need no
+// bytes of HMAC-SHA256 over all that comes before it. Its characters need no
 // escaping in a form, a URL or Basic authentication. The secret of a
 // confidential client is an HMAC over the id under a key of its own. The packed
 // data has random bytes: two clients that register the same have different ids,
@@ -105,29 +106,29 @@ func (s *issuer) sign(packed []byte) string {
 // open returns what id holds and the secret of its client. Its error is
 // errForged.
 func (s *issuer) open(id string) (registration, config.Secret, error) {
+	var none config.Secret
 	name, text, found := strings.Cut(strings.TrimPrefix(id, idPrefix), ".")
 	if !found || len(id) > maxID || !strings.HasPrefix(id, idPrefix) {
-		return registration{}, config.Secret{}, errForged
+		return registration{}, none, errForged
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(data) < macSize || strings.ContainsAny(text, "\r\n") {
-		return registration{}, config.Secret{}, errForged
+		return registration{}, none, errForged
 	}
 	packed, sum := data[:len(data)-macSize], data[len(data)-macSize:]
-	for _, k := range s.keys {
-		if k.name != name {
-			continue
-		}
-		if subtle.ConstantTimeCompare(mac(k.id, idPrefix+name+"."+string(packed))[:macSize], sum) != 1 {
-			return registration{}, config.Secret{}, errForged
-		}
-		r, err := unpack(packed)
-		if err != nil {
-			return registration{}, config.Secret{}, err
-		}
-		return r, k.secretOf(id, r.method), nil
+	i := slices.IndexFunc(s.keys, func(k issuerKey) bool { return k.name == name })
+	if i < 0 {
+		return registration{}, none, errForged
 	}
-	return registration{}, config.Secret{}, errForged
+	k := s.keys[i]
+	if subtle.ConstantTimeCompare(mac(k.id, idPrefix+name+"."+string(packed))[:macSize], sum) != 1 {
+		return registration{}, none, errForged
+	}
+	r, err := unpack(packed)
+	if err != nil {
+		return registration{}, none, err
+	}
+	return r, k.secretOf(id, r.method), nil
 }
 
 // secretOf returns the secret of a client; none for public ones.
@@ -143,17 +144,15 @@ var methods = []string{AuthNone, AuthBasic, AuthPost}
 
 // starts are beginnings that many redirect URIs share, at the numbers that ids
 // hold; the empty one comes first. They only ever grow, and keep ids short.
-var starts = []string{"", "https://", "http://localhost:", "http://127.0.0.1:", "http://localhost/", "http://127.0.0.1/", "http://[::1]:", "cursor://"}
+var starts = []string{
+	"", "https://", "http://localhost:", "http://127.0.0.1:", "http://localhost/", "http://127.0.0.1/",
+	"http://[::1]:", "cursor://",
+}
 
 // pack writes: method, time of issue, nonce, name, count of URIs, and each URI
 // as the number of its start and the rest. Texts have their length before them.
 func (r registration) pack() ([]byte, error) {
-	b := []byte{0}
-	for i, m := range methods {
-		if m == r.method {
-			b[0] = byte(i)
-		}
-	}
+	b := []byte{byte(max(slices.Index(methods, r.method), 0))}
 	b = binary.BigEndian.AppendUint32(b, uint32(r.issued.Unix())) // good until 2106
 	var nonce [nonceSize]byte
 	_, _ = rand.Read(nonce[:]) // it never fails; it ends the process instead
@@ -179,7 +178,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// unpack reads what pack wrote. Data that a mac vouches for is still read with
+// unpack reads what pack wrote. Data with a good mac is still read with
 // care: a later version may have written it.
 func unpack(b []byte) (registration, error) {
 	if len(b) < 1+4+nonceSize || int(b[0]) >= len(methods) {

@@ -23,20 +23,21 @@ type redirect struct {
 	loopback bool   // http to the person's own machine
 }
 
-// What is wrong with a redirect URI. The texts stand after "the URI" and do not
-// quote it.
+// What is wrong with a redirect URI. The texts follow "the URI" and do not quote
+// it.
 var (
 	errLong      = errors.New("is longer than 2048 characters")
 	errChars     = errors.New("has characters that a URI cannot hold; percent-encode them")
 	errFragment  = errors.New("has a fragment; end it before the #")
 	errScheme    = errors.New("does not begin with a scheme in lower case and ://, such as https://")
 	errDangerous = errors.New("has a scheme that browsers run or open themselves; use https, or http on a loopback host")
-	errPrivate   = errors.New("has a scheme of its own that this server does not allow; use https, http on a loopback host, or ask the operator to add it to auth.oauth.private_redirects")
-	errUser      = errors.New("holds a user name; remove the part before @")
-	errHost      = errors.New("has no valid host in lower case; write a domain name, 127.0.0.1 or [::1]")
-	errPort      = errors.New("has no valid port after the colon; 1 to 65535")
-	errPath      = errors.New("has dot segments in its path, or no / before it")
-	errPlain     = errors.New("is plain http to a host that is not loopback; use https")
+	errPrivate   = errors.New("has a scheme of its own that this server does not allow; " +
+		"use https, http on a loopback host, or ask the operator to add it to auth.oauth.private_redirects")
+	errUser  = errors.New("holds a user name; remove the part before @")
+	errHost  = errors.New("has no valid host in lower case; write a domain name, 127.0.0.1 or [::1]")
+	errPort  = errors.New("has no valid port after the colon; 1 to 65535")
+	errPath  = errors.New("has dot segments in its path, or no / before it")
+	errPlain = errors.New("is plain http to a host that is not loopback; use https")
 )
 
 // Redirectable reports why uri can never be registered, nil when it can: https
@@ -55,14 +56,16 @@ func Redirectable(uri string, private []string) error {
 	return nil
 }
 
+// redirectable returns the URIs that can be registered under the rules of today.
+func redirectable(uris, private []string) []string {
+	return slices.DeleteFunc(slices.Clone(uris), func(uri string) bool { return Redirectable(uri, private) != nil })
+}
+
 // sameRedirect reports whether got may be used where have is registered.
 func sameRedirect(have, got string) bool {
 	r, err := parseRedirect(have)
-	if err != nil {
-		return false
-	}
-	if have == got {
-		return true
+	if err != nil || have == got {
+		return err == nil
 	}
 	g, err := parseRedirect(got)
 	return err == nil && r.loopback && g.loopback && r.host == g.host && r.rest == g.rest
@@ -146,14 +149,14 @@ func parseWeb(scheme, s string) (redirect, error) {
 
 // splitHost takes host and port apart and checks both.
 func splitHost(authority string) (host, port string, err error) {
-	host, colon := authority, -1
+	host, colon := authority, false
 	if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
-		host, port, colon = authority[:i], authority[i+1:], i
+		host, port, colon = authority[:i], authority[i+1:], true
 	}
-	if !isHost(host) {
+	switch {
+	case !isHost(host):
 		return "", "", errHost
-	}
-	if colon >= 0 && !isPort(port) {
+	case colon && !isPort(port):
 		return "", "", errPort
 	}
 	return host, port, nil
@@ -185,10 +188,8 @@ func isDomain(host string) bool {
 		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
 			return false
 		}
-		for i := range len(label) {
-			if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return false
-			}
+		if strings.Trim(label, alphanumeric+"-_") != "" {
+			return false
 		}
 		last = label
 	}
@@ -211,16 +212,12 @@ func isPort(s string) bool {
 
 // isScheme accepts a scheme of RFC 3986 in lower case.
 func isScheme(s string) bool {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte("+.-", c) < 0 {
-			return false
-		}
-	}
-	return true
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, alphanumeric+"+.-") == ""
 }
+
+// alphanumeric are the letters and digits of hosts and schemes, which come in lower
+// case.
+const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // isURIText reports whether s has only the characters of RFC 3986 section 2, and
 // each % before two hex digits.
@@ -247,11 +244,6 @@ func isURIText(s string) bool {
 // hasDots reports whether a path has a segment . or .., percent-encoded or not,
 // which a browser would resolve.
 func hasDots(path string) bool {
-	for segment := range strings.SplitSeq(path, "/") {
-		plain := strings.ReplaceAll(strings.ToLower(segment), "%2e", ".")
-		if plain == "." || plain == ".." {
-			return true
-		}
-	}
-	return false
+	segments := strings.Split(strings.ReplaceAll(strings.ToLower(path), "%2e", "."), "/")
+	return slices.Contains(segments, ".") || slices.Contains(segments, "..")
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -61,21 +62,23 @@ type information struct {
 // its rate limits.
 func (r *Resolver) Register(_ context.Context, body []byte) (status int, answer []byte) {
 	if r.config.Registration != "open" {
-		return refuse(http.StatusForbidden, problem{codeDenied, "this server takes no registrations; ask its operator for a client_id, or use a client with a metadata document"})
+		return refuse(http.StatusForbidden, codeDenied, "this server takes no registrations; "+
+			"ask its operator for a client_id, or use a client with a metadata document")
 	}
 	if len(body) > maxBody {
-		return refuse(http.StatusRequestEntityTooLarge, problem{codeMetadata, "the registration is larger than 16 KB"})
+		return refuse(http.StatusRequestEntityTooLarge, codeMetadata, "the registration is larger than 16 KB")
 	}
 	fields, ok := object(body)
 	if !ok {
-		return refuse(http.StatusBadRequest, problem{codeMetadata, "the body is not a JSON object; send the client metadata of RFC 7591"})
+		return refuse(http.StatusBadRequest, codeMetadata,
+			"the body is not a JSON object; send the client metadata of RFC 7591")
 	}
 	m, p := readMetadata(fields, methods, r.config.PrivateRedirects)
 	if p == nil && len(m.usable) > maxRedirects {
 		p = &problem{codeRedirect, "there are more than 10 redirect_uris"}
 	}
 	if p != nil {
-		return refuse(http.StatusBadRequest, *p)
+		return refuse(http.StatusBadRequest, p.code, p.text)
 	}
 	return r.save(m)
 }
@@ -85,7 +88,7 @@ func (r *Resolver) save(m *metadata) (status int, answer []byte) {
 	reg := registration{method: m.method, issued: r.now(), name: nameOf(m.name, m.usable), uris: m.usable}
 	id, err := r.ids.issue(reg)
 	if err != nil {
-		return refuse(http.StatusBadRequest, problem{codeMetadata, "client_name and redirect_uris are longer than 2 KB together"})
+		return refuse(http.StatusBadRequest, codeMetadata, "client_name and redirect_uris are longer than 2 KB together")
 	}
 	info := information{
 		ID: id, Issued: reg.issued.Unix(), Redirects: reg.uris, Method: reg.method, Name: reg.name,
@@ -102,8 +105,9 @@ func (r *Resolver) save(m *metadata) (status int, answer []byte) {
 // 2 lets the server replace values).
 var grantTypes = []string{"authorization_code", "refresh_token"}
 
-func refuse(status int, p problem) (int, []byte) {
-	return status, encode(map[string]string{"error": p.code, "error_description": p.text})
+// refuse is the one writer of registration errors (RFC 7591 section 3.2.2).
+func refuse(status int, code, text string) (int, []byte) {
+	return status, encode(map[string]string{"error": code, "error_description": text})
 }
 
 func encode(v any) []byte {
@@ -143,12 +147,13 @@ func readMetadata(fields map[string]json.RawMessage, allowed, private []string) 
 
 // flows refuses clients that want nothing of what there is.
 func (m *metadata) flows(fields map[string]json.RawMessage) *problem {
-	if types, ok := texts(fields["grant_types"]); !ok || len(types) > 0 && !slices.Contains(types, "authorization_code") {
-		return &problem{codeMetadata, "grant_types must hold authorization_code"}
-	}
-	types, ok := texts(fields["response_types"])
-	if !ok || len(types) > 0 && !slices.Contains(types, "code") {
-		return &problem{codeMetadata, "response_types must hold code"}
+	for _, need := range [...]struct{ member, value string }{
+		{"grant_types", "authorization_code"}, {"response_types", "code"},
+	} {
+		types, ok := texts(fields[need.member])
+		if !ok || len(types) > 0 && !slices.Contains(types, need.value) {
+			return &problem{codeMetadata, need.member + " must hold " + need.value}
+		}
 	}
 	return nil
 }
@@ -157,10 +162,7 @@ func (m *metadata) flows(fields map[string]json.RawMessage) *problem {
 // for when that is allowed, else the first allowed one that it says it supports.
 func authMethod(fields map[string]json.RawMessage, allowed []string) (string, *problem) {
 	want := text(fields["token_endpoint_auth_method"])
-	offers, ok := texts(fields["token_endpoint_auth_methods_supported"])
-	if !ok {
-		offers = nil
-	}
+	offers, _ := texts(fields["token_endpoint_auth_methods_supported"])
 	if want == "" && len(offers) == 0 {
 		want = AuthBasic // the default of RFC 7591 section 2
 		if !slices.Contains(allowed, want) {
@@ -172,7 +174,8 @@ func authMethod(fields map[string]json.RawMessage, allowed []string) (string, *p
 			return m, nil
 		}
 	}
-	return "", &problem{codeMetadata, "no token_endpoint_auth_method of the client is supported here; it must be one of: " + strings.Join(allowed, ", ")}
+	return "", &problem{codeMetadata, "no token_endpoint_auth_method of the client is supported here; " +
+		"it must be one of: " + strings.Join(allowed, ", ")}
 }
 
 // redirectURIs keeps the redirect URIs that can be used. Clients list several
@@ -182,18 +185,14 @@ func (m *metadata) redirectURIs(raw json.RawMessage, private []string) *problem 
 	if !ok || len(uris) == 0 {
 		return &problem{codeRedirect, "redirect_uris must be a list with at least one URI"}
 	}
-	var first error
-	for _, uri := range uris {
-		err := Redirectable(uri, private)
-		if err == nil && !slices.Contains(m.usable, uri) {
+	for _, uri := range redirectable(uris, private) {
+		if !slices.Contains(m.usable, uri) {
 			m.usable = append(m.usable, uri)
-		}
-		if err != nil && first == nil {
-			first = err
 		}
 	}
 	if len(m.usable) == 0 {
-		return &problem{codeRedirect, "none of redirect_uris can be used; the first one " + first.Error()}
+		why := Redirectable(uris[0], private)
+		return &problem{codeRedirect, "none of redirect_uris can be used; the first one " + why.Error()}
 	}
 	return nil
 }
@@ -201,19 +200,17 @@ func (m *metadata) redirectURIs(raw json.RawMessage, private []string) *problem 
 // text returns a JSON string; "" for everything else.
 func text(raw json.RawMessage) string {
 	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
+	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
 // texts returns a JSON list of strings; empty when it is absent or null, and
 // false when it is anything else.
 func texts(raw json.RawMessage) (items []string, ok bool) {
-	if raw == nil {
-		return nil, true
+	if raw != nil && json.Unmarshal(raw, &items) != nil {
+		return nil, false
 	}
-	return items, json.Unmarshal(raw, &items) == nil
+	return items, true
 }
 
 // scope returns the words of a scope that this server knows, or what it offers
@@ -225,11 +222,6 @@ func (r *Resolver) scope(asked string) string {
 			known = append(known, word)
 		}
 	}
-	if len(known) == 0 {
-		known = r.config.DefaultScopes
-	}
-	if len(known) == 0 {
-		known = r.config.Scopes
-	}
-	return strings.Join(known, " ")
+	all := strings.Join(r.config.Scopes, " ")
+	return cmp.Or(strings.Join(known, " "), strings.Join(r.config.DefaultScopes, " "), all)
 }

@@ -30,8 +30,8 @@ func register(t testing.TB, r *client.Resolver, body string) (int, map[string]an
 	return status, got
 }
 
-// enrol registers and finds the client that was made.
-func enrol(t testing.TB, r *client.Resolver, body string) (*client.Client, map[string]any) {
+// save registers and finds the client that was made.
+func save(t testing.TB, r *client.Resolver, body string) (*client.Client, map[string]any) {
 	t.Helper()
 	status, got := register(t, r, body)
 	if status != http.StatusCreated {
@@ -47,7 +47,7 @@ func enrol(t testing.TB, r *client.Resolver, body string) (*client.Client, map[s
 
 func TestRegisterAnswersEveryField(t *testing.T) {
 	r := resolver(t, nil)
-	c, got := enrol(t, r, `{"client_name":"Tool","redirect_uris":["http://localhost/cb"],"token_endpoint_auth_method":"client_secret_post",
+	c, got := save(t, r, `{"client_name":"Tool","redirect_uris":["http://localhost/cb"],"token_endpoint_auth_method":"client_secret_post",
 		"grant_types":["authorization_code"],"response_types":["code"],"scope":"read:issue offline_access foo issue write:admin read:issue","application_type":"native",
 		"client_uri":"https://a.example","logo_uri":null,"contacts":null,"jwks":{},"software_id":"x","unknown":[1,{"a":null}]}`)
 	secret, _ := got["client_secret"].(string)
@@ -71,7 +71,7 @@ func TestRegisterAnswersEveryField(t *testing.T) {
 }
 
 func TestRegisterPublicClientHasNoSecret(t *testing.T) {
-	c, got := enrol(t, resolver(t, nil), `{"redirect_uris":["https://app.example/cb"],"token_endpoint_auth_method":"none","scope":""}`)
+	c, got := save(t, resolver(t, nil), `{"redirect_uris":["https://app.example/cb"],"token_endpoint_auth_method":"none","scope":""}`)
 	for _, name := range []string{"client_secret", "client_secret_expires_at", "application_type"} {
 		if v, there := got[name]; there {
 			t.Errorf("%s: %v", name, v)
@@ -99,7 +99,7 @@ func TestRegisterNegotiates(t *testing.T) {
 		{`{` + uris + `,"token_endpoint_auth_method":"none","application_type":"web"}`, client.AuthNone},
 		{`{` + uris + `,"token_endpoint_auth_method":"none","application_type":7,"client_name":{},"scope":[]}`, client.AuthNone},
 	} {
-		c, got := enrol(t, r, tt.body)
+		c, got := save(t, r, tt.body)
 		if c.AuthMethod != tt.method || got["token_endpoint_auth_method"] != tt.method {
 			t.Errorf("%s: %s", tt.body, c.AuthMethod)
 		}
@@ -156,7 +156,7 @@ func TestRegisterRefuses(t *testing.T) {
 }
 
 func TestRegisterKeepsUsableRedirects(t *testing.T) {
-	c, got := enrol(t, resolver(t, nil), `{"token_endpoint_auth_method":"none","redirect_uris":["javascript:alert(1)","`+cursor+`","vscode://x/y","http://localhost:8787/callback","http://localhost:8787/callback","https://a.example/x?a=1&b=<"]}`)
+	c, got := save(t, resolver(t, nil), `{"token_endpoint_auth_method":"none","redirect_uris":["javascript:alert(1)","`+cursor+`","vscode://x/y","http://localhost:8787/callback","http://localhost:8787/callback","https://a.example/x?a=1&b=<"]}`)
 	want := []string{cursor, "http://localhost:8787/callback"}
 	if !slices.Equal(c.RedirectURIs, want) {
 		t.Errorf("%q", c.RedirectURIs)
@@ -177,7 +177,7 @@ func TestRegisterAnswersInPlainBytes(t *testing.T) {
 }
 
 func TestRegisterOff(t *testing.T) {
-	before, _ := enrol(t, resolver(t, nil), `{"redirect_uris":["http://localhost/cb"],"token_endpoint_auth_method":"none"}`)
+	before, _ := save(t, resolver(t, nil), `{"redirect_uris":["http://localhost/cb"],"token_endpoint_auth_method":"none"}`)
 	for _, policy := range []string{"off", "", "Open"} {
 		r := resolver(t, func(o *client.Options) { o.Config.Registration = policy })
 		status, got := register(t, r, `{"redirect_uris":["http://localhost/cb"]}`)
@@ -211,7 +211,7 @@ func TestRegisterHoldsNothing(t *testing.T) {
 func TestRegisteredIDs(t *testing.T) {
 	const body = `{"client_name":"Tool ✓","redirect_uris":["http://localhost/cb","https://a.example/x","http://127.0.0.1:1/","` + cursor + `"]}`
 	first := resolver(t, nil)
-	c, got := enrol(t, first, body)
+	c, got := save(t, first, body)
 	secret, _ := got["client_secret"].(string)
 	if strings.Trim(c.ID, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 		t.Errorf("%s needs escaping somewhere", c.ID)
@@ -229,7 +229,7 @@ func TestRegisteredIDs(t *testing.T) {
 		if err != nil || !old.Secret(secret) {
 			t.Fatalf("%+v %v", old, err)
 		}
-		fresh, _ := enrol(t, rotated, body)
+		fresh, _ := save(t, rotated, body)
 		if _, err := first.Client(t.Context(), fresh.ID); kindOf(err) != client.Unknown {
 			t.Errorf("made by the old key: %v", err)
 		}
@@ -282,7 +282,7 @@ func TestRegisteredIDs(t *testing.T) {
 		if err != nil || now.Redirect(cursor) || !now.Redirect("http://localhost:5/cb") {
 			t.Errorf("%+v %v", now, err)
 		}
-		alone, _ := enrol(t, first, `{"redirect_uris":["`+cursor+`"]}`)
+		alone, _ := save(t, first, `{"redirect_uris":["`+cursor+`"]}`)
 		_, err = strict.Client(t.Context(), alone.ID)
 		wantError(t, err, client.Refused, cursor)
 	})
@@ -290,7 +290,7 @@ func TestRegisteredIDs(t *testing.T) {
 
 func made(t *testing.T, r *client.Resolver, name string) string {
 	t.Helper()
-	c, _ := enrol(t, r, `{"redirect_uris":["http://localhost/cb"],"client_name":"`+name+`"}`)
+	c, _ := save(t, r, `{"redirect_uris":["http://localhost/cb"],"client_name":"`+name+`"}`)
 	return c.ID
 }
 
@@ -315,7 +315,7 @@ func TestLongestIDIsRead(t *testing.T) {
 }
 
 func TestSecretsDoNotPrint(t *testing.T) {
-	c, got := enrol(t, resolver(t, nil), `{"redirect_uris":["http://localhost/cb"]}`)
+	c, got := save(t, resolver(t, nil), `{"redirect_uris":["http://localhost/cb"]}`)
 	secret, _ := got["client_secret"].(string)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 		if text := fmt.Sprintf(verb, c) + fmt.Sprintf(verb, *c); strings.Contains(text, secret) || strings.Contains(text, secret[len(secret)-20:]) {

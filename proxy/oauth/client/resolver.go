@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type Options struct {
 	// address that it returns must be public, or the document is refused.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial connects to an address that was found public; nil: a dialer that looks
-	// at it once more. Tests lead it to a server of theirs.
+	// at it once more. Tests lead it to a server of their own.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Roots are the authorities for a document's host; nil: the system's.
 	Roots *x509.CertPool
@@ -97,16 +98,15 @@ func checkConfig(c config.OAuth) error {
 }
 
 func checkDomains(key string, list []string) error {
-	for i, d := range list {
-		if !isDomain(strings.Trim(strings.ToLower(d), ".")) {
-			return fmt.Errorf("auth.oauth.documents.%s[%d]: is no domain; write one such as claude.ai", key, i)
-		}
+	bad := func(d string) bool { return !isDomain(strings.Trim(strings.ToLower(d), ".")) }
+	if i := slices.IndexFunc(list, bad); i >= 0 {
+		return fmt.Errorf("auth.oauth.documents.%s[%d]: is no domain; write one such as claude.ai", key, i)
 	}
 	return nil
 }
 
-// staticClient returns a client of the configuration. Whoever writes it may use
-// any scheme of an application.
+// staticClient returns a client of the configuration, which may use any scheme of an
+// application.
 func staticClient(c config.OAuthClient) (*Client, error) {
 	if c.ID == "" {
 		return nil, errors.New("id: is empty; give the client an id")
@@ -142,6 +142,8 @@ func (r *Resolver) Returning(ctx context.Context, id string) (*Client, error) {
 	return r.find(ctx, id, true)
 }
 
+const notKnown = "this server does not know the client; remove the server in the client and add it again"
+
 func (r *Resolver) find(ctx context.Context, id string, stale bool) (*Client, error) {
 	if c := r.static[id]; c != nil {
 		return c, nil
@@ -150,9 +152,10 @@ func (r *Resolver) find(ctx context.Context, id string, stale bool) (*Client, er
 	case strings.HasPrefix(id, idPrefix):
 		return r.registered(id)
 	case !strings.HasPrefix(id, documentScheme):
-		return nil, unknown("this server does not know the client; remove the server in the client and add it again")
+		return nil, unknown(notKnown)
 	case r.docs == nil:
-		return nil, unknown("this server takes no clients with metadata documents; register the client, or ask the operator for a client_id")
+		return nil, unknown("this server takes no clients with metadata documents; " +
+			"register the client, or ask the operator for a client_id")
 	}
 	return r.docs.find(ctx, id, stale)
 }
@@ -162,20 +165,18 @@ func (r *Resolver) find(ctx context.Context, id string, stale bool) (*Client, er
 func (r *Resolver) registered(id string) (*Client, error) {
 	reg, secret, err := r.ids.open(id)
 	if err != nil {
-		e := unknown("this server does not know the client; remove the server in the client and add it again")
+		e := unknown(notKnown)
 		e.Err = err
 		return nil, e
 	}
-	var uris []string
-	for _, uri := range reg.uris {
-		if Redirectable(uri, r.config.PrivateRedirects) == nil {
-			uris = append(uris, uri)
-		}
-	}
+	uris := redirectable(reg.uris, r.config.PrivateRedirects)
 	if len(uris) == 0 {
 		return nil, refused("this server no longer allows any redirect URI of the client; ask its operator", nil)
 	}
-	c := &Client{ID: id, Name: nameOf(reg.name, uris), Kind: Registered, RedirectURIs: uris, AuthMethod: reg.method, secret: secret}
+	c := &Client{
+		ID: id, Name: nameOf(reg.name, uris), Kind: Registered, RedirectURIs: uris,
+		AuthMethod: reg.method, secret: secret,
+	}
 	return c.finish(), nil
 }
 

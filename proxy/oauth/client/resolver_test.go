@@ -52,7 +52,7 @@ func TestOnlyDocumentsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered, _ := enrol(t, r, `{"redirect_uris":["http://localhost/cb"]}`)
+	registered, _ := save(t, r, `{"redirect_uris":["http://localhost/cb"]}`)
 	for _, c := range []*client.Client{ci, registered} {
 		if err := r.Keep(t.Context(), c); err != nil || spy.calls.Load() != 0 {
 			t.Errorf("%s: %v, %d calls", c.Kind, err, spy.calls.Load())

@@ -179,7 +179,7 @@ func TestZoo(t *testing.T) {
 func (a animal) meet(t *testing.T, r *client.Resolver, n *internet) *client.Client {
 	t.Helper()
 	if a.at == "" {
-		c, got := enrol(t, r, a.register)
+		c, got := save(t, r, a.register)
 		if scope, _ := got["scope"].(string); scope == "" || strings.Contains(scope, "openid") || strings.Contains(scope, "offline") {
 			t.Errorf("scope %q", scope)
 		}
