@@ -3,8 +3,10 @@ package oauth
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"aegis/proxy"
@@ -142,9 +144,5 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 // closeOrigins takes back what a layer above has allowed to other origins: pages
 // and forms are not for scripts of other sites.
 func closeOrigins(h http.Header) {
-	for _, name := range []string{"Origin", "Methods", "Headers", "Credentials"} {
-		h.Del("Access-Control-Allow-" + name)
-	}
-	h.Del("Access-Control-Expose-Headers")
-	h.Del("Access-Control-Max-Age")
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, "Access-Control-") })
 }

@@ -28,12 +28,8 @@ type recentCredential struct {
 
 func newRecent() *recent { return &recent{user: map[int64]recentCredential{}} }
 
-func (r *recent) get(userID int64, now time.Time) (upstream.Credential, bool) {
-	return r.within(userID, now, 0)
-}
-
-// within is get for a credential that was to be used no longer than longer ago.
-func (r *recent) within(userID int64, now time.Time, longer time.Duration) (upstream.Credential, bool) {
+// get returns a person's credential, of a moment ago or no longer than longer before.
+func (r *recent) get(userID int64, now time.Time, longer time.Duration) (upstream.Credential, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, ok := r.user[userID]

@@ -74,7 +74,7 @@ func (v *access) Verify(ctx context.Context, token string) (*proxy.Identity, err
 // credential returns what a person's calls are made with.
 func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credential, error) {
 	now := s.o.Now()
-	if c, ok := s.recent.get(userID, now); ok {
+	if c, ok := s.recent.get(userID, now, 0); ok {
 		return c, nil
 	}
 	c, err := s.o.Upstream.Credential(ctx, userID)
@@ -83,7 +83,7 @@ func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credent
 		s.recent.put(userID, c, now)
 	case errors.Is(err, kv.ErrUnavailable):
 		// The token was verified, so the credential was there a moment ago.
-		if last, ok := s.recent.within(userID, now, s.o.Outage); ok {
+		if last, ok := s.recent.get(userID, now, s.o.Outage); ok {
 			return last, nil
 		}
 	default:

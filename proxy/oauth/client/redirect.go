@@ -30,8 +30,9 @@ var (
 	errChars     = errors.New("has characters that a URI cannot hold; percent-encode them")
 	errFragment  = errors.New("has a fragment; end it before the #")
 	errScheme    = errors.New("does not begin with a scheme in lower case and ://, such as https://")
-	errDangerous = errors.New("has a scheme that browsers run or open themselves; use https, or http on a loopback host")
-	errPrivate   = errors.New("has a scheme of its own that this server does not allow; " +
+	errDangerous = errors.New("has a scheme that browsers run or open themselves; " +
+		"use https, or http on a loopback host")
+	errPrivate = errors.New("has a scheme of its own that this server does not allow; " +
 		"use https, http on a loopback host, or ask the operator to add it to auth.oauth.private_redirects")
 	errUser  = errors.New("holds a user name; remove the part before @")
 	errHost  = errors.New("has no valid host in lower case; write a domain name, 127.0.0.1 or [::1]")

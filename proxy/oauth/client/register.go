@@ -88,7 +88,8 @@ func (r *Resolver) save(m *metadata) (status int, answer []byte) {
 	reg := registration{method: m.method, issued: r.now(), name: nameOf(m.name, m.usable), uris: m.usable}
 	id, err := r.ids.issue(reg)
 	if err != nil {
-		return refuse(http.StatusBadRequest, codeMetadata, "client_name and redirect_uris are longer than 2 KB together")
+		return refuse(http.StatusBadRequest, codeMetadata,
+			"client_name and redirect_uris are longer than 2 KB together")
 	}
 	info := information{
 		ID: id, Issued: reg.issued.Unix(), Redirects: reg.uris, Method: reg.method, Name: reg.name,

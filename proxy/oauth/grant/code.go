@@ -106,7 +106,8 @@ func (g *Grants) refuse(ctx context.Context, key string, version uint64, c *code
 		return err
 	}
 	g.event(Event{
-		Kind: CodeRefused, ClientID: c.ClientID, ClientName: c.ClientName, UserID: c.UserID, Login: c.Login, At: g.now(),
+		Kind: CodeRefused, ClientID: c.ClientID, ClientName: c.ClientName,
+		UserID: c.UserID, Login: c.Login, At: g.now(),
 	})
 	return invalid(why)
 }

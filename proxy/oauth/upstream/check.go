@@ -88,8 +88,8 @@ func (g *Gitea) checkClient(ctx context.Context) error {
 		return problem("auth.oauth.client_id: the application in Gitea lacks the redirect URI %s; add it there",
 			g.conf.RedirectURL)
 	case e.Kind == Config:
-		return problem("auth.oauth.client_id, auth.oauth.client_secret: Gitea knows no such application, or its secret " +
-			"is another; copy both from the application's page in Gitea (a new secret can be made there)")
+		return problem("auth.oauth.client_id, auth.oauth.client_secret: Gitea knows no such application, " +
+			"or its secret is another; copy both from the application's page in Gitea (a new secret can be made there)")
 	case e.Kind == Unavailable:
 		return fmt.Errorf("auth.oauth: Gitea's token endpoint gives no answer to judge by: %w", e.Err)
 	}

@@ -29,11 +29,12 @@ const (
 	maxNames   = 100_000
 )
 
-// Member reports whether the user is one of p; an empty p means everybody. Logins are compared with what Gitea last told (at the sign-in and
-// at each refresh); organisations and teams are asked for with the user's own
-// token and believed for two minutes. A user whom Gitea has deactivated or
-// forbidden to sign in is in no organisation or team. The error is an [*Error] as
-// of [Gitea.Credential]; Config when the scopes do not reach.
+// Member reports whether the user is one of p; an empty p means everybody. Logins are
+// compared with the last one that Gitea gave (at the sign-in and at each refresh);
+// organisations and teams are asked for with the user's own token and believed for two
+// minutes. A user whom Gitea has deactivated or forbidden to sign in is in no
+// organisation or team. The error is an [*Error] as of [Gitea.Credential]; Config when
+// the scopes do not reach.
 func (g *Gitea) Member(ctx context.Context, userID int64, p config.People) (bool, error) {
 	return g.member(ctx, userID, p, false)
 }

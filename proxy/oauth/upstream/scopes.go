@@ -19,8 +19,8 @@ func configuredScopes(words []string) (scope.Set, error) {
 	}
 	for _, w := range words {
 		if !set.Add(w) {
-			return set, fmt.Errorf("auth.oauth.scopes: %q is not a scope of Gitea's, which would then grant everything; "+
-				"write read: or write: and one of %s", w, strings.Join(scope.Names(), ", "))
+			return set, fmt.Errorf("auth.oauth.scopes: %q is not a scope of Gitea's, which would then grant "+
+				"everything; write read: or write: and one of %s", w, strings.Join(scope.Names(), ", "))
 		}
 	}
 	return set, nil
