@@ -29,7 +29,7 @@ type session struct {
 // see of others depends on the login that Gitea named at the sign-in.
 const sessionTTL = 30 * time.Minute
 
-// maxListed bounds the grants on one page.
+// maxListed bounds the grants of others on one page. The command line has no bound.
 const maxListed = 500
 
 // The actions of the forms on /account.
@@ -40,7 +40,9 @@ const (
 	actRevokeAll = "revoke_all"
 )
 
-// account answers /account: what a person has allowed, and how to end it.
+// account answers /account: what a person has allowed, and how to end it. The token of its
+// forms belongs to the session, or, before there is one, to the browser's mark: that one is
+// good for signing in alone.
 func (s *Server) account(w http.ResponseWriter, r *http.Request) error {
 	who, err := s.session(r)
 	if err != nil {
@@ -156,7 +158,8 @@ func (s *Server) signedIn(w http.ResponseWriter, r *http.Request, user *upstream
 	return nil
 }
 
-// act does what a form on the page asks for.
+// act does what a form on the page asks for. Signing in is a form too and not a link:
+// another site could open a link and sign people in without their doing.
 func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error {
 	form, f := readForm(w, r, maxForm, "do", "id", "token")
 	if f != nil {
@@ -187,10 +190,12 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error
 	return nil
 }
 
+// notOurs is the answer to a form without the right token.
 func notOurs(do string) error {
 	return newNotice(http.StatusForbidden, "This form is not one of ours", "Nothing was changed. "+do)
 }
 
+// signIn leads to Gitea under the same limit as a consent: each flow waits in the store.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := tooMany(s.rates.begin.take(everyone)); err != nil {
 		return err
@@ -209,7 +214,8 @@ func (s *Server) toGitea(w http.ResponseWriter, r *http.Request, f flow, says st
 	return nil
 }
 
-// change ends a session or grants.
+// change ends a session or grants. A grant is void at once, before the credential behind it
+// is given up: when that fails, the sweep sees to it.
 func (s *Server) change(r *http.Request, who *session, do, id string) error {
 	ctx := r.Context()
 	switch do {
@@ -236,7 +242,8 @@ func (s *Server) change(r *http.Request, who *session, do, id string) error {
 	return invalid("there is no such action")
 }
 
-// find returns a grant that the person may end, nil when there is none.
+// find returns a grant that the person may end, nil when there is none. Only for an admin
+// does it look through the grants of others: to everyone else, they do not exist.
 func (s *Server) find(ctx context.Context, who *session, id string) (*grant.Grant, error) {
 	mine, err := s.o.Grants.List(ctx, who.UserID)
 	if err != nil {
@@ -260,7 +267,8 @@ func (s *Server) find(ctx context.Context, who *session, id string) (*grant.Gran
 	return nil, nil
 }
 
-// forget drops a person's Gitea credential when no client is left that needs it.
+// forget drops a person's Gitea credential when no client is left that needs it. Gitea
+// keeps its own side, which the person can revoke there alone.
 func (s *Server) forget(ctx context.Context, userID int64) error {
 	left, err := s.o.Grants.List(ctx, userID)
 	if err != nil {

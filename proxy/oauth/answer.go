@@ -88,7 +88,8 @@ func (s *Server) endpoint(h func(http.ResponseWriter, *http.Request) error) http
 	})
 }
 
-// fail writes an error as JSON without nulls, which some clients cannot read.
+// fail is the one writer of failures that programs read (RFC 6749 section 5.2): JSON
+// without nulls, which some clients cannot read.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {

@@ -93,7 +93,8 @@ func safeRedirect(uri string) bool {
 	return u.Host != ""
 }
 
-// unknownClient explains why there is no client.
+// unknownClient explains why there is no client. It is a page and never a redirect: no
+// address of an unknown client can be trusted (RFC 6749 section 4.1.2.1).
 func unknownClient(err error) error {
 	ce, ok := errors.AsType[*client.Error](err)
 	if !ok {

@@ -19,6 +19,8 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) error {
 	if len(r.URL.RawQuery) > maxQuery || !ok || q.twice("state", "code", "error") {
 		return badRequest("Gitea's answer cannot be read.")
 	}
+	// The flow ends here, whatever comes of it: an address with a state must not work
+	// twice, nor after Gitea said no.
 	f, err := s.finish(w, r, q.get("state"))
 	switch {
 	case errors.Is(err, errNoFlow):
@@ -36,10 +38,14 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) error {
 		return s.stopped(f, codeServer,
 			newNotice(http.StatusBadRequest, "Gitea sent no answer", "Start again in your MCP client."))
 	}
+	// It goes on when the browser leaves: Gitea takes its code once, and its answer may
+	// end the refresh token that the person's other clients live on.
 	user, err := s.o.Upstream.Exchange(r.Context(), q.get("code"), f.Verifier)
 	if err != nil {
 		return s.noExchange(f, err)
 	}
+	// The sweep must not take the credential for a leftover before the code has become a
+	// grant, and calls must not go on with the token of before.
 	s.unused.keep(user.ID)
 	s.recent.drop(user.ID)
 	if f.Purpose == forAccount {
@@ -48,7 +54,8 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) error {
 	return s.grantCode(w, r, f, user)
 }
 
-// refusedByGitea: the person said no there, or Gitea did.
+// refusedByGitea: the person said no there, or Gitea did. The client learns of a no by
+// itself; everything else is for the person to read, as clients show little of an error.
 func (s *Server) refusedByGitea(w http.ResponseWriter, r *http.Request, f flow, code string) error {
 	if code == codeDenied && f.Purpose == forClient {
 		s.event(r, Event{Name: "consent", Reason: "denied at Gitea", ClientID: f.Asked.ClientID})
@@ -84,10 +91,13 @@ func (s *Server) noExchange(f flow, err error) error {
 		n.cause = err
 		return s.stopped(f, codeUnavailable, n)
 	}
+	// The codes of RFC 6749 section 4.1.2.1: denied where the person can act, server_error
+	// where the operator must.
 	n := &notice{Text: []string{sentence(ue.Public)}, cause: err}
 	code := codeDenied
 	switch ue.Kind {
 	case upstream.Narrow, upstream.Wide:
+		// Gitea keeps to the scopes that were granted first, so starting again is no use.
 		n.status, n.Title = http.StatusForbidden, "Gitea has an older permission that does not fit"
 		n.Help = &link{URL: address(s.o.Upstream.RevokeURL()), Text: "Open Gitea"}
 	case upstream.Denied, upstream.Gone:
@@ -108,7 +118,9 @@ func (s *Server) member(ctx context.Context, userID int64) (bool, error) {
 	return s.o.Upstream.Member(ctx, userID, s.o.Config.Allow)
 }
 
-// grantCode gives the client its authorization code (RFC 6749 section 4.1.2).
+// grantCode gives the client its authorization code (RFC 6749 section 4.1.2). Whether the
+// person may use Aegis is decided before there is one: the first refresh would end the
+// grant otherwise, and the client could not say why.
 func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user *upstream.User) error {
 	ok, err := s.member(r.Context(), user.ID)
 	if err != nil {
@@ -128,6 +140,7 @@ func (s *Server) grantCode(w http.ResponseWriter, r *http.Request, f flow, user 
 	if err := s.admitted(r, f, user); err != nil {
 		return err
 	}
+	// The client may have been taken away while the person was at Gitea.
 	c, err := s.o.Clients.Client(r.Context(), f.Asked.ClientID)
 	if err != nil {
 		return s.stopped(f, codeServer, unknownNotice(err))

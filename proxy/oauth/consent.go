@@ -39,7 +39,8 @@ const (
 	sayDeny    = "deny"
 )
 
-// narrow returns the scopes that the choice leaves.
+// narrow returns the scopes that the choice leaves: never more than was asked for,
+// whatever the form says.
 func (c choice) narrow(scopes []string) []string {
 	allowed := scope.Of(scopes)
 	for i := range allowed {
@@ -137,6 +138,7 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// A form that was sent by the Enter key may name no button; that is not a yes.
 	say := form.get("say")
 	left := c.choice.narrow(c.asked.Scopes)
 	switch {
@@ -148,11 +150,12 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 	if c.problem != "" {
 		return s.askPerson(w, r, c)
 	}
-	if say == sayAllow {
+	if say == sayAllow { // it puts a flow into the store, and a no puts nothing there
 		if err := tooMany(s.rates.begin.take(everyone)); err != nil {
 			return err
 		}
 	}
+	// Last, so that a form that was refused above can be sent again.
 	err = s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie)))
 	switch {
 	case errors.Is(err, errAnswered):
@@ -169,7 +172,8 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readConsent checks that a form is ours, in time and from the browser that it was
-// made for, and reads it.
+// made for, and reads it. Without cookies no form can be from the right browser, and the
+// person can do something about that, so it is said first.
 func (s *Server) readConsent(r *http.Request, form fields) (consent, error) {
 	a, late, ok := s.unseal(form.get("request"))
 	browser := s.cookie(r, browserCookie)
@@ -184,7 +188,7 @@ func (s *Server) readConsent(r *http.Request, form fields) (consent, error) {
 		return consent{}, newNotice(http.StatusBadRequest, "This page was open for too long",
 			"A request can be answered for ten minutes. Start again in your MCP client.")
 	}
-	// The client may have been taken away meanwhile.
+	// The client may have been taken away meanwhile, or have lost this address.
 	c, err := s.o.Clients.Client(r.Context(), a.ClientID)
 	if err != nil {
 		return consent{}, unknownClient(err)
@@ -214,7 +218,8 @@ func readChoice(form fields) choice {
 	return c
 }
 
-// denied sends the person back with a no.
+// denied sends the person back with a no (RFC 6749 section 4.1.2.1), by a page: the answer
+// to a form must not be a redirect to another host.
 func (s *Server) denied(w http.ResponseWriter, r *http.Request, c consent) error {
 	s.event(r, Event{Name: "consent", Reason: "denied", ClientID: c.client.ID, ClientName: c.client.Name})
 	name := displayName(c.client.Name)

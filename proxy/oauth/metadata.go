@@ -20,7 +20,10 @@ type resourceMetadata struct {
 
 const resourceName = "Aegis, an MCP gateway for Gitea"
 
-// serverMetadata is the metadata of an authorization server (RFC 8414 section 2).
+// serverMetadata is the metadata of an authorization server (RFC 8414 section 2). What
+// clients are known to look for: S256, or they refuse; none among the methods, or they take
+// no document for a client; refresh_token among the grants, or they filter the server out.
+// A member without a value is left out, as some clients fail on null.
 type serverMetadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -96,7 +99,8 @@ func (s *Server) documents() map[string][]byte {
 		}
 		path := nameResource + strings.TrimPrefix(r, s.origin)
 		add(path, m)
-		if docs[nameResource] == nil { // the default endpoint is the first
+		// Some clients look at the host's root alone. The default endpoint is the first.
+		if docs[nameResource] == nil {
 			docs[nameResource] = docs[path]
 		}
 		// Clients compare the resource with the address that they were given, which
@@ -129,6 +133,7 @@ func (s *Server) wellKnown() http.Handler {
 			s.fail(w, r, &failure{status: http.StatusMethodNotAllowed, code: codeRequest, says: "use GET"})
 		default:
 			w.Header().Set("Content-Type", "application/json")
+			// Short: the scopes change with the configuration.
 			w.Header().Set("Cache-Control", "public, max-age=300")
 			_, _ = w.Write(doc) // it fails when the client has gone
 		}

@@ -38,7 +38,8 @@ type Guard struct {
 	// It turns one away by [NotAdmitted]; any other [*proxy.Error] is trouble, and
 	// answered 503.
 	Admit func(ctx context.Context, id *proxy.Identity) error
-	Log   zerolog.Logger
+	// Log gets the causes, which no answer has.
+	Log zerolog.Logger
 	// Refused is called with every refusal and why; may be nil. The reason holds
 	// nothing that the client sent.
 	Refused func(x *proxy.RequestInfo, reason string)
@@ -55,7 +56,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		x.Team = g.Team
-		if r.Method == http.MethodOptions {
+		if r.Method == http.MethodOptions { // browsers send no token with a preflight
 			w.Header().Set("Allow", "GET, POST, DELETE, OPTIONS")
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -115,6 +116,7 @@ func (g *Guard) challenge(w http.ResponseWriter, x *proxy.RequestInfo, err error
 	g.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", err.Error()).Msg("bearer refused")
 	g.refused(x, reason(err))
 	text := "Bearer "
+	// Without a token there is no error to name (RFC 6750 section 3.1).
 	if !errors.Is(err, errNoToken) {
 		text += `error="invalid_token", error_description="the access token is malformed, unknown or no longer valid", `
 	}

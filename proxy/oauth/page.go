@@ -96,6 +96,8 @@ func (s *Server) page(h func(http.ResponseWriter, *http.Request) error, methods 
 	})
 }
 
+// admitPage refuses requests that no page of ours leads to, before anything is done for
+// them.
 func (s *Server) admitPage(r *http.Request, methods []string) error {
 	method := r.Method
 	if method == http.MethodHead {
@@ -130,7 +132,8 @@ func (s *Server) sameOrigin(r *http.Request) bool {
 	return len(site) == 0 || len(site) == 1 && site[0] == "same-origin"
 }
 
-// problem shows an error as a page.
+// problem shows an error as a page: the one writer of failures that people read. What is
+// ours is 503, and its request id is shown, so that the person can name it to the operator.
 func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	x := requestInfo(r)
 	n, ok := errors.AsType[*notice](err)

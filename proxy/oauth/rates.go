@@ -35,10 +35,12 @@ func newRates(now func() time.Time) *rates {
 		// Slower than everyRegister, or one address could use that up for all.
 		register:      newBuckets(now, rate.Every(30*time.Second), 30),
 		everyRegister: newBuckets(now, rate.Every(6*time.Second), 200),
-		token:         newBuckets(now, 5, 150),
-		browse:        newBuckets(now, 2, 60),
-		failures:      newBuckets(now, rate.Every(3*time.Second), 20),
-		begin:         newBuckets(now, 10, 600),
+		// Parallel processes of one client refresh at the same time.
+		token:  newBuckets(now, 5, 150),
+		browse: newBuckets(now, 2, 60),
+		// Against guessing: a secret of the configuration may have 16 characters only.
+		failures: newBuckets(now, rate.Every(3*time.Second), 20),
+		begin:    newBuckets(now, 10, 600),
 	}
 }
 

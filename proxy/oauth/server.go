@@ -132,8 +132,8 @@ type Server struct {
 	routes    map[string]http.Handler
 	policy    string // Content-Security-Policy of the pages
 	rates     *rates
-	unused    *unused
-	recent    *recent
+	unused    *unused // people whose credential no grant needs
+	recent    *recent // credentials of a moment ago
 }
 
 // New returns the authorization server that o describes.
@@ -171,7 +171,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// complete reports what o lacks.
+// complete reports what o lacks. A ring without keys would fail at the first form only.
 func complete(o Options) error {
 	var problems []error
 	lack := func(missing bool, what string) {
@@ -189,7 +189,8 @@ func complete(o Options) error {
 	return errors.Join(problems...)
 }
 
-// The paths below the public address.
+// The paths below the public address. /authorize, /token and /register are the defaults of
+// MCP's revision 2025-03-26, which clients guess when discovery fails.
 const (
 	pathAuthorize = "/authorize"
 	pathConsent   = "/consent"

@@ -108,6 +108,8 @@ func (s *Static) Verify(ctx context.Context, token string) (*proxy.Identity, err
 	return s.identity(ctx, e)
 }
 
+// identity returns the identity of an entry, and makes it when it is first needed. Of the
+// requests that need it at once, one asks Gitea and the others wait for its answer.
 func (s *Static) identity(ctx context.Context, e *entry) (*proxy.Identity, error) {
 	if id := e.ready.Load(); id != nil {
 		return id, nil
@@ -133,6 +135,8 @@ func (s *Static) identity(ctx context.Context, e *entry) (*proxy.Identity, error
 	return id, nil
 }
 
+// resolve asks Gitea whose token it is. What is wrong with the configuration is said to the
+// caller too, by the name of the entry, as the operator hears of it through them.
 func (s *Static) resolve(ctx context.Context, t config.Token) (*proxy.Identity, error) {
 	cred := proxy.NewCredential(proxy.ModeStatic, t.GiteaToken.Reveal())
 	who, err := s.resolver.Login(ctx, cred)

@@ -26,7 +26,8 @@ type tokenAnswer struct {
 }
 
 // token answers /token (RFC 6749 section 3.2). The client proves itself before
-// its code or token is touched, so that a failed attempt burns nothing.
+// its code or token is touched, so that a failed attempt burns nothing: of
+// golang.org/x/oauth2 the first one, with the secret in the wrong place, always fails.
 func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	if err := tooMany(s.rates.token.take(addrKey(r))); err != nil {
 		return err
@@ -36,6 +37,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	if f != nil {
 		return f
 	}
+	// RFC 8707 section 2 has a code of its own for this.
 	if form.twice("resource") {
 		return bad(codeTarget, "ask for one resource")
 	}
@@ -64,7 +66,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// redeem exchanges a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
+// redeem exchanges a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). A request
+// without a verifier is refused here: there is no code without PKCE that it could be for.
 func (s *Server) redeem(ctx context.Context, c *client.Client, form fields) (*grant.Tokens, error) {
 	if form.get("code") == "" {
 		return nil, invalid("code is missing")
@@ -124,7 +127,8 @@ func (s *Server) stillAllowed(ctx context.Context, g grant.Grant) error {
 	return nil
 }
 
-// tokenFailure sorts what grants answer into the codes of RFC 6749 section 5.2.
+// tokenFailure sorts what grants answer into the codes of RFC 6749 section 5.2. All that
+// is wrong with a code or token has one text: why would help someone who tries some.
 func tokenFailure(err error) error {
 	f, ok := errors.AsType[*failure](err)
 	switch {
@@ -145,7 +149,8 @@ func tokenFailure(err error) error {
 
 // authenticate returns the client that a request comes from (RFC 6749 section
 // 2.3.1): by Basic, by client_id and client_secret in the form, or, for public
-// clients, by client_id alone.
+// clients, by client_id alone. Failures alone are counted by address, so that busy clients
+// behind one address do not hold up each other.
 func (s *Server) authenticate(r *http.Request, form fields) (*client.Client, error) {
 	key := addrKey(r)
 	if err := tooMany(s.rates.failures.empty(key)); err != nil {
@@ -155,6 +160,7 @@ func (s *Server) authenticate(r *http.Request, form fields) (*client.Client, err
 	if err != nil {
 		return nil, err
 	}
+	// As it was known last: an outage of its document's host must not end its grants.
 	c, err := s.o.Clients.Returning(r.Context(), id)
 	if err != nil {
 		return nil, s.noClient(key, err)
@@ -186,7 +192,8 @@ func (s *Server) noClient(key string, err error) error {
 
 // credentials returns the client_id of a request and the secrets that it may
 // mean, none when it shows none. Basic asks for percent-encoding of both, which
-// some clients do and some do not: a secret is read in both ways.
+// some clients do (the Python SDK) and some do not (the one for TypeScript): a secret is
+// read in both ways.
 func credentials(r *http.Request, form fields) (id string, secrets []string, err error) {
 	id, secret := form.get("client_id"), form.get("client_secret")
 	rawID, rawSecret, basic := r.BasicAuth()
@@ -257,6 +264,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
 	if f != nil {
 		return f
 	}
+	// What is refused leaves nothing behind and takes nothing of the limit for all.
 	status, answer := s.o.Clients.Register(r.Context(), body)
 	if status == http.StatusCreated {
 		s.rates.everyRegister.take(everyone)

@@ -54,6 +54,8 @@ func (v *access) Verify(ctx context.Context, token string) (*proxy.Identity, err
 	case err != nil:
 		return nil, proxy.NewError(proxy.KindInternal,
 			"the store of sign-ins cannot be read; try again shortly", err)
+	// A token for another endpoint must not work here (RFC 8707): its person may not be a
+	// member.
 	case g.Resource != v.resource && grant.CanonicalResource(g.Resource) != v.audience:
 		return nil, errAudience
 	}

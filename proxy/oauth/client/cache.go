@@ -28,8 +28,9 @@ const (
 	keptAtLeast = 30 * 24 * time.Hour
 )
 
-// Fetches are counted for clients that nobody has approved, for those that
-// somebody has, so that the former cannot starve the latter, and by domain.
+// Fetches are counted for clients that no person has approved, for those that one
+// has, so that the former cannot starve the latter, and by domain, so that no host is
+// flooded through Aegis.
 const (
 	fetchRate   = rate.Limit(1) // a second
 	fetchBurst  = 30
@@ -193,6 +194,7 @@ func domainOf(host string) string {
 	return host[strings.LastIndexByte(host[:max(last, 0)], '.')+1:]
 }
 
+// storeKey hides nothing: a URL can be longer than a key of the store.
 func storeKey(url string) string {
 	sum := sha256.Sum256([]byte(url))
 	return "cimd/" + hex.EncodeToString(sum[:])
@@ -213,10 +215,12 @@ func (d *documents) recall(ctx context.Context, url string) (*record, bool) {
 	return &r, len(r.URIs) > 0 && r.Name != ""
 }
 
+// client returns the client that the record was made of.
 func (r *record) client(host string) *Client {
 	return described(r.URL, host, r.Name, r.URIs)
 }
 
+// write keeps a document for outages; each write starts its time anew.
 func (d *documents) write(ctx context.Context, c *Client, fresh time.Time) error {
 	value, err := json.Marshal(record{URL: c.ID, Name: c.Name, URIs: c.RedirectURIs, Fresh: fresh})
 	if err != nil {

@@ -118,6 +118,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// unknown makes clients register anew, so it is for ids alone that will never be good again.
 func unknown(public string) *Error { return &Error{Kind: Unknown, Public: public} }
 
 func refused(public string, cause error) *Error {

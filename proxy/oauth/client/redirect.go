@@ -86,6 +86,7 @@ func RedirectHost(uri string) string {
 	return r.host
 }
 
+// parseRedirect takes a redirect URI apart. What it refuses is refused of the configuration too.
 func parseRedirect(uri string) (redirect, error) {
 	switch {
 	case len(uri) > maxRedirect:
@@ -197,6 +198,7 @@ func isDomain(host string) bool {
 	return strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
 }
 
+// isLoopback reports whether a host is the person's own machine (RFC 8252 section 7.3).
 func isLoopback(host string) bool {
 	if host == "localhost" || host == "[::1]" {
 		return true

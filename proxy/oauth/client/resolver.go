@@ -97,6 +97,7 @@ func checkConfig(c config.OAuth) error {
 	return checkDomains("deny_domains", c.Documents.DenyDomains)
 }
 
+// checkDomains refuses entries that could match no host, such as a wild card.
 func checkDomains(key string, list []string) error {
 	bad := func(d string) bool { return !isDomain(strings.Trim(strings.ToLower(d), ".")) }
 	if i := slices.IndexFunc(list, bad); i >= 0 {
@@ -144,6 +145,7 @@ func (r *Resolver) Returning(ctx context.Context, id string) (*Client, error) {
 
 const notKnown = "this server does not know the client; remove the server in the client and add it again"
 
+// find decides by the form of an id which kind of client it can be.
 func (r *Resolver) find(ctx context.Context, id string, stale bool) (*Client, error) {
 	if c := r.static[id]; c != nil {
 		return c, nil

@@ -116,6 +116,7 @@ func (g *Grants) refuse(ctx context.Context, key string, version uint64, c *code
 func (g *Grants) begin(ctx context.Context, key string, version uint64, c *codeRecord) (*Tokens, error) {
 	id, first := newID(), secret()
 	f := g.newFamily(c, first)
+	// The code last: until then a failure leaves it as it was.
 	t, err := g.write(ctx, id, f)
 	if err == nil {
 		err = g.cleared(ctx, c)

@@ -37,8 +37,8 @@ type Revocation struct {
 
 var errOff = errors.New("auth.oauth is not enabled")
 
-// every returns all grants, in no order. Nil grants are those of an Aegis where nobody
-// signs in.
+// every returns all grants, in no order. Nil grants are those of an Aegis without
+// sign-ins.
 func (g *Grants) every(ctx context.Context) ([]Grant, error) {
 	if g == nil {
 		return nil, errOff
@@ -73,7 +73,7 @@ func (g *Grants) revoke(ctx context.Context, which Revocation) (n int, err error
 	return n, nil
 }
 
-// ListenControl makes the control socket at path, in the place of one that nobody
+// ListenControl makes the control socket at path, in the place of one that no process
 // serves, with the folder that it is in. It fails when another Aegis serves it.
 func ListenControl(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -117,6 +117,7 @@ func Control(current func() *Grants) http.Handler {
 	return mux
 }
 
+// answer writes what a command asked for, or why it cannot have it.
 func answer(w http.ResponseWriter, v any, failed error) {
 	status := http.StatusOK
 	if failed != nil {
@@ -210,7 +211,7 @@ func (o Operator) call(ctx context.Context, r request, out any) (running bool, e
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return false, nil // nobody serves it; the store itself says whether it is in use
+		return false, nil // no process serves it; the store itself says whether it is in use
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxControl))

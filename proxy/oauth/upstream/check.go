@@ -31,12 +31,13 @@ func (g *Gitea) Check(ctx context.Context) (problems, warnings []error) {
 	sort(g.checkDiscovery(ctx))
 	err := g.checkClient(ctx)
 	sort(err)
-	if err == nil {
+	if err == nil { // else the answer would be about the same trouble
 		sort(g.checkConfidential(ctx))
 	}
 	return problems, warnings
 }
 
+// checkVersion looks whether Gitea is one that holds OAuth tokens to their scopes.
 func (g *Gitea) checkVersion(ctx context.Context) error {
 	version, _, err := g.askVersion(ctx, "")
 	switch {
@@ -99,7 +100,7 @@ func (g *Gitea) checkClient(ctx context.Context) error {
 // checkConfidential offers the false code without the secret: an application
 // that comes as far again needs none, and everybody could be it.
 func (g *Gitea) checkConfidential(ctx context.Context) error {
-	conf := g.conf
+	conf := g.conf // which has no secret
 	ctx, cancel := context.WithTimeout(ctx, g.pace.work)
 	defer cancel()
 	_, err := conf.Exchange(g.oauthContext(ctx), probeCode)
@@ -110,6 +111,7 @@ func (g *Gitea) checkConfidential(ctx context.Context) error {
 		`tick "Confidential Client" on its page, or anybody can take Aegis' place`)
 }
 
+// problem is what the operator must solve before people can sign in.
 func problem(format string, args ...any) *Error {
 	return misconfigured(fmt.Sprintf(format, args...), nil)
 }

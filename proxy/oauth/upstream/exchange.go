@@ -26,6 +26,7 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 		return nil, unavailable(textClosing, nil)
 	}
 	defer g.running.done()
+	// Gitea takes a code once: a browser that leaves must not end this half-way.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.lease)
 	defer cancel()
 	if err := g.granular(ctx, ""); err != nil {
@@ -39,6 +40,7 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 		}
 		return nil, e
 	}
+	// Once more for a Gitea that tells its version to signed-in people alone.
 	if err := g.granular(ctx, answer.access.Reveal()); err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	}
 	if problem := g.judge(got); problem != nil {
 		g.report(EventRefused, told.id, told.login, string(problem.Kind))
-		if !got.all {
+		if !got.all { // a token with full access is not kept at all
 			g.replace(ctx, r)
 		}
 		return nil, problem

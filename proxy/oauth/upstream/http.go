@@ -95,7 +95,7 @@ func (j jsonOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	if media == "application/json" {
 		return resp, nil
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can serve again
 	_ = resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized {
 		challenge := resp.Header.Get("WWW-Authenticate")
@@ -149,6 +149,7 @@ func answered(e *oauth2.RetrieveError) error {
 	return &failure{status: status, retryAfter: wait, what: "not an answer of Gitea's token endpoint"}
 }
 
+// The error codes of RFC 6749 section 5.2 that decide something.
 const (
 	codeClient       = "invalid_client"
 	codeGrant        = "invalid_grant"
@@ -188,6 +189,7 @@ func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, e
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
+	// RFC 7662 section 2.1: the endpoint is for the application alone.
 	req.SetBasicAuth(g.conf.ClientID, g.secret.Reveal())
 	status, body, err := g.do(req)
 	r, refused := errors.AsType[*refusal](err)

@@ -53,6 +53,7 @@ func (g *Gitea) member(ctx context.Context, userID int64, p config.People, now b
 	if err != nil {
 		return false, err
 	}
+	// A renamed or barred user must not get in by what Gitea said before.
 	if now && g.now().Sub(r.seen) > keepSeen {
 		r, err = g.lookNow(ctx, userID)
 		if isKind(err, Unavailable) && g.barred(ctx, userID) {
@@ -62,6 +63,7 @@ func (g *Gitea) member(ctx context.Context, userID int64, p config.People, now b
 			return false, err
 		}
 	}
+	// Logins cost no request, so they come first.
 	if holds(p.Logins, r.login) {
 		return true, nil
 	}

@@ -65,8 +65,10 @@ const (
 const keepEnded = 30 * 24 * time.Hour
 
 const (
+	// earlyRefresh is how long before its end a token is renewed.
 	earlyRefresh = 5 * time.Minute
-	leastLife    = 5 * time.Second
+	// leastLife is what a token must have left to be sent: it ends on Gitea's clock.
+	leastLife = 5 * time.Second
 )
 
 // binding names the server and the application that a record belongs to, so

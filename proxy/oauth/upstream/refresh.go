@@ -26,6 +26,7 @@ func (g *Gitea) refresh(ctx context.Context, userID int64, needs func(*record) b
 		if err != nil {
 			return nil, err
 		}
+		// Another replica may be at it; its answer is in the record then.
 		if lease != 0 {
 			return g.leased(ctx, r, lease, needs)
 		}
@@ -78,6 +79,8 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 		next, err = g.newer(ctx, r)
 		return next, true, err
 	case used:
+		// By another replica whose answer is still on its way, or by someone who stole it:
+		// only when no newer record comes is the sign-in over.
 		next, err := g.newer(ctx, r)
 		if err != nil || next.version != r.version {
 			return next, true, err
@@ -88,6 +91,7 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 	case revoked:
 		return g.finish(ctx, r, reauthRevoked)
 	case client:
+		// Aegis itself is refused: all wait, and no sign-in ends for it.
 		e := &Error{Kind: Config, Public: textClient, RetryAfter: firstHold, Err: err}
 		if g.hold.all(e, g.now()) {
 			g.report(EventClient, 0, "", "refreshing a credential: "+err.Error())
@@ -125,6 +129,7 @@ func (g *Gitea) finish(ctx context.Context, r *record, why string) (next *record
 	if err != nil {
 		return nil, false, err
 	}
+	// A revoked grant is a decision of the person's, and has an event of its own.
 	kind := EventReauth
 	if why == reauthRevoked {
 		kind = EventRevoked
@@ -170,7 +175,7 @@ func (g *Gitea) save(ctx context.Context, r *record, create bool) (*record, erro
 		if err = g.swap(ctx, r); err == nil {
 			return r, nil
 		}
-		if !errors.Is(err, kv.ErrConflict) {
+		if !errors.Is(err, kv.ErrConflict) { // trouble of the store: try again after a moment
 			if wait(ctx, g.pace.again) != nil {
 				return nil, err
 			}
@@ -184,7 +189,7 @@ func (g *Gitea) save(ctx context.Context, r *record, create bool) (*record, erro
 			}
 		case loadErr != nil:
 			return nil, loadErr
-		case cur.outdates(r):
+		case cur.outdates(r): // it has the newer refresh token
 			return cur, nil
 		default:
 			r.version = cur.version

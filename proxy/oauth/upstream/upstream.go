@@ -76,6 +76,8 @@ type pace struct {
 	poll, again time.Duration
 }
 
+// defaultPace: lease is longer than a token request and the storing of its answer together,
+// so that a replica at work does not lose it.
 func defaultPace() pace {
 	return pace{
 		lease: 40 * time.Second,
@@ -220,6 +222,7 @@ const (
 	EventClient    EventKind = "gitea_client_refused" // alarm: Gitea refuses client_id or client_secret
 )
 
+// report calls the options' Event, if there is one.
 func (g *Gitea) report(kind EventKind, userID int64, login, detail string) {
 	if g.event != nil {
 		g.event(Event{Kind: kind, UserID: userID, Login: login, Detail: detail})

@@ -47,6 +47,7 @@ func (g *Gitea) granular(ctx context.Context, token string) error {
 	case !scoped && tooOld(version):
 		return misconfigured(textOld, fmt.Errorf("gitea %s", version))
 	}
+	// For all users: it is the same Gitea.
 	g.version.mu.Lock()
 	g.version.until = g.now().Add(keepVersion)
 	g.version.mu.Unlock()
