@@ -35,6 +35,7 @@ var values = cmp.Options{
 }
 
 func TestParseEveryKind(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, `
 listen: "[::1]:9000"
 public_url: HTTPS://Aegis.Example.org:8443/sub/
@@ -106,6 +107,7 @@ func parseRegexp(t *testing.T, s string) *config.Regexp {
 
 // TestEmptySections: a section whose keys are all commented out is no error.
 func TestEmptySections(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, minimal+"tools:\nresults: ~\nmasking:\n  rules:\n  extra_secrets: null\nlog: {}\n")
 	want := mustParse(t, minimal)
 	if diff := cmp.Diff(want, c, values); diff != "" {
@@ -115,6 +117,7 @@ func TestEmptySections(t *testing.T) {
 
 // TestEffectiveLoadsAgain: what is printed is the configuration, secrets apart.
 func TestEffectiveLoadsAgain(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, minimal+"public_url: https://aegis.example.org\nmasking:\n  rules:\n    - {name: a, regex: '\\d+', replacement: ''}\n"+
 		"results:\n  fields_default: {b: [x], a: [y]}\n")
 	b, err := config.Effective(c)
@@ -137,6 +140,7 @@ func TestEffectiveLoadsAgain(t *testing.T) {
 }
 
 func TestProblemPlaces(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, minimal+"tools:\n  enable:\n    - gitea_issue_*\n    - gitea_wiki_*\nresults: {fields_default: {gitea_x: [a, b]}}\n")
 	for key, want := range map[string]string{
 		"tools.enable[1]":                   "aegis.yaml:11:7: tools.enable[1]: bad; mend it",
@@ -160,6 +164,7 @@ func TestProblemPlaces(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
+	t.Parallel()
 	base := config.Default()
 	base.Gitea.URL = parseURL(t, "http://127.0.0.1:3000")
 	base.Auth.Tokens = []config.Token{{Name: "demo", Token: config.NewSecret(hush), GiteaToken: config.NewSecret(hush)}}
@@ -180,6 +185,7 @@ func TestBase(t *testing.T) {
 }
 
 func TestValidateWithoutFile(t *testing.T) {
+	t.Parallel()
 	want := []string{
 		"gitea.url: is required; set it, for example to https://git.example.org",
 		`auth.tokens: lists no token, and Aegis serves nobody without one, not even on loopback; make one with "openssl rand -hex 32" and list it under auth.tokens with a name and a gitea_token, or set up auth.oauth`,
@@ -231,6 +237,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ text, want string }{
 		"none":        {minimal, ""},
 		"short token": {strings.Replace(minimal, "${AEGIS_TOKEN}", "sixteen-letters-", 1), "auth.tokens[0].token"},
@@ -265,6 +272,7 @@ func TestWarnings(t *testing.T) {
 
 // TestRanges sets every number with a range to its ends and past them.
 func TestRanges(t *testing.T) {
+	t.Parallel()
 	tested := 0
 	eachField(reflect.ValueOf(ranged(t)).Elem(), func(v reflect.Value, f reflect.StructField) {
 		span := f.Tag.Get("range")
@@ -358,6 +366,7 @@ func setNumber(v reflect.Value, n float64) {
 }
 
 func TestTeamsTakeWhatTheyDoNotSet(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, `teams:
   web:
     members: {logins: [alice]}
@@ -387,6 +396,7 @@ policy: {repos: {deny: ["acme/x"]}, bind: {owner: acme}}
 
 // TestProblemsOfTheTopAreSaidOnce, not again for each team that inherits them.
 func TestProblemsOfTheTopAreSaidOnce(t *testing.T) {
+	t.Parallel()
 	_, err := config.Parse("a.yaml", []byte(minimal+"tools: {mode: ful}\nmembers: {everyone: true}\nteams: {a: {members: {everyone: true}}, b: {members: {everyone: true}}}\n"), testEnv("."))
 	if err == nil || strings.Count(err.Error(), `"ful"`) != 1 || strings.Contains(err.Error(), "teams.") {
 		t.Errorf("%v", err)

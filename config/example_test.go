@@ -32,6 +32,7 @@ var off = regexp.MustCompile(`(?m)^( *)#((?:- )?[a-z_]+: )`)
 // TestExampleIsDefault: apart from what has no default, the example sets every
 // key to it.
 func TestExampleIsDefault(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, readExample(t))
 	want := config.Default()
 	want.Gitea.URL, want.Auth.Tokens = c.Gitea.URL, c.Auth.Tokens
@@ -46,6 +47,7 @@ func TestExampleIsDefault(t *testing.T) {
 
 // TestExampleHasEveryKey, with the settings that are commented out turned on.
 func TestExampleHasEveryKey(t *testing.T) {
+	t.Parallel()
 	text := off.ReplaceAllString(readExample(t), "$1$2")
 	c := mustParse(t, text)
 	if len(c.Masking.Rules) != 1 {
@@ -118,6 +120,7 @@ func instance(t *testing.T, text []byte) (any, bool) {
 }
 
 func TestExampleFitsSchema(t *testing.T) {
+	t.Parallel()
 	r := resolveSchema(t)
 	first, _, _ := strings.Cut(readExample(t), "\n")
 	if want := "# yaml-language-server: $schema=config/aegis.schema.json"; first != want {
@@ -137,6 +140,7 @@ func TestExampleFitsSchema(t *testing.T) {
 // TestSchemaRefuses holds that an editor marks what Load refuses, for the
 // rules that a schema can express.
 func TestSchemaRefuses(t *testing.T) {
+	t.Parallel()
 	r := resolveSchema(t)
 	for _, name := range []string{
 		"unknown-key", "unknown-key-list", "unknown-key-secret", "type-text", "type-bool", "type-int", "type-section", "type-list", "type-item", "type-table",
@@ -159,6 +163,7 @@ func TestSchemaRefuses(t *testing.T) {
 }
 
 func TestSchemaIsACopy(t *testing.T) {
+	t.Parallel()
 	config.Schema()[0] = 'x'
 	if config.Schema()[0] != '{' {
 		t.Error("a caller can change the schema")

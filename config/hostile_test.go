@@ -12,6 +12,7 @@ import (
 // TestHostileInputs: inputs that are made to exhaust a parser come back with a
 // message that a person can read, and do not come back as a configuration.
 func TestHostileInputs(t *testing.T) {
+	t.Parallel()
 	const size = 256 << 10
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	var keys, tokens, indent strings.Builder

@@ -10,6 +10,7 @@ import (
 )
 
 func TestRate(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]struct {
 		perSecond float64
 		size      int
@@ -36,6 +37,7 @@ func TestRate(t *testing.T) {
 }
 
 func TestPrefix(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"10.0.0.0/8": "10.0.0.0/8", "192.0.2.7": "192.0.2.7/32", "2001:DB8::/32": "2001:db8::/32", "::1": "::1/128", "::ffff:192.0.2.7": "192.0.2.7/32", "0.0.0.0/0": "0.0.0.0/0",
 	} {
@@ -54,6 +56,7 @@ func TestPrefix(t *testing.T) {
 
 // TestEdgeWarnings: what is legal and holds nobody, or has no effect.
 func TestEdgeWarnings(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, minimal+`limits: {concurrency: {identity: 9, total: 8}}
 server: {trusted_proxies: [10.0.0.0/8, "::/0"]}
 metrics: {allow_remote: true}
@@ -77,6 +80,7 @@ metrics: {allow_remote: true}
 
 // TestToolLimits are read, shown and read again.
 func TestToolLimits(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, minimal+"limits: {tools: {gitea_repository_search: {rate: 30/m, burst: 5}, gitea_issue_create: {rate: 1/s}}, team: {rate: off}}\n")
 	want := config.Limit{Rate: config.Rate{Count: 30, Per: time.Minute}, Burst: 5}
 	if len(c.Limits.Tools) != 2 || c.Limits.Tools["gitea_repository_search"] != want || !c.Limits.Team.Rate.Off() || c.Limits.Address.Burst != 1000 {

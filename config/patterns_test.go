@@ -10,6 +10,7 @@ import (
 // TestPatternsThatCloseNothing: a deny that no name can match would leave open what
 // its author thinks is closed, so it is an error.
 func TestPatternsThatCloseNothing(t *testing.T) {
+	t.Parallel()
 	const head = "gitea: {url: 'https://git.example'}\nauth: {tokens: [{name: a, token: tttttttttttttttttttttttttttttttt, gitea_token: gggggggggggggggggggg}]}\npolicy: "
 	for text, good := range map[string]bool{
 		"{branches: {deny: [refs/heads/main]}}": false, "{branches: {deny: [heads/main]}}": false, "{branches: {deny: [tags/v1]}}": false,

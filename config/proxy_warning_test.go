@@ -8,6 +8,7 @@ import (
 // TestAProxyInFrontMustBeNamed: without it all clients are one address, and one of
 // them uses up what strangers may ask of the sign-in.
 func TestAProxyInFrontMustBeNamed(t *testing.T) {
+	t.Parallel()
 	const signIn = "gitea: {url: \"https://git.example.org\"}\nauth: {oauth: {enabled: true, client_id: x, client_secret: a-secret-of-gitea}}\n"
 	const front = "public_url: https://aegis.example.org\n"
 	for text, want := range map[string]bool{

@@ -38,6 +38,7 @@ func hushed() *config.Config {
 // TestSecretNeverPrints sends secrets, and what holds them, through everything
 // that turns values into text.
 func TestSecretNeverPrints(t *testing.T) {
+	t.Parallel()
 	s, c := config.NewSecret(hush), hushed()
 	values := map[string]any{
 		"Secret": s, "*Secret": &s, "Config": *c, "*Config": c, "Token": c.Auth.Tokens[0], "*Token": &c.Auth.Tokens[0],
@@ -91,6 +92,7 @@ func renderings(t *testing.T, v any) map[string]string {
 
 // TestSecretMethods calls what printers other than fmt call.
 func TestSecretMethods(t *testing.T) {
+	t.Parallel()
 	s := config.NewSecret(hush)
 	text, err := s.MarshalText()
 	for _, got := range []string{s.String(), s.GoString(), s.LogValue().String(), string(text)} {
@@ -101,6 +103,7 @@ func TestSecretMethods(t *testing.T) {
 }
 
 func TestEffectiveHidesSecrets(t *testing.T) {
+	t.Parallel()
 	b, err := config.Effective(hushed())
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +117,7 @@ func TestEffectiveHidesSecrets(t *testing.T) {
 }
 
 func TestSecretEqual(t *testing.T) {
+	t.Parallel()
 	a, b, c := config.NewSecret("one"), config.NewSecret("one"), config.NewSecret("other")
 	if !a.Equal(b) || a.Equal(c) || a.Equal(config.Secret{}) || !(config.Secret{}).Equal(config.NewSecret("")) {
 		t.Error("Equal does not compare values")
@@ -125,6 +129,7 @@ func TestSecretEqual(t *testing.T) {
 
 // TestSecretSources reads a secret from each of its three places.
 func TestSecretSources(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, content string, mode os.FileMode) {
 		t.Helper()
@@ -166,6 +171,7 @@ func TestSecretSources(t *testing.T) {
 
 // TestSecretFileIsRegular: a named pipe or a device must not stop the start.
 func TestSecretFileIsRegular(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{os.DevNull, t.TempDir()} {
 		ps := mustFail(t, []byte(minimal+"server:\n  cursor_key: file:"+path+"\n"), testEnv(""))
 		if len(ps) != 1 || !strings.Contains(ps[0].What, "not a regular file") {
@@ -176,6 +182,7 @@ func TestSecretFileIsRegular(t *testing.T) {
 
 // TestZeroEnv: without an environment there are no variables and no files.
 func TestZeroEnv(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(minimal, "${GITEA_TOKEN}", "file:/etc/hostname", 1)
 	ps := mustFail(t, []byte(text), config.Env{})
 	if len(ps) != 2 {

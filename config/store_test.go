@@ -11,6 +11,7 @@ import (
 const redisStore = minimal + "store:\n  kind: redis\n  keys: [key-of-all-replicas-0123456789-0123456789]\n"
 
 func TestStoreAddresses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		url       string
 		addresses []string
@@ -37,6 +38,7 @@ func TestStoreAddresses(t *testing.T) {
 }
 
 func TestStoreWarns(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[string]bool{
 		"redis://127.0.0.1": false, "redis://[::1]": false, "redis://localhost": false,
 		"rediss://10.0.0.1": false, "redis://10.0.0.1": true, "redis://redis.example.org:6379/1": true,

@@ -10,6 +10,7 @@ import (
 )
 
 func TestTLSHosts(t *testing.T) {
+	t.Parallel()
 	const auto = "tls: {mode: auto, acme: {agree_tos: true}"
 	for text, want := range map[string][]string{
 		"public_url: https://Aegis.Example.org:8443/sub\n" + auto + "}\n":             {"aegis.example.org"},
@@ -24,6 +25,7 @@ func TestTLSHosts(t *testing.T) {
 }
 
 func TestTLSPathsStartAtTheFile(t *testing.T) {
+	t.Parallel()
 	c := mustParse(t, minimal+"data_dir: d\ntls: {mode: files, cert_file: c.pem, key_file: /k.pem, client_ca: ca.pem, acme: {ca_file: r.pem}}\n")
 	got := []string{c.DataDir, c.TLS.CertFile, c.TLS.KeyFile, c.TLS.ClientCA, c.TLS.ACME.CAFile}
 	want := []string{"/etc/aegis/d", "/etc/aegis/c.pem", "/k.pem", "/etc/aegis/ca.pem", "/etc/aegis/r.pem"}
@@ -35,6 +37,7 @@ func TestTLSPathsStartAtTheFile(t *testing.T) {
 // TestTLSWarnings: what has no effect is told, and a listener that is open to
 // the network is so only while nothing encrypts it.
 func TestTLSWarnings(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"tls: {cert_file: a, key_file: b, hosts: [x.test], client_ca: c, acme: {agree_tos: true}}\n": "tls.cert_file tls.key_file tls.hosts tls.client_ca tls.acme.agree_tos",
 		"listen: 0.0.0.0:443\n":                                                                               "listen",
@@ -53,6 +56,7 @@ func TestTLSWarnings(t *testing.T) {
 }
 
 func TestDefaultsAreNotShared(t *testing.T) {
+	t.Parallel()
 	config.Default().TLS.ACME.Directory.Host = "evil.example"
 	config.Default().TLS.ACME.Challenges[0] = "x"
 	if c := config.Default().TLS.ACME; c.Directory.Host == "evil.example" || c.Challenges[0] == "x" {

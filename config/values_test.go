@@ -9,6 +9,7 @@ import (
 )
 
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	keys := []string{"timeout", "max_items", "max_chars", "url", "read_only", "listen", "rules", "name"}
 	for word, want := range map[string]string{
 		"timout": "timeout", "time_out": "timeout", "TimeOut": "timeout", "maxItems": "max_items", "max-items": "max_items", "max_itmes": "max_items",
@@ -21,6 +22,7 @@ func TestNearest(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[string]string{
 		"plain":                 `"plain"`,
 		"line\nbreak\x1b[31m":   "\"line\uFFFDbreak\uFFFD[31m\"",
@@ -34,6 +36,7 @@ func TestQuote(t *testing.T) {
 }
 
 func TestByteSizeAndDuration(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]config.ByteSize{"0": 0, "1": 1, "1023": 1023, "1KiB": 1 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30, "1025KiB": 1025 << 10} {
 		var b config.ByteSize
 		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {

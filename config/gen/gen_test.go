@@ -12,6 +12,7 @@ import (
 // TestGeneratedFilesAreCurrent fails when a struct of package config changed
 // and "go run ./config/gen" was not run.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..")
 	files, err := generate(root)
 	if err != nil {
@@ -32,6 +33,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 // of ranges, choices and defaults must be what holds. The default of a key may be said by its
 // section instead, where one type serves several: "default rate 200/s and burst 1000".
 func TestCommentsAgreeWithTags(t *testing.T) {
+	t.Parallel()
 	root, err := readManual("..")
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +64,7 @@ func TestCommentsAgreeWithTags(t *testing.T) {
 }
 
 func TestMissingCommentIsAnError(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "config.go"), []byte("package config\n\ntype Config struct {\n\tListen string\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -72,6 +75,7 @@ func TestMissingCommentIsAnError(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	var stderr strings.Builder
 	if code := run([]string{"-root", t.TempDir()}, &stderr); code != 1 || stderr.Len() == 0 {
 		t.Errorf("without sources: exit %d, %q", code, stderr.String())

@@ -50,6 +50,7 @@ func people(t *testing.T, change func(*oauth.Options)) *world {
 }
 
 func TestAccountShowsOnesOwn(t *testing.T) {
+	t.Parallel()
 	w := people(t, nil)
 	page := w.get(base + "/account").Body.String()
 	if !strings.Contains(page, "Sign in with Gitea") || strings.Contains(page, "Robby") || strings.Contains(page, "Disconnect") {
@@ -73,6 +74,7 @@ func TestAccountShowsOnesOwn(t *testing.T) {
 }
 
 func TestAccountRevokes(t *testing.T) {
+	t.Parallel()
 	w := people(t, nil)
 	b := w.signedIn()
 	if b.act("revoke", "id", "b1"); w.grants.grants["b1"] == nil || b.last.Code != http.StatusSeeOther {
@@ -92,6 +94,7 @@ func TestAccountRevokes(t *testing.T) {
 }
 
 func TestAccountAdmins(t *testing.T) {
+	t.Parallel()
 	w := people(t, func(o *oauth.Options) { o.Config.Admins = []string{"root", "Alice"} })
 	b := w.signedIn()
 	page := b.last.Body.String()
@@ -108,6 +111,7 @@ func TestAccountAdmins(t *testing.T) {
 }
 
 func TestAccountForgery(t *testing.T) {
+	t.Parallel()
 	w := people(t, nil)
 	b := w.signedIn()
 	token := b.form().Get("token")
@@ -139,6 +143,7 @@ func TestAccountForgery(t *testing.T) {
 }
 
 func TestAccountSessions(t *testing.T) {
+	t.Parallel()
 	w := people(t, nil)
 	b := w.browser()
 	b.cookies["__Host-aegis-account"] = strings.Repeat("A", 43) // planted before the sign-in
@@ -172,6 +177,7 @@ func TestAccountSessions(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	w := people(t, nil)
 	ctx := t.Context()
 	for _, key := range []string{"cred/7", "cred/8", "cred/9", "cred/what"} {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestWholeSignIn(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	code := w.signIn(b)
@@ -45,6 +46,7 @@ func TestWholeSignIn(t *testing.T) {
 // gives no code, however often and by whichever client, also by one that a person
 // has allowed before.
 func TestNothingBeforeTheYes(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	w.signIn(b)
@@ -64,6 +66,7 @@ func TestNothingBeforeTheYes(t *testing.T) {
 }
 
 func TestStateComesBackAsSent(t *testing.T) {
+	t.Parallel()
 	for _, state := range []string{"x", strings.Repeat("s", 2000), strings.Repeat("s", 15_000), "a b+c&d=e%20é/?#\"<>", "\xff\xfe raw", ""} {
 		w := build(t, nil)
 		b := w.browser()
@@ -83,6 +86,7 @@ func TestStateComesBackAsSent(t *testing.T) {
 // TestIssuer: iss is in success, error and denial, once and byte for byte, and
 // nowhere when it is not advertised.
 func TestIssuer(t *testing.T) {
+	t.Parallel()
 	for _, on := range []bool{true, false} {
 		w := build(t, func(o *oauth.Options) { o.Config.AdvertiseIssuer = on })
 		check := func(what, location string) {
@@ -114,6 +118,7 @@ func TestIssuer(t *testing.T) {
 // TestMistakesThatPeopleSee: without a client and an address that belongs to it
 // there is nobody to tell but the person, and never a redirect.
 func TestMistakesThatPeopleSee(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for name, target := range map[string]string{
 		"no client":          ask("client_id", "-"),
@@ -154,6 +159,7 @@ func TestMistakesThatPeopleSee(t *testing.T) {
 }
 
 func TestMistakesThatClientsHear(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for name, c := range map[string]struct{ target, code string }{
 		"no response type":    {ask("response_type", "-"), "invalid_request"},
@@ -193,6 +199,7 @@ func TestMistakesThatClientsHear(t *testing.T) {
 
 // TestSafeRedirect holds for addresses that the rules of a client let through.
 func TestSafeRedirect(t *testing.T) {
+	t.Parallel()
 	for uri, want := range map[string]bool{
 		"https://known.example/cb": true, "https://known.example:8443/cb?x=1": true, "http://127.0.0.1:1/": true, "http://[::1]:1/cb": true, "cursor://anysphere.cursor-mcp/oauth/callback": true,
 		"javascript:alert(1)": false, "JavaScript://x/%0aalert(1)": false, "data:text/html,x": false, "vbscript://x": false, "file:///etc/passwd": false, "blob:https://x/y": false, "about:blank": false,
@@ -206,6 +213,7 @@ func TestSafeRedirect(t *testing.T) {
 }
 
 func TestWhatIsIgnored(t *testing.T) {
+	t.Parallel()
 	for _, extra := range [][2]string{{"prompt", "none"}, {"prompt", "login"}, {"login_hint", "bob"}, {"nonce", "x"}, {"max_age", "0"}, {"display", "popup"}, {"response_mode", "query"}, {"resource", "-"}, {"foo", "bar"}} {
 		w := build(t, nil)
 		w.signIn(w.browser(), extra[0], extra[1])
@@ -213,6 +221,7 @@ func TestWhatIsIgnored(t *testing.T) {
 }
 
 func TestResourceVariants(t *testing.T) {
+	t.Parallel()
 	for asked, want := range map[string]string{
 		"-": endpoint, "": endpoint, endpoint: endpoint, endpoint + "/": endpoint, "HTTPS://AEGIS.example/mcp": endpoint, "https://aegis.example:443/mcp": endpoint,
 		team: team, team + "/": team,
@@ -226,6 +235,7 @@ func TestResourceVariants(t *testing.T) {
 }
 
 func TestLoopbackPorts(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	w.signIn(b, "redirect_uri", "http://127.0.0.1:49152/callback")
@@ -237,6 +247,7 @@ func TestLoopbackPorts(t *testing.T) {
 // TestPrivateScheme: a program of one's own is opened by a page, so that the tab
 // does not stay empty, and the redirect URI's own query is kept.
 func TestPrivateScheme(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask("client_id", "app", "redirect_uri", "cursor://anysphere.cursor-mcp/oauth/callback"))
@@ -252,6 +263,7 @@ func TestPrivateScheme(t *testing.T) {
 }
 
 func TestScopesAsked(t *testing.T) {
+	t.Parallel()
 	narrow := func(o *oauth.Options) {
 		o.Config.Scopes = []string{"write:issue", "read:repository", "read:user"}
 		o.Config.DefaultScopes = []string{"read:issue", "read:repository"}
@@ -277,6 +289,7 @@ func TestScopesAsked(t *testing.T) {
 
 // TestGiteaGrantsLess: nobody gets more than Gitea granted.
 func TestGiteaGrantsLess(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	w.gitea.user.Scopes = []string{"read:issue", "write:user"}
 	code := w.signIn(w.browser(), "scope", "write:issue read:user write:repository")
@@ -297,6 +310,7 @@ func (c *clients) Returning(context.Context, string) (*client.Client, error) { r
 func (c *clients) Keep(context.Context, *client.Client) error                { return nil }
 
 func TestClientNamesAreHarmless(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'; url=https://evil.example`, "</style><script>", "evil\u202egnp.exe", "a\u200b\u2066b\x00c\r\n",
 		strings.Repeat("long ", 1000), "", "   ", "{{.Token}}", "\xff\xfe",
@@ -321,6 +335,7 @@ func TestClientNamesAreHarmless(t *testing.T) {
 }
 
 func TestConsentPageSaysWhatMatters(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	page := w.get(ask("client_id", "known", "redirect_uri", "http://127.0.0.1:8080/callback", "scope", "read:repository write:admin write:user")).Body.String()
 	for _, want := range []string{"Known client", "known client", "this computer", "127.0.0.1:8080", "See code", "Your account", "sensitive", "git.example", "/account"} {
@@ -344,6 +359,7 @@ func TestConsentPageSaysWhatMatters(t *testing.T) {
 }
 
 func TestClientsThatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	for kind, want := range map[client.ErrorKind]struct {
 		page, token int
 		code        string
@@ -369,6 +385,7 @@ func TestClientsThatCannotBeHad(t *testing.T) {
 
 // TestPageHeaders holds for every page, whatever it says.
 func TestPageHeaders(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	pages := []*httptest.ResponseRecorder{b.open(ask()), b.allow(), b.open(base + "/oauth/callback?state=none"), b.open(base + "/account"), b.open(ask("client_id", "nobody")),
@@ -389,6 +406,7 @@ func TestPageHeaders(t *testing.T) {
 }
 
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for _, dest := range []string{"iframe", "frame", "object", "embed", "fencedframe"} {
 		r := httptest.NewRequest(http.MethodGet, ask(), nil)
@@ -400,6 +418,7 @@ func TestFrames(t *testing.T) {
 }
 
 func TestMetadataDocuments(t *testing.T) {
+	t.Parallel()
 	w := build(t, func(o *oauth.Options) { o.Config.DefaultScopes = []string{"read:issue", "read:repository"} })
 	read := func(path string) map[string]any {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -448,6 +467,7 @@ func TestMetadataDocuments(t *testing.T) {
 
 // TestAdvertisedEndpointsAnswer: what the metadata names is there.
 func TestAdvertisedEndpointsAnswer(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	m := object(t, w.get(base+"/.well-known/oauth-authorization-server"))
 	n := 0
@@ -476,6 +496,7 @@ func TestAdvertisedEndpointsAnswer(t *testing.T) {
 // TestSubPath: below a path, the documents are where RFC 8414 and RFC 9728 put
 // them, and nowhere else.
 func TestSubPath(t *testing.T) {
+	t.Parallel()
 	w := build(t, func(o *oauth.Options) {
 		o.Base, _ = url.Parse(base + "/tools/aegis/")
 		o.Resources = []string{base + "/tools/aegis/mcp"}
@@ -506,6 +527,7 @@ func TestSubPath(t *testing.T) {
 
 // TestChecksOriginKnowsEveryRoute: the edge leaves the Origin of these to us.
 func TestChecksOriginKnowsEveryRoute(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for pattern := range w.server.Routes() {
 		if !w.server.ChecksOrigin(httptest.NewRequest(http.MethodGet, pattern, nil)) {
@@ -520,6 +542,7 @@ func TestChecksOriginKnowsEveryRoute(t *testing.T) {
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	u, _ := url.Parse(base)
 	good := oauth.Options{Config: settings(), Base: u, Grants: w.grants, Clients: &clients{}, Upstream: w.gitea, Store: w.store, Resources: []string{endpoint},

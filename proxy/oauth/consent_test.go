@@ -18,6 +18,7 @@ import (
 )
 
 func TestNarrowing(t *testing.T) {
+	t.Parallel()
 	const asked = "write:repository read:issue write:issue read:user"
 	for name, c := range map[string]struct {
 		fields []string
@@ -44,6 +45,7 @@ func TestNarrowing(t *testing.T) {
 // TestNothingLeft: whoever leaves nothing is asked again, with what was chosen,
 // and the request can still be answered.
 func TestNothingLeft(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	page := b.open(ask("scope", "write:issue read:user")).Body.String()
@@ -63,6 +65,7 @@ func TestNothingLeft(t *testing.T) {
 }
 
 func TestDeny(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -79,6 +82,7 @@ func TestDeny(t *testing.T) {
 // TestConsentOnce: one form, its copy in another tab and its replay are answered
 // once in all.
 func TestConsentOnce(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -109,6 +113,7 @@ func TestConsentOnce(t *testing.T) {
 }
 
 func TestConsentForgery(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	victim, attacker := w.browser(), w.browser()
 	attacker.open(ask("client_id", "app", "redirect_uri", "cursor://anysphere.cursor-mcp/oauth/callback"))
@@ -176,6 +181,7 @@ func TestConsentForgery(t *testing.T) {
 }
 
 func TestConsentTooLate(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -188,6 +194,7 @@ func TestConsentTooLate(t *testing.T) {
 // TestOtherBrowser is the attack of GHSA-rww4-4w9c-7733: the attacker agrees and
 // sends the way to Gitea to a victim, whose answer must not become the attacker's.
 func TestOtherBrowser(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	attacker, victim := w.browser(), w.browser()
 	victim.open(ask()) // the victim has cookies of ours, too
@@ -207,6 +214,7 @@ func TestOtherBrowser(t *testing.T) {
 }
 
 func TestCallbackOnce(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -247,6 +255,7 @@ func TestCallbackOnce(t *testing.T) {
 
 // TestTwoTabs: two sign-ins of one browser at once do not disturb each other.
 func TestTwoTabs(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -264,6 +273,7 @@ func TestTwoTabs(t *testing.T) {
 }
 
 func TestCookies(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	var all []*http.Cookie
@@ -300,6 +310,7 @@ func TestCookies(t *testing.T) {
 
 // TestStyleMatchesPolicy: the browser would drop the style otherwise.
 func TestStyleMatchesPolicy(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for _, target := range []string{ask(), base + "/account", ask("client_id", "x")} {
 		rec := w.get(target)
@@ -313,6 +324,7 @@ func TestStyleMatchesPolicy(t *testing.T) {
 }
 
 func TestWhatGoesWrongAtGitea(t *testing.T) {
+	t.Parallel()
 	for kind, want := range map[upstream.Kind]struct {
 		status int
 		code   string
@@ -341,6 +353,7 @@ func TestWhatGoesWrongAtGitea(t *testing.T) {
 }
 
 func TestDeniedAtGitea(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -360,6 +373,7 @@ func TestDeniedAtGitea(t *testing.T) {
 }
 
 func TestWhoMaySignIn(t *testing.T) {
+	t.Parallel()
 	people := func(o *oauth.Options) { o.Config.Allow = config.People{Organizations: []string{"acme"}} }
 	w := build(t, people)
 	w.signIn(w.browser())
@@ -382,6 +396,7 @@ func TestWhoMaySignIn(t *testing.T) {
 // TestStoreTrouble: without a store nobody gets in, and nobody is told inner
 // causes.
 func TestStoreTrouble(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())
@@ -405,6 +420,7 @@ func TestStoreTrouble(t *testing.T) {
 
 // TestCodeNotMade: the person hears that it did not work, and the client can.
 func TestCodeNotMade(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	b := w.browser()
 	b.open(ask())

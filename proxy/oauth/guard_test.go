@@ -111,6 +111,7 @@ func call(tool string) string {
 
 // TestChallenges: the exact words, as clients parse them with patterns.
 func TestChallenges(t *testing.T) {
+	t.Parallel()
 	d := guard(t, "read:issue", func(g *oauth.Guard) { g.Scopes = []string{"read:repository", "read:issue"} })
 	const rest = `resource_metadata="https://aegis.example/.well-known/oauth-protected-resource/mcp", scope="read:repository read:issue"`
 	for _, method := range []string{"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH"} {
@@ -136,6 +137,7 @@ func TestChallenges(t *testing.T) {
 }
 
 func TestAccessTokens(t *testing.T) {
+	t.Parallel()
 	d := guard(t, "read:issue write:repository write:admin", nil)
 	if rec := d.knock("POST", call("read_issue"), ours); rec.Code != 200 || d.body != call("read_issue") {
 		t.Fatalf("%d %s", rec.Code, rec.Body)
@@ -179,6 +181,7 @@ func TestAccessTokens(t *testing.T) {
 // TestCredentialOfAMomentAgo: a burst of calls reads the credential once, and
 // what is known to be no good is not used again.
 func TestCredentialOfAMomentAgo(t *testing.T) {
+	t.Parallel()
 	d := guard(t, "read:issue", nil)
 	for range 50 {
 		d.knock("GET", "", ours)
@@ -204,6 +207,7 @@ func TestCredentialOfAMomentAgo(t *testing.T) {
 }
 
 func TestAudience(t *testing.T) {
+	t.Parallel()
 	for resource, want := range map[string]int{
 		endpoint: 200, endpoint + "/": 200, "HTTPS://AEGIS.EXAMPLE/mcp": 200, "https://aegis.example:443/mcp/": 200,
 		team: 401, base: 401, "https://aegis.example/MCP": 401, "https://evil.example/mcp": 401, "http://aegis.example/mcp": 401, "": 401, endpoint + "//": 401,
@@ -223,6 +227,7 @@ func TestAudience(t *testing.T) {
 // TestTroubleIsNotTheToken: only the end of a sign-in is invalid_token. Trouble of
 // ours or of Gitea is 503 and logs nobody out.
 func TestTroubleIsNotTheToken(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		grants, gitea error
 		status        int
@@ -249,6 +254,7 @@ func TestTroubleIsNotTheToken(t *testing.T) {
 }
 
 func TestAdmit(t *testing.T) {
+	t.Parallel()
 	var answer error
 	d := guard(t, "read:issue", func(g *oauth.Guard) {
 		g.Admit = func(_ context.Context, id *proxy.Identity) error { return answer }
@@ -267,6 +273,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestStepUp(t *testing.T) {
+	t.Parallel()
 	const have = "write:repository read:issue"
 	for name, c := range map[string]struct{ body, want string }{
 		"enough":          {call("read_issue"), ""},
@@ -306,6 +313,7 @@ func TestStepUp(t *testing.T) {
 
 // TestAmbiguousMessages: what two decoders could read differently is not passed on.
 func TestAmbiguousMessages(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{
 		`{"method":"tools/list","method":"tools/call","params":{"name":"write_issue"}}`,
 		`{"method":"tools/call","params":{"name":"read_issue","name":"write_issue"}}`,
@@ -328,6 +336,7 @@ func TestAmbiguousMessages(t *testing.T) {
 
 // TestUnreachableScopes: what no sign-in can bring must not send people in circles.
 func TestUnreachableScopes(t *testing.T) {
+	t.Parallel()
 	d := guard(t, "read:issue", nil)
 	rec := d.knock("POST", call("administer"), ours)
 	if rec.Code != 403 || rec.Header().Get("WWW-Authenticate") != "" || !strings.Contains(rec.Body.String(), "auth.oauth.scopes") || !strings.Contains(rec.Body.String(), "write:admin") {
@@ -336,6 +345,7 @@ func TestUnreachableScopes(t *testing.T) {
 }
 
 func TestBodiesBehindTheGuard(t *testing.T) {
+	t.Parallel()
 	d := guard(t, "read:issue", nil)
 	large := strings.Replace(call("read_issue"), "{}", `{"x":"`+strings.Repeat("y", 9000)+`"}`, 1)
 	if rec := d.knock("POST", large, ours); rec.Code != 200 || d.body != large {
@@ -369,6 +379,7 @@ func (a *anybody) Verify(context.Context, string) (*proxy.Identity, error) {
 // scopes is asked for all of them, and a token that has them, or their writing
 // form, passes.
 func TestEveryOperationOfGitea(t *testing.T) {
+	t.Parallel()
 	catalog, err := spec.Builtin()
 	if err != nil {
 		t.Fatal(err)
@@ -413,6 +424,7 @@ func TestEveryOperationOfGitea(t *testing.T) {
 // token without them is asked for all of them, and one with them passes; write
 // includes read, and nothing else is implied.
 func TestEveryOperation(t *testing.T) {
+	t.Parallel()
 	areas := []string{"repository", "issue", "notification", "package", "organization", "user", "misc", "activitypub", "admin"}
 	everything := []string{}
 	for _, a := range areas {
@@ -446,6 +458,7 @@ func TestEveryOperation(t *testing.T) {
 
 // TestStage: the call itself is judged too, whoever decoded it.
 func TestStage(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	reached := 0
 	var answer error

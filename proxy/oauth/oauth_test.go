@@ -75,6 +75,7 @@ func get(h http.Handler, target string, auth ...string) *httptest.ResponseRecord
 }
 
 func TestKnownTokens(t *testing.T) {
+	t.Parallel()
 	g := &gitea{}
 	h := guarded(g, &bytes.Buffer{})
 	for range 3 {
@@ -94,6 +95,7 @@ func TestKnownTokens(t *testing.T) {
 }
 
 func TestEverythingElseIsChallenged(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	h := guarded(&gitea{}, &log)
 	for name, auth := range map[string][]string{
@@ -136,6 +138,7 @@ func TestEverythingElseIsChallenged(t *testing.T) {
 }
 
 func TestGiteaDecidesWhetherAKnownTokenWorks(t *testing.T) {
+	t.Parallel()
 	g := &gitea{}
 	h := guarded(g, &bytes.Buffer{})
 	for auth, want := range map[string]string{
@@ -160,6 +163,7 @@ func TestGiteaDecidesWhetherAKnownTokenWorks(t *testing.T) {
 }
 
 func TestIdentityIsResolvedOnceUnderLoad(t *testing.T) {
+	t.Parallel()
 	g := &gitea{}
 	s := oauth.NewStatic(tokens(), g)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -179,6 +183,7 @@ func TestIdentityIsResolvedOnceUnderLoad(t *testing.T) {
 }
 
 func TestResolveNamesWhatFails(t *testing.T) {
+	t.Parallel()
 	failures := oauth.NewStatic(tokens(), &gitea{}).Resolve(context.Background())
 	if len(failures) != 2 || failures["stale"] == nil || failures["liar"] == nil {
 		t.Errorf("failures: %v", failures)
@@ -190,6 +195,7 @@ func TestResolveNamesWhatFails(t *testing.T) {
 }
 
 func TestGuardWithoutRequestInfoIsClosed(t *testing.T) {
+	t.Parallel()
 	g := &oauth.Guard{Verifier: oauth.NewStatic(tokens(), &gitea{})}
 	h := g.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("let through") }))
 	if w := get(h, "/mcp", "Bearer "+aliceToken); w.Code != http.StatusInternalServerError {
@@ -198,6 +204,7 @@ func TestGuardWithoutRequestInfoIsClosed(t *testing.T) {
 }
 
 func TestMetadata(t *testing.T) {
+	t.Parallel()
 	h, err := oauth.Metadata("https://aegis.example/mcp")
 	if err != nil {
 		t.Fatal(err)

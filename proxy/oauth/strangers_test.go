@@ -29,6 +29,7 @@ func (w *world) stranger(uris string) string {
 // TestNoRedirectorForStrangers: a link to this server leads nowhere else without a
 // person, whoever has registered where it leads.
 func TestNoRedirectorForStrangers(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	id := w.stranger(`"https://evil.example/login","http://127.0.0.1/cb"`)
 	for _, broken := range [][]string{{"response_type", "-"}, {"code_challenge", "-"}, {"resource", "https://elsewhere.example/"}, {"request", "x"}} {
@@ -54,6 +55,7 @@ func TestNoRedirectorForStrangers(t *testing.T) {
 // TestSignInsOfStrangersAreBounded: from however many addresses, what waits in the
 // store has a bound.
 func TestSignInsOfStrangersAreBounded(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	const addresses, each = 40, 20
 	for i := range addresses {
@@ -94,6 +96,7 @@ func TestSignInsOfStrangersAreBounded(t *testing.T) {
 
 // TestOneCallerDoesNotKeepOthersFromRegistering, however long it goes on.
 func TestOneCallerDoesNotKeepOthersFromRegistering(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	post := func() int {
 		return w.send(httptest.NewRequest(http.MethodPost, base+"/register", strings.NewReader(`{"redirect_uris":["https://x.example/"]}`))).Code
@@ -110,6 +113,7 @@ func TestOneCallerDoesNotKeepOthersFromRegistering(t *testing.T) {
 
 // TestNobodyHidesTheLoopbackWarning by registering an address of the web too.
 func TestNobodyHidesTheLoopbackWarning(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	id := w.stranger(`"https://x.example/cb","http://127.0.0.1/cb"`)
 	for uri, want := range map[string]bool{"http://127.0.0.1:7777/cb": true, "https://x.example/cb": false} {
@@ -122,6 +126,7 @@ func TestNobodyHidesTheLoopbackWarning(t *testing.T) {
 
 // TestCredentialsOfThoseWhoMayNotAreNotKept.
 func TestCredentialsOfThoseWhoMayNotAreNotKept(t *testing.T) {
+	t.Parallel()
 	w := build(t, func(o *oauth.Options) { o.Config.Allow = config.People{Logins: []string{"bob"}} })
 	w.gitea.member = false
 	b := w.browser()
@@ -142,6 +147,7 @@ func (o oneClient) Client(context.Context, string) (*client.Client, error) { ret
 
 // TestADocumentMakesNobodyKnown: whoever can publish a file is no known client.
 func TestADocumentMakesNobodyKnown(t *testing.T) {
+	t.Parallel()
 	w := build(t, func(o *oauth.Options) {
 		o.Clients = oneClient{c: &client.Client{ID: "https://evil.example/c.json", Name: "Claude", Kind: client.Document, Verified: true, Host: "evil.example",
 			AuthMethod: client.AuthNone, RedirectURIs: []string{"https://evil.example/cb"}}}

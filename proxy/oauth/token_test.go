@@ -24,6 +24,7 @@ func basic(id, secret string) string {
 // TestFailedAttemptsBurnNothing: whatever is wrong with a request, the code is
 // good afterwards.
 func TestFailedAttemptsBurnNothing(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	code := w.signIn(w.browser())
 	good := func() url.Values {
@@ -74,6 +75,7 @@ func TestFailedAttemptsBurnNothing(t *testing.T) {
 }
 
 func TestHowClientsProveThemselves(t *testing.T) {
+	t.Parallel()
 	const secret = "secret of+the%20client"
 	w := build(t, nil)
 	form := func(pairs ...string) url.Values {
@@ -126,6 +128,7 @@ func TestHowClientsProveThemselves(t *testing.T) {
 }
 
 func TestFormsOnly(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for _, path := range []string{"/token", "/revoke"} {
 		r := httptest.NewRequest(http.MethodPost, base+path, strings.NewReader(`{"grant_type":"authorization_code"}`))
@@ -159,6 +162,7 @@ func refreshing(t *testing.T, change func(*oauth.Options)) (*world, func(pairs .
 }
 
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	w, refresh := refreshing(t, nil)
 	if rec := refresh("scope", "write:admin offline_access everything"); rec.Code != 200 {
 		t.Errorf("more scopes: %d %s", rec.Code, rec.Body)
@@ -181,6 +185,7 @@ func TestRefresh(t *testing.T) {
 // TestRefreshOfPeople: those who may not any more lose their grant; trouble of
 // ours or of Gitea ends nobody's.
 func TestRefreshOfPeople(t *testing.T) {
+	t.Parallel()
 	people := func(o *oauth.Options) { o.Config.Allow = config.People{Teams: []string{"acme/dev"}} }
 	for name, c := range map[string]struct {
 		spoil  func(*world)
@@ -221,6 +226,7 @@ func TestRefreshOfPeople(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	w, refresh := refreshing(t, nil)
 	revoke := func(pairs ...string) *httptest.ResponseRecorder {
 		f := url.Values{"client_id": {"known"}}
@@ -252,6 +258,7 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	post := func(body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, base+"/register", strings.NewReader(body))
@@ -284,6 +291,7 @@ func TestRegister(t *testing.T) {
 // TestRates: floods are slowed down, each address by itself; nothing is kept for
 // addresses without a bound.
 func TestRates(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		send func(*world) *httptest.ResponseRecorder
 		max  int
@@ -336,6 +344,7 @@ func TestRates(t *testing.T) {
 // TestFloodOfAddresses: what is remembered of callers has a bound, and so has the
 // store, in which a registration leaves nothing.
 func TestFloodOfAddresses(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	for i := range oauth.MaxAddrs + 500 {
 		w.addr = fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
@@ -351,6 +360,7 @@ func TestFloodOfAddresses(t *testing.T) {
 }
 
 func TestRegistrationsInAllAreBounded(t *testing.T) {
+	t.Parallel()
 	w := build(t, nil)
 	made := 0
 	for i := range 400 {

@@ -27,6 +27,7 @@ type species struct {
 
 // TestZoo lets each client through, with the shapes of its requests.
 func TestZoo(t *testing.T) {
+	t.Parallel()
 	everything := strings.Join(append(config.Default().Auth.OAuth.Scopes, "offline_access"), " ")
 	for name, s := range map[string]species{
 		"Claude on the web": {first: "POST", register: `{"client_name":"Claude","redirect_uris":["https://claude.ai/api/mcp/auth_callback"],"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none","scope":"read:issue"}`,

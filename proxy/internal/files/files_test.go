@@ -35,6 +35,7 @@ func left(t *testing.T, dir string) (names []string) {
 }
 
 func TestOpenRegularFollowsAndWaitsForNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write(t, at("file"), "text", 0o600)
@@ -67,6 +68,7 @@ func TestOpenRegularFollowsAndWaitsForNothing(t *testing.T) {
 // TestReplace: what a crash or somebody else left beside the file is neither followed nor
 // written to, as others may have it open.
 func TestReplace(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, theirs := filepath.Join(dir, "file"), filepath.Join(t.TempDir(), "theirs")
 	write(t, theirs, "theirs", 0o666)
@@ -96,6 +98,7 @@ func TestReplace(t *testing.T) {
 }
 
 func TestCreateReplacesNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := files.Create(path, []byte("first")); err != nil {
 		t.Fatal(err)
@@ -110,6 +113,7 @@ func TestCreateReplacesNothing(t *testing.T) {
 }
 
 func TestLocks(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	f, err := files.TryLock(path)
 	if err != nil {

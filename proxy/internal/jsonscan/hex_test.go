@@ -8,6 +8,7 @@ import (
 )
 
 func TestHex(t *testing.T) {
+	t.Parallel()
 	for c := range 256 {
 		want, err := strconv.ParseUint(string([]byte{byte(c)}), 16, 8)
 		if got := jsonscan.Hex(byte(c)); err != nil && got != -1 || err == nil && got != int(want) {

@@ -14,6 +14,7 @@ import (
 const depth = 100
 
 func TestCheckAgreesWithEncodingJSON(t *testing.T) {
+	t.Parallel()
 	docs := []string{
 		``, ` `, `{}`, `[]`, ` [ ] `, `{"a":1}`, `{"a":1,}`, `[1,]`, `[,1]`, `{,}`, `{"a"}`, `{"a":}`, `{1:2}`, `[1 2]`,
 		`null`, `nul`, `nullx`, `true`, `false`, `tru`, `-`, `-0`, `-01`, `01`, `0.`, `.5`, `1e`, `1e+`, `1E-3`, `1.5e10`, `+1`,
@@ -29,6 +30,7 @@ func TestCheckAgreesWithEncodingJSON(t *testing.T) {
 }
 
 func TestCheckRefusesInvalidUTF8(t *testing.T) {
+	t.Parallel()
 	for _, doc := range []string{"\"\xff\"", "\"\xc3\"", "\"\xed\xa0\x80\"", "{\"\x80\":1}"} {
 		var syntax *jsonscan.SyntaxError
 		if err := jsonscan.Check([]byte(doc), depth); !errors.As(err, &syntax) {
@@ -38,6 +40,7 @@ func TestCheckRefusesInvalidUTF8(t *testing.T) {
 }
 
 func TestCheckBoundsDepth(t *testing.T) {
+	t.Parallel()
 	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	if err := jsonscan.Check(nested(depth), depth); err != nil {
 		t.Errorf("depth %d: %v", depth, err)
@@ -50,6 +53,7 @@ func TestCheckBoundsDepth(t *testing.T) {
 }
 
 func TestCheckBoundsValues(t *testing.T) {
+	t.Parallel()
 	doc := []byte(`{"a":[1,2,{"b":null}],"c":"d"}`) // the object, the array, 1, 2, {}, null, "d"
 	if err := jsonscan.CheckValues(doc, depth, 7); err != nil {
 		t.Errorf("7 values: %v", err)
@@ -60,6 +64,7 @@ func TestCheckBoundsValues(t *testing.T) {
 }
 
 func TestElementsAndMembers(t *testing.T) {
+	t.Parallel()
 	doc := []byte(` { "a" : [1, "x]\"" ,{"b":[]} , null,-1.5e3 ] , "a":2, "\u0062" : "\\" } `)
 	if err := jsonscan.Check(doc, depth); err != nil {
 		t.Fatal(err)
@@ -90,6 +95,7 @@ func TestElementsAndMembers(t *testing.T) {
 }
 
 func TestAppendQuoteRoundTrip(t *testing.T) {
+	t.Parallel()
 	var all strings.Builder
 	for r := rune(0); r < 0x3000; r++ {
 		all.WriteRune(r)
@@ -162,6 +168,7 @@ func BenchmarkCheck(b *testing.B) {
 // one for short strings does, whatever stands where, and so does the way that
 // escapes twice.
 func TestEscapingLongTexts(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"a", "plain text of some length", "\"", "\\", "\n", "\t", "\r", "\x00", "\x1f", "\x7f", "é", "\u2028", "\u2029", "😀", "\xff", "\xe2\x80", "<&>"}
 	for range 3000 {
@@ -182,6 +189,7 @@ func TestEscapingLongTexts(t *testing.T) {
 }
 
 func TestCheckElements(t *testing.T) {
+	t.Parallel()
 	for doc, want := range map[string]int{
 		`[]`: 0, ` [ ] `: 0, `[1]`: 1, `[[1,2],{"a":[1,2,3]},"x",null]`: 4, `{"a":[1]}`: -1, `7`: -1, `"[1]"`: -1, `[{},{},[]]`: 3, "[[[[[1]]]]]": 1,
 	} {

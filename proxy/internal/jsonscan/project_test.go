@@ -24,6 +24,7 @@ func selection(t testing.TB, paths ...string) *jsonscan.Selection {
 }
 
 func TestProject(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		doc, paths, want, unknown string
 	}{
@@ -58,6 +59,7 @@ func TestProject(t *testing.T) {
 }
 
 func TestSelectionRefusesBadPaths(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]error{
 		"": jsonscan.ErrPathName, "a..b": jsonscan.ErrPathName, ".a": jsonscan.ErrPathName, "a.": jsonscan.ErrPathName, "[]": jsonscan.ErrPathName,
 		"a.b.c.d.e.f.g.h": nil, "a.b.c.d.e.f.g.h.i": jsonscan.ErrPathDepth,
@@ -186,6 +188,7 @@ func randomPaths(rnd *rand.Rand) (paths []string) {
 // TestPiecesAreTheWhole: whatever the document, the selection and the borders
 // of the pieces, the result is that of the whole.
 func TestPiecesAreTheWhole(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 14))
 	some := 0
 	for range 4000 {
@@ -213,6 +216,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 // TestProjectorChecks: a projector refuses what Check refuses, for the same
 // reason, wherever the fault is.
 func TestProjectorChecks(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(2, 71))
 	docs := []string{``, ` `, `{`, `[`, `{"a`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `[1,`, `[1`, `-`, `1.`, `1e`, `01`, `1 1`, `{} {}`, `"a`, "\"\xc3\"", "\"\xed\xa0\x80\"",
 		"\"\xf4\x90\x80\x80\"", "\"\xe0\x80\x80\"", "\"\xc0\x80\"", "\"\xff\"", "\"\xc3\\n\"", `"\u12"`, `"\ud800"`, `"\x"`, "\"\n\"", `tru`, `truf`, `nulll`, `[1}`, `{"a":1]`, `{1:2}`, `{"a" 1}`, `[,1]`, `{,}`, `[1,]`, `{"a":1,}`,
@@ -267,6 +271,7 @@ func FuzzProjector(f *testing.F) {
 }
 
 func TestProjectorCountsRows(t *testing.T) {
+	t.Parallel()
 	for doc, want := range map[string]int{
 		`{"total":2,"data":[{"x":[1,2,3,4]},{}],"more":[1]}`: 2, `{"data":[]}`: 0, `{"total":0}`: -1, `[1,2]`: -1, `{"a":{"b":[1]}}`: -1,
 	} {

@@ -49,6 +49,7 @@ func needVectors(t *testing.T) {
 }
 
 func TestEscapeVectorIsTheTable(t *testing.T) {
+	t.Parallel()
 	needVectors(t)
 	texts(func(text []byte) {
 		want, _ := appendBy(nil, text, &once)
@@ -61,6 +62,7 @@ func TestEscapeVectorIsTheTable(t *testing.T) {
 // TestEscapeVectorStaysInside: nothing is written behind the room that a slice has,
 // nor before its end.
 func TestEscapeVectorStaysInside(t *testing.T) {
+	t.Parallel()
 	needVectors(t)
 	const guard = 0xa5
 	text := []byte(strings.Repeat(`"\`, 300) + "é" + strings.Repeat(`x"`, 300))
@@ -80,6 +82,7 @@ func TestEscapeVectorStaysInside(t *testing.T) {
 }
 
 func TestMarkBlock(t *testing.T) {
+	t.Parallel()
 	for b := range 256 {
 		for at := range 64 {
 			block := [64]byte(bytes.Repeat([]byte{'a'}, 64))
@@ -99,6 +102,7 @@ func TestMarkBlock(t *testing.T) {
 // TestCheckAcrossWindows has strings that end, and escapes and characters that stand,
 // on either side of every border that the check knows.
 func TestCheckAcrossWindows(t *testing.T) {
+	t.Parallel()
 	const window = 64 * windowWords
 	borders := []int{60, 61, 62, 63, 64, 65, 66, 127, 128, 129, window - 66, window - 65, window - 64, window - 2, window - 1, window, window + 1, window + 63, window + 64, window + 65, 2*window - 1, 2 * window, 3*window + 5}
 	for _, border := range borders {

@@ -36,6 +36,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 }
 
 func TestKeyFileIsMadeOnceForItsOwner(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "dir", "store.keys")
 	s := sealed(t, open(t, path), "c", "kept")
 	if got, stale, err := open(t, path).Open("c", s); err != nil || stale || string(got) != "kept" {
@@ -60,6 +61,7 @@ func onlyFile(t *testing.T, path string) {
 }
 
 func TestStartersAtOnceShareOneKey(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.keys")
 	ids := make([]string, 16)
 	var wg sync.WaitGroup
@@ -81,6 +83,7 @@ func TestStartersAtOnceShareOneKey(t *testing.T) {
 }
 
 func TestRotateKeepsOldKeys(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.keys")
 	first := open(t, path)
 	s := sealed(t, first, "c", "kept")
@@ -102,6 +105,7 @@ func TestRotateKeepsOldKeys(t *testing.T) {
 }
 
 func TestRotationsAtOnceLoseNoKey(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.keys")
 	want := open(t, path).KeyIDs()
 	var mu sync.Mutex
@@ -128,6 +132,7 @@ func TestRotationsAtOnceLoseNoKey(t *testing.T) {
 }
 
 func TestRotateNeedsAFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.keys")
 	if _, err := seal.Rotate(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "first start") {
 		t.Errorf("%v", err)
@@ -135,6 +140,7 @@ func TestRotateNeedsAFile(t *testing.T) {
 }
 
 func TestUnfitKeyFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	good := keyA + "\n"
 	write := func(name, text string, mode fs.FileMode) string {
@@ -195,6 +201,7 @@ func rotateErr(path string) error {
 }
 
 func TestLinesAreKeysOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.keys")
 	if err := os.WriteFile(path, []byte("# mine\r\n\r\n"+keyA+"\r\n"+keyB), 0o600); err != nil {
 		t.Fatal(err)

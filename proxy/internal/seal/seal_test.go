@@ -42,6 +42,7 @@ func sealed(t testing.TB, r *seal.Ring, context, plain string) []byte {
 }
 
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	r := ring(t, keyA)
 	for _, plain := range []string{"", "x", "a token", strings.Repeat("long ", 20000)} {
 		s := sealed(t, r, "cred/1", plain)
@@ -62,6 +63,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestOnlyInItsContext(t *testing.T) {
+	t.Parallel()
 	r := ring(t, keyA)
 	s := sealed(t, r, "cred/1", "a token")
 	for _, context := range []string{"", "cred/", "cred/2", "cred/1 ", "Cred/1", "v1|cred/1"} {
@@ -72,6 +74,7 @@ func TestOnlyInItsContext(t *testing.T) {
 }
 
 func TestEveryBitCounts(t *testing.T) {
+	t.Parallel()
 	r := ring(t, keyA)
 	s := sealed(t, r, "c", "a token")
 	for i := range len(s) * 8 {
@@ -93,6 +96,7 @@ func TestEveryBitCounts(t *testing.T) {
 }
 
 func TestOldKeysOpenAndSaySo(t *testing.T) {
+	t.Parallel()
 	old := sealed(t, ring(t, keyA), "c", "kept")
 	both := ring(t, keyB, keyA)
 	got, stale, err := both.Open("c", old)
@@ -108,6 +112,7 @@ func TestOldKeysOpenAndSaySo(t *testing.T) {
 }
 
 func TestMissingKeyIsNamed(t *testing.T) {
+	t.Parallel()
 	a, b := ring(t, keyA), ring(t, keyB)
 	s := sealed(t, a, "c", "a token")
 	_, _, err := b.Open("c", s)
@@ -128,6 +133,7 @@ const (
 
 // TestFormIsKept: what this version has written, later ones open.
 func TestFormIsKept(t *testing.T) {
+	t.Parallel()
 	r := ring(t, keyA)
 	if id := r.KeyIDs()[0]; id != recordedID {
 		t.Errorf("key id %s, was %s", id, recordedID)
@@ -145,6 +151,7 @@ func TestFormIsKept(t *testing.T) {
 }
 
 func TestDerive(t *testing.T) {
+	t.Parallel()
 	a, both := ring(t, keyA), ring(t, keyB, keyA)
 	if d := both.Derive("x"); len(d) != 2 || !bytes.Equal(d[1], a.Derive("x")[0]) || bytes.Equal(d[0], d[1]) || len(d[0]) != 32 {
 		t.Error("a key of 32 bytes for each of the ring, in its order")
@@ -155,6 +162,7 @@ func TestDerive(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	short := []byte("short-secret-key")
 	for name, keys := range map[string][][]byte{
 		"none":  nil,
@@ -172,6 +180,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestRingNeverPrintsItself(t *testing.T) {
+	t.Parallel()
 	r := ring(t, keyA, keyB)
 	type holder struct {
 		R *seal.Ring

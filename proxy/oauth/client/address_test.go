@@ -10,6 +10,7 @@ import (
 // TestAddresses: one address inside each special network of the IANA registries,
 // its first and last where that is telling, and public ones around them.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{
 		"0.0.0.0", "0.255.255.255", "10.0.0.1", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1", "127.255.255.254",
 		"169.254.0.1", "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.1", "192.31.196.1", "192.52.193.1", "192.88.99.1",
@@ -42,6 +43,7 @@ func TestAddresses(t *testing.T) {
 // TestDialerLooksOnceMore: the default dialer's own look, which stands even if a
 // name were resolved again.
 func TestDialerLooksOnceMore(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{"127.0.0.1:443", "[::1]:443", "169.254.169.254:443", "[fe80::1%25lo]:443", "localhost:443", "", "[::ffff:10.0.0.1]:443"} {
 		if client.DialerCheck(address) == nil {
 			t.Errorf("%s may be dialled", address)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestDocumentsAreCached(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/cb"), "Cache-Control", "max-age=1"))
 	r := build(t, n.options(c))
@@ -46,6 +47,7 @@ func TestDocumentsAreCached(t *testing.T) {
 }
 
 func TestFailuresAreRemembered(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	r := build(t, n.options(c))
 	for range 10 {
@@ -68,6 +70,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 // TestOneFetchForAll: many ask at once, one fetch is made, and whoever asked
 // first may go away.
 func TestOneFetchForAll(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	started, release := make(chan struct{}), make(chan struct{})
 	n.set(url, func(w http.ResponseWriter, r *http.Request) {
@@ -97,6 +100,7 @@ func TestOneFetchForAll(t *testing.T) {
 // TestFloodOfDocuments: memory stays bounded, the store is not written, and
 // fetches end at the limit, whatever strangers ask for.
 func TestFloodOfDocuments(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	n.cut(true)
 	o := n.options(c)
@@ -144,6 +148,7 @@ func (s *spyWrites) Put(ctx context.Context, key string, value []byte, ttl time.
 // TestFetchLimits: one domain cannot use up what is there for all, and strangers
 // cannot use up what approved clients need.
 func TestFetchLimits(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	known := "https://claude.ai/c"
 	n.set(known, page(document(known, "http://localhost/cb"), "Cache-Control", "max-age=600"))
@@ -187,6 +192,7 @@ func TestFetchLimits(t *testing.T) {
 // TestOutageOfADocument: what was approved stays usable while the host is down;
 // nothing new is approved on old knowledge.
 func TestOutageOfADocument(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/cb")))
 	o := n.options(c)
@@ -211,6 +217,7 @@ func TestOutageOfADocument(t *testing.T) {
 }
 
 func TestOutageOfADocumentNobodyApproved(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/cb")))
 	r := build(t, n.options(c))
@@ -226,6 +233,7 @@ func TestOutageOfADocumentNobodyApproved(t *testing.T) {
 // TestWithdrawnDocument: a document that is gone, or became another's, is no
 // outage; and a later outage does not bring it back.
 func TestWithdrawnDocument(t *testing.T) {
+	t.Parallel()
 	for name, now := range map[string]http.HandlerFunc{
 		"gone":    http.NotFound,
 		"other":   page(document("https://app.example/other", "http://localhost/cb")),
@@ -267,6 +275,7 @@ func (undeletable) Delete(context.Context, string) error { return kv.ErrClosed }
 
 // TestKeptDocumentIsRenewed: an approved client's record follows its document.
 func TestKeptDocumentIsRenewed(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/old")))
 	o := n.options(c)
@@ -289,6 +298,7 @@ func TestKeptDocumentIsRenewed(t *testing.T) {
 
 // TestStoreInTrouble: the store is a comfort here; without it documents work.
 func TestStoreInTrouble(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	n.set(url, page(document(url, "http://localhost/cb")))
 	for name, value := range map[string]string{
@@ -322,6 +332,7 @@ func (s fixedStore) Put(context.Context, string, []byte, time.Duration) error { 
 func (s fixedStore) Delete(context.Context, string) error { return kv.ErrClosed }
 
 func TestDomainOf(t *testing.T) {
+	t.Parallel()
 	for host, want := range map[string]string{"a.b.example.com": "example.com", "example.com": "example.com", "com": "com", "": ""} {
 		if got := client.DomainOf(host); got != want {
 			t.Errorf("%q: %q", host, got)
@@ -331,6 +342,7 @@ func TestDomainOf(t *testing.T) {
 
 // TestLookupGetsTheHost: nothing but the host of the URL is looked up.
 func TestLookupGetsTheHost(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	o := n.options(newClock())
 	var asked []string

@@ -10,6 +10,7 @@ import (
 )
 
 func TestDocumentURLs(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	r := build(t, n.options(newClock()))
 	const good = "https://claude.ai/oauth/claude-code-client-metadata"
@@ -38,6 +39,7 @@ func TestDocumentURLs(t *testing.T) {
 }
 
 func TestHomographsAreShownAsPunycode(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	r := build(t, n.options(newClock()))
 	const url = "https://xn--clude-8ve.ai/client.json" // with a Cyrillic letter
@@ -49,6 +51,7 @@ func TestHomographsAreShownAsPunycode(t *testing.T) {
 }
 
 func TestDocumentBodies(t *testing.T) {
+	t.Parallel()
 	const url = "https://app.example/client.json"
 	base := func(change func(map[string]any)) []byte {
 		m := document(url, "http://localhost/callback", "https://app.example/cb")
@@ -124,6 +127,7 @@ func TestDocumentBodies(t *testing.T) {
 }
 
 func TestDomainRules(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	for _, host := range []string{"claude.ai", "a.claude.ai", "claude.ai.evil.example", "notclaude.ai", "bad.claude.ai", "x.bad.claude.ai"} {
 		url := "https://" + host + "/c"
@@ -146,6 +150,7 @@ func TestDomainRules(t *testing.T) {
 }
 
 func TestDocumentsOff(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	o := n.options(newClock())
 	o.Config.Documents.Enabled = false

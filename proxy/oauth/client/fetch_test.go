@@ -28,6 +28,7 @@ func addrs(list ...string) (out []netip.Addr) {
 
 // TestFetchStaysOnTheInternet: one answer that is not public is enough.
 func TestFetchStaysOnTheInternet(t *testing.T) {
+	t.Parallel()
 	for name, answers := range map[string][]netip.Addr{
 		"loopback":        addrs("127.0.0.1"),
 		"metadata":        addrs("169.254.169.254"),
@@ -61,6 +62,7 @@ func TestFetchStaysOnTheInternet(t *testing.T) {
 // TestFetchRebinding: a name that answers with another address each time is
 // asked once a fetch, and what was checked is what is dialled.
 func TestFetchRebinding(t *testing.T) {
+	t.Parallel()
 	n, c := newInternet(t), newClock()
 	n.set(url, page(document(url, "http://localhost/cb")))
 	o := n.options(c)
@@ -85,6 +87,7 @@ func TestFetchRebinding(t *testing.T) {
 }
 
 func TestFetchTriesAddresses(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	n.set(url, page(document(url, "http://localhost/cb")))
 	n.names["app.example"] = addrs("2606:4700::1", "::ffff:93.184.216.34", "1.1.1.1", "8.8.8.8", "9.9.9.9")
@@ -106,6 +109,7 @@ func TestFetchTriesAddresses(t *testing.T) {
 }
 
 func TestFetchGivesUp(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	n.names["app.example"] = slices.Repeat(addrs("93.184.216.34"), 64)
 	o, tried := n.options(newClock()), 0
@@ -123,6 +127,7 @@ func TestFetchGivesUp(t *testing.T) {
 // TestFetchEndlessAnswer: what does not end is cut at 5 KB, long before the time
 // of a fetch is up.
 func TestFetchEndlessAnswer(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	n.set(url, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -137,6 +142,7 @@ func TestFetchEndlessAnswer(t *testing.T) {
 }
 
 func TestFetchSendsNothingOfOurs(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	got := make(chan *http.Request, 1)
 	n.set(url, func(w http.ResponseWriter, r *http.Request) {
@@ -164,6 +170,7 @@ func TestFetchSendsNothingOfOurs(t *testing.T) {
 
 // TestFetchAnswers: what a host can answer, and what becomes of it.
 func TestFetchAnswers(t *testing.T) {
+	t.Parallel()
 	doc := page(document(url, "http://localhost/cb"))
 	answer := func(status int, body string, headers ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -236,6 +243,7 @@ func TestFetchAnswers(t *testing.T) {
 // TestFetchSlowHosts: a host that drips, or says nothing at all, ends with the
 // time of a fetch.
 func TestFetchSlowHosts(t *testing.T) {
+	t.Parallel()
 	drip := func(first string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -274,6 +282,7 @@ func TestFetchSlowHosts(t *testing.T) {
 }
 
 func TestFetchWantsTheRightCertificate(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	n.set(url, page(document(url, "http://localhost/cb")))
 	o := n.options(newClock())
@@ -286,6 +295,7 @@ func TestFetchWantsTheRightCertificate(t *testing.T) {
 }
 
 func TestFreshness(t *testing.T) {
+	t.Parallel()
 	now := newClock().Now()
 	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	for _, tt := range []struct {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"Claude Code":                         "Claude Code",
 		"  Claude \t\r\n  Code \u2028x\u0085": "Claude Code x",

@@ -11,6 +11,7 @@ import (
 const cursor = "cursor://anysphere.cursor-mcp/oauth/callback"
 
 func TestRedirectable(t *testing.T) {
+	t.Parallel()
 	good := []string{
 		"https://claude.ai/api/mcp/auth_callback",
 		"https://chatgpt.com/connector/oauth/AbC_1-2",
@@ -69,6 +70,7 @@ func TestRedirectable(t *testing.T) {
 
 // TestRedirectMatches: what a client that registered have may be sent back to.
 func TestRedirectMatches(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		have string
 		yes  []string
@@ -123,6 +125,7 @@ func TestRedirectMatches(t *testing.T) {
 }
 
 func TestRedirectHostIsWhatPeopleSee(t *testing.T) {
+	t.Parallel()
 	for uri, want := range map[string]string{
 		"https://xn--bcher-kva.example:8443/cb": "xn--bcher-kva.example",
 		"http://localhost:5/cb":                 "localhost",
@@ -138,6 +141,7 @@ func TestRedirectHostIsWhatPeopleSee(t *testing.T) {
 }
 
 func TestLoopbackOnly(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		uris []string
 		want bool

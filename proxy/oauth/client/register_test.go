@@ -46,6 +46,7 @@ func save(t testing.TB, r *client.Resolver, body string) (*client.Client, map[st
 }
 
 func TestRegisterAnswersEveryField(t *testing.T) {
+	t.Parallel()
 	r := resolver(t, nil)
 	c, got := save(t, r, `{"client_name":"Tool","redirect_uris":["http://localhost/cb"],"token_endpoint_auth_method":"client_secret_post",
 		"grant_types":["authorization_code"],"response_types":["code"],"scope":"read:issue offline_access foo issue write:admin read:issue","application_type":"native",
@@ -71,6 +72,7 @@ func TestRegisterAnswersEveryField(t *testing.T) {
 }
 
 func TestRegisterPublicClientHasNoSecret(t *testing.T) {
+	t.Parallel()
 	c, got := save(t, resolver(t, nil), `{"redirect_uris":["https://app.example/cb"],"token_endpoint_auth_method":"none","scope":""}`)
 	for _, name := range []string{"client_secret", "client_secret_expires_at", "application_type"} {
 		if v, there := got[name]; there {
@@ -86,6 +88,7 @@ func TestRegisterPublicClientHasNoSecret(t *testing.T) {
 }
 
 func TestRegisterNegotiates(t *testing.T) {
+	t.Parallel()
 	r := resolver(t, nil)
 	const uris = `"redirect_uris":["http://localhost/cb"]`
 	for _, tt := range []struct{ body, method string }{
@@ -110,6 +113,7 @@ func TestRegisterNegotiates(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
+	t.Parallel()
 	r := resolver(t, nil)
 	const uris = `"redirect_uris":["http://localhost/cb"]`
 	eleven := make([]string, 11)
@@ -156,6 +160,7 @@ func TestRegisterRefuses(t *testing.T) {
 }
 
 func TestRegisterKeepsUsableRedirects(t *testing.T) {
+	t.Parallel()
 	c, got := save(t, resolver(t, nil), `{"token_endpoint_auth_method":"none","redirect_uris":["javascript:alert(1)","`+cursor+`","vscode://x/y","http://localhost:8787/callback","http://localhost:8787/callback","https://a.example/x?a=1&b=<"]}`)
 	want := []string{cursor, "http://localhost:8787/callback"}
 	if !slices.Equal(c.RedirectURIs, want) {
@@ -169,6 +174,7 @@ func TestRegisterKeepsUsableRedirects(t *testing.T) {
 // TestRegisterAnswersInPlainBytes: not even in the answer's spelling does a URI
 // change.
 func TestRegisterAnswersInPlainBytes(t *testing.T) {
+	t.Parallel()
 	const uri = "https://a.example/x?a=1&b='2'"
 	_, answer := resolver(t, nil).Register(t.Context(), []byte(`{"redirect_uris":["`+uri+`"]}`))
 	if !strings.Contains(string(answer), `"`+uri+`"`) {
@@ -177,6 +183,7 @@ func TestRegisterAnswersInPlainBytes(t *testing.T) {
 }
 
 func TestRegisterOff(t *testing.T) {
+	t.Parallel()
 	before, _ := save(t, resolver(t, nil), `{"redirect_uris":["http://localhost/cb"],"token_endpoint_auth_method":"none"}`)
 	for _, policy := range []string{"off", "", "Open"} {
 		r := resolver(t, func(o *client.Options) { o.Config.Registration = policy })
@@ -193,6 +200,7 @@ func TestRegisterOff(t *testing.T) {
 // TestRegisterHoldsNothing: a flood of registrations leaves neither records nor
 // memory behind, and every client gets an id and a secret of its own.
 func TestRegisterHoldsNothing(t *testing.T) {
+	t.Parallel()
 	spy := &spyStore{}
 	r := resolver(t, func(o *client.Options) { o.Store = spy })
 	seen := map[any]bool{}
@@ -209,6 +217,7 @@ func TestRegisterHoldsNothing(t *testing.T) {
 }
 
 func TestRegisteredIDs(t *testing.T) {
+	t.Parallel()
 	const body = `{"client_name":"Tool ✓","redirect_uris":["http://localhost/cb","https://a.example/x","http://127.0.0.1:1/","` + cursor + `"]}`
 	first := resolver(t, nil)
 	c, got := save(t, first, body)
@@ -296,6 +305,7 @@ func made(t *testing.T, r *client.Resolver, name string) string {
 
 // TestLongestIDIsRead: what registration accepts, look-up accepts.
 func TestLongestIDIsRead(t *testing.T) {
+	t.Parallel()
 	r := resolver(t, nil)
 	longest := 0
 	for n := 1800; n < 2100; n++ {
@@ -315,6 +325,7 @@ func TestLongestIDIsRead(t *testing.T) {
 }
 
 func TestSecretsDoNotPrint(t *testing.T) {
+	t.Parallel()
 	c, got := save(t, resolver(t, nil), `{"redirect_uris":["http://localhost/cb"]}`)
 	secret, _ := got["client_secret"].(string)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestStaticClients(t *testing.T) {
+	t.Parallel()
 	uris := []string{"http://127.0.0.1/callback", "https://ci.example/cb", "com.example.ci:/cb"}
 	r := resolver(t, func(o *client.Options) {
 		o.Config.Registration, o.Config.Documents.Enabled, o.Config.PrivateRedirects = "off", false, nil
@@ -43,6 +44,7 @@ func TestStaticClients(t *testing.T) {
 
 // TestOnlyDocumentsAreKept: clients of other kinds need nothing in the store.
 func TestOnlyDocumentsAreKept(t *testing.T) {
+	t.Parallel()
 	spy := &spyStore{}
 	r := resolver(t, func(o *client.Options) {
 		o.Store = spy
@@ -61,6 +63,7 @@ func TestOnlyDocumentsAreKept(t *testing.T) {
 }
 
 func TestNewResolverRefuses(t *testing.T) {
+	t.Parallel()
 	one := func(uris ...string) []config.OAuthClient {
 		return []config.OAuthClient{{ID: "a", Name: "A", RedirectURIs: uris}}
 	}

@@ -147,6 +147,7 @@ var zoo = []animal{
 }
 
 func TestZoo(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	r := build(t, n.options(newClock()))
 	for _, a := range zoo {
@@ -207,6 +208,7 @@ func (a animal) meet(t *testing.T, r *client.Resolver, n *internet) *client.Clie
 // TestChatGPTWithoutAWayInCommon: a document with private_key_jwt alone gets an
 // answer that says what is missing.
 func TestChatGPTWithoutAWayInCommon(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	const at = "https://chatgpt.com/oauth/Old/client.json"
 	n.set(at, page(map[string]any{"client_id": at, "redirect_uris": []string{"https://chatgpt.com/connector/oauth/Old"}, "token_endpoint_auth_method": "private_key_jwt"}))

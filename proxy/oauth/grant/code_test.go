@@ -13,6 +13,7 @@ import (
 )
 
 func TestCodeBecomesTokens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tokens := w.signIn()
 	want := grant.Grant{
@@ -34,6 +35,7 @@ func TestCodeBecomesTokens(t *testing.T) {
 }
 
 func TestCodesAreBound(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*grant.Redeem)
 		want   error
@@ -82,6 +84,7 @@ func TestCodesAreBound(t *testing.T) {
 
 // TestVerifiersHaveTheirForm: RFC 7636 section 4.1, also when the challenge fits.
 func TestVerifiersHaveTheirForm(t *testing.T) {
+	t.Parallel()
 	for v, ok := range map[string]bool{
 		strings.Repeat("a", 43):              true,
 		strings.Repeat("a", 128):             true,
@@ -112,6 +115,7 @@ func TestVerifiersHaveTheirForm(t *testing.T) {
 }
 
 func TestCodesNeedWhatBindsThem(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, change := range map[string]func(*grant.Code){
 		"no client":        func(c *grant.Code) { c.ClientID = "" },
@@ -135,6 +139,7 @@ func TestCodesNeedWhatBindsThem(t *testing.T) {
 }
 
 func TestCodesExpire(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	early, late := w.code(), w.code()
 	w.clock.Add(time.Minute - time.Nanosecond)
@@ -147,6 +152,7 @@ func TestCodesExpire(t *testing.T) {
 }
 
 func TestReplayedCodeEndsTheGrant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	code := w.code()
 	tokens, err := w.Redeem(t.Context(), code, aRedeem())
@@ -170,6 +176,7 @@ func TestReplayedCodeEndsTheGrant(t *testing.T) {
 }
 
 func TestReplayIsRememberedForTenMinutes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	code := w.code()
 	tokens, err := w.Redeem(t.Context(), code, aRedeem())
@@ -184,6 +191,7 @@ func TestReplayIsRememberedForTenMinutes(t *testing.T) {
 
 // TestParallelRedemptions: one gets tokens, and the others are replays.
 func TestParallelRedemptions(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		w := newWorld(t)
 		code := w.code()
@@ -215,6 +223,7 @@ func TestParallelRedemptions(t *testing.T) {
 // TestParallelWrongRedemptions: a code that was never good for anything ends no
 // grant and tells so once.
 func TestParallelWrongRedemptions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	code := w.code()
 	r := aRedeem()

@@ -13,6 +13,7 @@ import (
 // TestRevoke is RFC 7009: the client's own tokens end its grant, anything else is
 // as good as unknown.
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		token  func(first, second *grant.Tokens) string
 		client string
@@ -82,6 +83,7 @@ func signInAs(w *world, user int64) *grant.Tokens {
 }
 
 func TestListsAndEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var ids []string
 	for range 3 {
@@ -123,6 +125,7 @@ func TestListsAndEnds(t *testing.T) {
 }
 
 func TestAllStopsAtAnError(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.signIn()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,6 +142,7 @@ func TestAllStopsAtAnError(t *testing.T) {
 }
 
 func TestEndUserReachesCodes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	code := w.code()
 	w.clock.Add(time.Second)
@@ -157,6 +161,7 @@ func TestEndUserReachesCodes(t *testing.T) {
 // TestEndUserAgainstRedemptions: nothing that begins at the same moment slips
 // through.
 func TestEndUserAgainstRedemptions(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		w := newWorld(t)
 		var codes []string
@@ -182,6 +187,7 @@ func TestEndUserAgainstRedemptions(t *testing.T) {
 
 // TestEndAgainstRefreshes: an ended grant does not come back.
 func TestEndAgainstRefreshes(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		w := newWorld(t)
 		first := w.signIn()
@@ -211,6 +217,7 @@ func TestEndAgainstRefreshes(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	good := func() grant.Options {
 		w := newWorld(t)
 		return grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life}

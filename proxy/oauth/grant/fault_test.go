@@ -105,6 +105,7 @@ func isTrouble(t *testing.T, n int, tokens *grant.Tokens, err error) {
 }
 
 func TestStoreFailsDuringRedeem(t *testing.T) {
+	t.Parallel()
 	eachFault(t, func(t *testing.T, w *world, f *faulty, n int) bool {
 		code := w.code()
 		f.arm(n)
@@ -136,6 +137,7 @@ func TestStoreFailsDuringRedeem(t *testing.T) {
 }
 
 func TestStoreFailsDuringRefresh(t *testing.T) {
+	t.Parallel()
 	eachFault(t, func(t *testing.T, w *world, f *faulty, n int) bool {
 		first := w.signIn()
 		f.arm(n)
@@ -159,6 +161,7 @@ func TestStoreFailsDuringRefresh(t *testing.T) {
 // TestStoreFailsDuringAReplay: the replay is not forgiven; when it comes once
 // more, the grant ends.
 func TestStoreFailsDuringAReplay(t *testing.T) {
+	t.Parallel()
 	eachFault(t, func(t *testing.T, w *world, f *faulty, n int) bool {
 		code := w.code()
 		tokens, err := w.Redeem(t.Context(), code, aRedeem())
@@ -182,6 +185,7 @@ func TestStoreFailsDuringAReplay(t *testing.T) {
 
 // TestClientLeavesDuringRedeem: whatever was begun is undone.
 func TestClientLeavesDuringRedeem(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &leaving{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))

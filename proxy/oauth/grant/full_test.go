@@ -24,6 +24,7 @@ func (f *full) Put(ctx context.Context, key string, value []byte, ttl time.Durat
 
 // TestAFullStoreKeepsNobodyFromEnding what they allowed.
 func TestAFullStoreKeepsNobodyFromEnding(t *testing.T) {
+	t.Parallel()
 	store := &full{Store: kv.NewMemory(nil)}
 	w := newWorld(t, withStore(store))
 	a, b := w.signIn(), w.signIn()

@@ -269,6 +269,7 @@ func (h *history) run(steps int) {
 }
 
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	lives := []grant.Lifetimes{
 		life,
 		{Access: 10 * time.Minute, Refresh: 2 * time.Hour, Max: 0, Grace: 10 * time.Minute},
@@ -288,6 +289,7 @@ func TestHistories(t *testing.T) {
 
 // TestHistoriesInASealedFile runs some of them over what a real server uses.
 func TestHistoriesInASealedFile(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	f, err := kv.OpenFile(filepath.Join(t.TempDir(), "aegis.db"), kv.FileOptions{Now: clock.Now})
 	if err != nil {

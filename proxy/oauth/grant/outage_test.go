@@ -27,6 +27,7 @@ func (a *away) Get(ctx context.Context, key string) (kv.Entry, error) {
 // TestOutage: while the store is away, tokens that were verified are taken for as
 // long as was agreed, and no others.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &away{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))
@@ -60,6 +61,7 @@ func TestOutage(t *testing.T) {
 }
 
 func TestOutageUnlessAgreed(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &away{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))

@@ -14,6 +14,7 @@ import (
 )
 
 func TestRefreshRotates(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn()
 	w.clock.Add(30 * time.Minute)
@@ -30,6 +31,7 @@ func TestRefreshRotates(t *testing.T) {
 }
 
 func TestGraceGivesTheSameSuccessor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn()
 	second := w.refreshed(first.Refresh)
@@ -49,6 +51,7 @@ func TestGraceGivesTheSameSuccessor(t *testing.T) {
 // TestGraceReachesBackSeveralSteps: a process that is two refreshes behind
 // within the grace gets what is current now.
 func TestGraceReachesBackSeveralSteps(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tokens := []string{w.signIn().Refresh}
 	for range 4 {
@@ -65,6 +68,7 @@ func TestGraceReachesBackSeveralSteps(t *testing.T) {
 }
 
 func TestReuseAfterTheGraceEndsTheGrant(t *testing.T) {
+	t.Parallel()
 	for name, wait := range map[string]time.Duration{"at the end of the grace": time.Minute, "much later": 20 * time.Hour} {
 		w := newWorld(t)
 		first := w.signIn()
@@ -86,6 +90,7 @@ func TestReuseAfterTheGraceEndsTheGrant(t *testing.T) {
 
 // TestOldTokensEndTheGrant: also those that the record has forgotten.
 func TestOldTokensEndTheGrant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn()
 	last := first
@@ -101,6 +106,7 @@ func TestOldTokensEndTheGrant(t *testing.T) {
 }
 
 func TestManyRefreshesInOneMoment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn()
 	last := first
@@ -118,6 +124,7 @@ func TestManyRefreshesInOneMoment(t *testing.T) {
 // TestMadeUpTokensEndNothing: an id is no secret; knowing it must not be enough
 // to throw somebody out.
 func TestMadeUpTokensEndNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tokens := w.signIn()
 	other := w.signIn()
@@ -141,6 +148,7 @@ func TestMadeUpTokensEndNothing(t *testing.T) {
 }
 
 func TestRefreshOfAnotherClient(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn()
 	second := w.refreshed(first.Refresh)
@@ -155,6 +163,7 @@ func TestRefreshOfAnotherClient(t *testing.T) {
 }
 
 func TestScopesOnlyShrink(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := []string{"write:issue", "read:repository"}
 	for asked, want := range map[string][]string{
@@ -188,6 +197,7 @@ func TestScopesOnlyShrink(t *testing.T) {
 }
 
 func TestRefreshForAnotherResource(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tokens := w.signIn()
 	got, err := w.Refresh(t.Context(), tokens.Refresh, grant.Refresh{ClientID: client, Resource: "https://aegis.example/mcp/team"})
@@ -203,6 +213,7 @@ func TestRefreshForAnotherResource(t *testing.T) {
 }
 
 func TestLifetimes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tokens := w.signIn()
 	w.clock.Add(time.Hour - time.Nanosecond)
@@ -235,6 +246,7 @@ func TestLifetimes(t *testing.T) {
 }
 
 func TestGrantsWithoutAnEnd(t *testing.T) {
+	t.Parallel()
 	l := life
 	l.Max = 0
 	w := newWorld(t, withLife(l))
@@ -249,6 +261,7 @@ func TestGrantsWithoutAnEnd(t *testing.T) {
 }
 
 func TestAccessTokensDoNotOutliveTheGrant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withLife(grant.Lifetimes{Access: 24 * time.Hour, Refresh: time.Hour}))
 	if tokens := w.signIn(); tokens.ExpiresIn != time.Hour {
 		t.Errorf("%v", tokens.ExpiresIn)
@@ -256,6 +269,7 @@ func TestAccessTokensDoNotOutliveTheGrant(t *testing.T) {
 }
 
 func TestNoGrace(t *testing.T) {
+	t.Parallel()
 	l := life
 	l.Grace = 0
 	w := newWorld(t, withLife(l))
@@ -268,6 +282,7 @@ func TestNoGrace(t *testing.T) {
 
 // TestParallelRefreshes: 24 processes that share a token stay together.
 func TestParallelRefreshes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	token := w.signIn().Refresh
 	for generation := range 4 {
@@ -298,6 +313,7 @@ func TestParallelRefreshes(t *testing.T) {
 }
 
 func TestAllow(t *testing.T) {
+	t.Parallel()
 	outage := errors.New("Gitea cannot be reached")
 	w := newWorld(t)
 	tokens := w.signIn()
@@ -345,6 +361,7 @@ func TestAllow(t *testing.T) {
 
 // TestGrantChangesWhileAskingAllow: the answer is of what is there afterwards.
 func TestGrantChangesWhileAskingAllow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.signIn()
 	second := w.refreshed(first.Refresh)
@@ -364,6 +381,7 @@ func TestGrantChangesWhileAskingAllow(t *testing.T) {
 
 // TestReuseIsKnownUnderEveryKey of the ring.
 func TestReuseIsKnownUnderEveryKey(t *testing.T) {
+	t.Parallel()
 	for _, keys := range [][]string{{keyB, keyA}, {keyA, keyB}} {
 		before := newWorld(t)
 		first := before.signIn()
@@ -381,6 +399,7 @@ func TestReuseIsKnownUnderEveryKey(t *testing.T) {
 // TestKeysChangeUnderRefreshes: a change of keys logs nobody out, in the grace
 // neither.
 func TestKeysChangeUnderRefreshes(t *testing.T) {
+	t.Parallel()
 	before := newWorld(t)
 	first := before.signIn()
 	second := before.refreshed(first.Refresh)

@@ -43,6 +43,7 @@ func (c *counting) Put(ctx context.Context, key string, value []byte, ttl time.D
 }
 
 func TestVerifyAsksTheStoreSeldom(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &counting{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))
@@ -76,6 +77,7 @@ func TestVerifyAsksTheStoreSeldom(t *testing.T) {
 // TestStoreTroubleIsNotTheTokensFault: a client that hears that its token is
 // invalid throws it away.
 func TestStoreTroubleIsNotTheTokensFault(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &counting{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))
@@ -108,6 +110,7 @@ func TestStoreTroubleIsNotTheTokensFault(t *testing.T) {
 
 // TestLookalikesCostNoRead: guesses are refused by their form.
 func TestLookalikesCostNoRead(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &counting{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))
@@ -128,6 +131,7 @@ func TestLookalikesCostNoRead(t *testing.T) {
 }
 
 func TestEndIsSeenAtOnceHereAndSoonElsewhere(t *testing.T) {
+	t.Parallel()
 	here := newWorld(t)
 	there := newWorld(t, withStore(here.store), withClock(here.clock))
 	tokens := here.signIn()
@@ -157,6 +161,7 @@ func (s *slow) Get(ctx context.Context, key string) (kv.Entry, error) {
 
 // TestEndDuringVerify: what was read before an end is not kept after it.
 func TestEndDuringVerify(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	store := &slow{Store: kv.NewMemory(clock.Now)}
 	w := newWorld(t, withStore(store), withClock(clock))
@@ -174,6 +179,7 @@ func TestEndDuringVerify(t *testing.T) {
 }
 
 func TestEndAgainstVerify(t *testing.T) {
+	t.Parallel()
 	for range 200 {
 		w := newWorld(t)
 		tokens := w.signIn()
@@ -192,6 +198,7 @@ func TestEndAgainstVerify(t *testing.T) {
 }
 
 func TestCallersCannotChangeWhatIsCached(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tokens := w.signIn()
 	for range 3 {
@@ -204,6 +211,7 @@ func TestCallersCannotChangeWhatIsCached(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for range grant.CacheSize/4 + 100 {
 		tokens := w.signIn()
@@ -219,6 +227,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // TestTokensHaveAForm that people, logs and scanners can tell.
 func TestTokensHaveAForm(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	seen := map[string]bool{}
 	for range 50 {
@@ -246,6 +255,7 @@ func TestTokensHaveAForm(t *testing.T) {
 
 // TestNothingSecretIsKeptOrTold: not in the store, not in events, not in errors.
 func TestNothingSecretIsKeptOrTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var secrets []string
 	var said strings.Builder

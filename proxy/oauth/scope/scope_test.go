@@ -11,6 +11,7 @@ import (
 func list(words string) []string { return strings.Fields(words) }
 
 func TestLists(t *testing.T) {
+	t.Parallel()
 	granted := list("write:issue read:repository")
 	for asked, want := range map[string][3]string{ // within, narrowed, missing
 		"":                                {"", "write:issue read:repository", ""},
@@ -38,6 +39,7 @@ func TestLists(t *testing.T) {
 
 // TestSets: what is within and what is beyond make the whole, and words come in Gitea's order.
 func TestSets(t *testing.T) {
+	t.Parallel()
 	names := scope.Names()
 	if len(names) != scope.Areas || !slices.IsSorted(names) {
 		t.Fatal(names)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	version := func(body string, status int) func(*lab, *upstream.Options) {
 		return func(l *lab, _ *upstream.Options) {
 			l.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
@@ -76,6 +77,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestTooOld(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]bool{
 		"1.22.6": true, "1.9.0": true, "0.9.99": true, "v1.21.0": true, "1.22.0+dev-12-gabc": true, "1.22": true,
 		"1.23.0": false, "1.26.4": false, "28.1.0": false, "1.23.0-rc0": false, "1.23": false, "main-298d73cde6": false, "": false,

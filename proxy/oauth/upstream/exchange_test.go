@@ -26,6 +26,7 @@ const (
 )
 
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -48,6 +49,7 @@ func TestSignIn(t *testing.T) {
 }
 
 func TestLoginURL(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(func(o *upstream.Options) {
 		o.Config.BrowserURL = &config.URL{URL: url.URL{Scheme: "https", Host: "git.example.org", Path: "/git"}}
@@ -75,6 +77,7 @@ func TestLoginURL(t *testing.T) {
 
 // TestSubPath: Gitea lives under a path, and browsers know it by another host.
 func TestSubPath(t *testing.T) {
+	t.Parallel()
 	l := newLabOf(t, fakegitea.Options{SubPath: "/git", RootURL: "http://gitea.public/git"}, fakegitea.OAuthOptions{})
 	g := l.replica(func(o *upstream.Options) {
 		o.Config.BrowserURL = &config.URL{URL: url.URL{Scheme: "http", Host: "gitea.public", Path: "/git/"}}
@@ -88,6 +91,7 @@ func TestSubPath(t *testing.T) {
 }
 
 func TestOlderGrants(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		scope string
 		kind  upstream.Kind
@@ -129,6 +133,7 @@ func TestOlderGrants(t *testing.T) {
 // TestRefusedSignInSparesTheRecord: the answer of a refused sign-in ends the
 // refresh token of the person's record, which must not suffer.
 func TestRefusedSignInSparesTheRecord(t *testing.T) {
+	t.Parallel()
 	for _, scopes := range [][]string{{"write:issue", "write:repository"}, {"read:issue"}} {
 		l := newLab(t, true)
 		before := l.replica(func(o *upstream.Options) { o.Config.Scopes = []string{"read:issue", "read:user"} })
@@ -146,6 +151,7 @@ func TestRefusedSignInSparesTheRecord(t *testing.T) {
 }
 
 func TestExchangeRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(l *lab, code, verifier *string)
 		kind  upstream.Kind
@@ -180,6 +186,7 @@ func TestExchangeRefused(t *testing.T) {
 }
 
 func TestCodeWorksOnce(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
@@ -191,6 +198,7 @@ func TestCodeWorksOnce(t *testing.T) {
 }
 
 func TestExchangeOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
@@ -209,6 +217,7 @@ func TestExchangeOutlivesItsCaller(t *testing.T) {
 }
 
 func TestIntrospectionIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Paths: []string{pathIntrospect}, Times: 2})
@@ -218,6 +227,7 @@ func TestIntrospectionIsTriedAgain(t *testing.T) {
 // TestGrantDiesBeforeIntrospection: Gitea up to 1.26 answers 401 about a dead
 // token, which is not about Aegis' secret.
 func TestGrantDiesBeforeIntrospection(t *testing.T) {
+	t.Parallel()
 	for _, old := range []bool{false, true} {
 		l := newLabOf(t, fakegitea.Options{}, fakegitea.OAuthOptions{OldIntrospection: old})
 		g := l.replica(nil)
@@ -237,6 +247,7 @@ func TestGrantDiesBeforeIntrospection(t *testing.T) {
 }
 
 func TestSecretDiesBeforeIntrospection(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
@@ -251,6 +262,7 @@ func TestSecretDiesBeforeIntrospection(t *testing.T) {
 }
 
 func TestOldGitea(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		version func(w http.ResponseWriter, r *http.Request)
 		kind    upstream.Kind // "": the sign-in works
@@ -307,6 +319,7 @@ func writeJSON(w http.ResponseWriter, status int, body string) {
 // TestRecordsBelongToAnApplication: another server, or another application of
 // the same one, has other users and grants.
 func TestRecordsBelongToAnApplication(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -322,6 +335,7 @@ func TestRecordsBelongToAnApplication(t *testing.T) {
 }
 
 func TestStoreFailsAtSignIn(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	store := &flaky{Store: l.store, broken: true}
 	g := l.replica(func(o *upstream.Options) { o.Store = store })
@@ -334,6 +348,7 @@ func TestStoreFailsAtSignIn(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	api, _ := url.Parse(l.base)
 	whole := func() upstream.Options {

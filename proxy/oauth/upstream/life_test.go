@@ -14,6 +14,7 @@ import (
 )
 
 func TestRejected(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -38,6 +39,7 @@ func TestRejected(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -54,6 +56,7 @@ func TestForget(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -86,6 +89,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestStoreTroubleSignsNobodyOut(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	u := l.signIn(l.replica(nil), "alice")
 	ctx := t.Context()
@@ -104,6 +108,7 @@ func TestStoreTroubleSignsNobodyOut(t *testing.T) {
 
 // TestGrantTurnsWide: what a refresh learns of the grant counts too.
 func TestGrantTurnsWide(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -128,6 +133,7 @@ func TestGrantTurnsWide(t *testing.T) {
 // TestIntrospectionOfAnother: an answer about another user at a refresh changes
 // nothing.
 func TestIntrospectionOfAnother(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -144,6 +150,7 @@ func TestIntrospectionOfAnother(t *testing.T) {
 }
 
 func TestReadIntrospection(t *testing.T) {
+	t.Parallel()
 	for body, want := range map[string]bool{
 		`{"active":true,"scope":"read:user","username":"alice","sub":"7","aud":["other","id"]}`: true,
 		`{"active":true,"scope":"","username":"a","sub":"7","aud":"id"}`:                        true,

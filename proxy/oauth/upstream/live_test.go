@@ -244,6 +244,7 @@ func (l *lab) spoilLive(p *person, app *liveApp, g *upstream.Gitea, id int64) {
 
 // TestLiveWideGrants: grants that Gitea takes for everything.
 func TestLiveWideGrants(t *testing.T) {
+	t.Parallel()
 	p := live(t)
 	for _, scope := range []string{"offline_access read:user", "openid profile", "", "read:user,bogus:thing"} {
 		app := p.app(true)

@@ -36,6 +36,7 @@ func people(logins, orgs, teams string) config.People {
 }
 
 func TestMember(t *testing.T) {
+	t.Parallel()
 	l, g, alice, bob := world(t)
 	for _, c := range []struct {
 		people     config.People
@@ -68,6 +69,7 @@ func TestMember(t *testing.T) {
 }
 
 func TestMemberIsCached(t *testing.T) {
+	t.Parallel()
 	l, g, _, bob := world(t)
 	devs := people("", "", "acme/developers")
 	is := func(want bool, ask func(context.Context, int64, config.People) (bool, error)) {
@@ -93,6 +95,7 @@ func TestMemberIsCached(t *testing.T) {
 }
 
 func TestMemberPages(t *testing.T) {
+	t.Parallel()
 	l, g, alice, _ := world(t)
 	const total = 137
 	l.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
@@ -118,6 +121,7 @@ func TestMemberPages(t *testing.T) {
 
 // TestEndlessPages: a server whose list has no end is not asked for ever.
 func TestEndlessPages(t *testing.T) {
+	t.Parallel()
 	l, g, alice, _ := world(t)
 	l.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/api/v1/user/orgs" {
@@ -138,6 +142,7 @@ func TestEndlessPages(t *testing.T) {
 // TestBarredMember: whom Gitea has deactivated, or forbidden to sign in, is in
 // no organisation and no team.
 func TestBarredMember(t *testing.T) {
+	t.Parallel()
 	for name, bar := range map[string]func(*lab){
 		"deactivated": func(l *lab) { l.SetUserActive("bob", false) },
 		"prohibited":  func(l *lab) { l.ProhibitUser("bob", true) },
@@ -169,6 +174,7 @@ func TestBarredMember(t *testing.T) {
 }
 
 func TestMemberFailures(t *testing.T) {
+	t.Parallel()
 	acme := people("", "acme", "")
 	down := func(status int, body string) func(*lab) {
 		return func(l *lab) {
@@ -214,6 +220,7 @@ func TestMemberFailures(t *testing.T) {
 
 // TestMemberScopes: with scopes that do not reach, the operator is told.
 func TestMemberScopes(t *testing.T) {
+	t.Parallel()
 	l := newLabOf(t, fakegitea.Options{Seed: fakegitea.SeedDemo}, fakegitea.OAuthOptions{})
 	g := l.replica(func(o *upstream.Options) { o.Config.Scopes = []string{"read:repository"} })
 	u := l.signIn(g, "alice")
@@ -231,6 +238,7 @@ func TestMemberScopes(t *testing.T) {
 // TestMemberNowKnowsNewNames: a name that passed to somebody else does not let
 // its former owner in at the next sign-in, or let the owner be somebody else.
 func TestMemberNowKnowsNewNames(t *testing.T) {
+	t.Parallel()
 	l, g, alice, _ := world(t)
 	l.RenameUser("alice", "alicia")
 	l.clock.add(time.Minute)

@@ -19,6 +19,7 @@ func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 // near the end of a token cause one refresh, whatever Gitea does with used
 // refresh tokens.
 func TestParallelCallsRefreshOnce(t *testing.T) {
+	t.Parallel()
 	for _, invalidate := range []bool{false, true} {
 		for _, replicas := range []int{1, 2, 3} {
 			l := newLab(t, invalidate)
@@ -51,6 +52,7 @@ func TestParallelCallsRefreshOnce(t *testing.T) {
 
 // TestCallerGoesAway: the refresh that it began is completed for the others.
 func TestCallerGoesAway(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -75,6 +77,7 @@ func TestCallerGoesAway(t *testing.T) {
 
 // TestLostRace: Gitea's counter moved between its reading and its writing.
 func TestLostRace(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -89,6 +92,7 @@ func TestLostRace(t *testing.T) {
 // TestLostAnswer: Gitea has renewed the token, and the answer never arrived.
 // With INVALIDATE_REFRESH_TOKENS there is no way back but a sign-in.
 func TestLostAnswer(t *testing.T) {
+	t.Parallel()
 	for _, invalidate := range []bool{false, true} {
 		l := newLab(t, invalidate)
 		g := l.replica(nil)
@@ -111,6 +115,7 @@ func TestLostAnswer(t *testing.T) {
 
 // TestSilence: a Gitea that takes the request and never answers.
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -129,6 +134,7 @@ func TestSilence(t *testing.T) {
 // TestCrash: a replica dies between Gitea's answer and the store, with the lease
 // in its hand. Another goes on once the lease has ended by itself.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	for _, invalidate := range []bool{false, true} {
 		l := newLab(t, invalidate)
 		u := l.signIn(l.replica(nil), "alice")
@@ -158,6 +164,7 @@ func TestCrash(t *testing.T) {
 // TestStoreFails: an answer of Gitea that the store did not take is not used, and
 // not lost either.
 func TestStoreFails(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	store := &flaky{Store: l.store}
 	g := l.replica(func(o *upstream.Options) { o.Store = store })
@@ -180,6 +187,7 @@ func TestStoreFails(t *testing.T) {
 // TestForgetDuringRefresh: the record is deleted between Gitea's answer and the
 // store.
 func TestForgetDuringRefresh(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	store := &flaky{Store: l.store}
 	g := l.replica(func(o *upstream.Options) { o.Store = store })
@@ -200,6 +208,7 @@ func TestForgetDuringRefresh(t *testing.T) {
 // TestUsedElsewhere: the refresh token was used by a replica whose answer is on
 // its way to the store.
 func TestUsedElsewhere(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g, other := l.replica(nil), l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -225,6 +234,7 @@ func TestUsedElsewhere(t *testing.T) {
 // TestSignInOvertakesRefresh: Gitea has answered the refresh, then a sign-in,
 // and the sign-in is stored first. Its counter is the larger one.
 func TestSignInOvertakesRefresh(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g, other := l.replica(nil), l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -246,6 +256,7 @@ func TestSignInOvertakesRefresh(t *testing.T) {
 // TestSignInsCross: of two sign-ins, the one that Gitea answered first is stored
 // last. The other must stay.
 func TestSignInsCross(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g, other := l.replica(nil), l.replica(nil)
 	code, verifier := l.code(g, "alice")
@@ -266,6 +277,7 @@ func TestSignInsCross(t *testing.T) {
 // TestSignInAfterRestore: a record with a larger counter than Gitea's, as after
 // Gitea was restored from a backup, does not keep a sign-in out.
 func TestSignInAfterRestore(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -296,6 +308,7 @@ func TestSignInAfterRestore(t *testing.T) {
 // TestGrantMadeAnew: the person revoked the grant and signed in again while a
 // refresh with the old one was under way, or had just been answered.
 func TestGrantMadeAnew(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []fakegitea.FaultKind{fakegitea.FaultHold, fakegitea.FaultHoldAnswer} {
 		l := newLab(t, true)
 		g, other := l.replica(nil), l.replica(nil)
@@ -321,6 +334,7 @@ func TestGrantMadeAnew(t *testing.T) {
 
 // TestOneAlarm: several refreshes that are refused at once are one trouble.
 func TestOneAlarm(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	ids := []int64{l.signIn(g, "alice").ID, l.signIn(g, "bob").ID}

@@ -14,6 +14,7 @@ import (
 func (l *lab) refreshes() int { return l.OAuthCounts().Refresh }
 
 func TestRefreshWhenFiveMinutesAreLeft(t *testing.T) {
+	t.Parallel()
 	for _, invalidate := range []bool{false, true} {
 		l := newLab(t, invalidate)
 		g := l.replica(nil)
@@ -44,6 +45,7 @@ func TestRefreshWhenFiveMinutesAreLeft(t *testing.T) {
 // TestShortLife: an access token that lives two minutes is not renewed by every
 // call.
 func TestShortLife(t *testing.T) {
+	t.Parallel()
 	l := newLabOf(t, fakegitea.Options{}, fakegitea.OAuthOptions{AccessLifetime: 2 * time.Minute})
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -64,6 +66,7 @@ func TestShortLife(t *testing.T) {
 // TestDeadCredentials: Gitea's own word ends a credential, and only that of the
 // person.
 func TestDeadCredentials(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil      func(l *lab)
 		event      upstream.EventKind
@@ -129,6 +132,7 @@ func answerToken(status int, body string) func(http.ResponseWriter, *http.Reques
 // TestOutage: whatever stands before Gitea may answer what it likes; nobody is
 // signed out by it.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	fault := func(f fakegitea.OAuthFault) func(*lab) {
 		f.Paths = []string{pathToken}
 		return func(l *lab) { l.FailOAuth(f) }
@@ -204,6 +208,7 @@ func TestOutage(t *testing.T) {
 // TestOutageIsNotHammered: between attempts Gitea is left alone, for longer each
 // time, and Retry-After is honoured.
 func TestOutageIsNotHammered(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u, bob := l.signIn(g, "alice"), l.signIn(g, "bob")
@@ -230,6 +235,7 @@ func TestOutageIsNotHammered(t *testing.T) {
 }
 
 func TestRefusedClient(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(l *lab){
 		"rotated secret": func(l *lab) { l.secret = l.RotateOAuthSecret(l.id) },
 		"as a proxy says it": func(l *lab) {
@@ -268,6 +274,7 @@ func TestRefusedClient(t *testing.T) {
 // TestDeletedApplication: the operator may have deleted it by mistake, or the
 // whole of Gitea may be another for a moment.
 func TestDeletedApplication(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -282,6 +289,7 @@ func TestDeletedApplication(t *testing.T) {
 
 // TestAnswerWithoutRefreshToken: the old one stays (RFC 6749 section 6).
 func TestAnswerWithoutRefreshToken(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -303,6 +311,7 @@ func TestAnswerWithoutRefreshToken(t *testing.T) {
 
 // TestRenamed: the login follows at the next refresh, the number stays.
 func TestRenamed(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -325,6 +334,7 @@ func TestRenamed(t *testing.T) {
 
 // TestNarrowedConfiguration: the record goes on with what is configured now.
 func TestNarrowedConfiguration(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, false)
 	u := l.signIn(l.replica(nil), "alice")
 	g := l.replica(func(o *upstream.Options) { o.Config.Scopes = []string{"read:issue", "write:user"} })

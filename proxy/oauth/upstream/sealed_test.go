@@ -26,6 +26,7 @@ func sealedLab(t testing.TB) (l *lab, g *upstream.Gitea, id int64, bare kv.Store
 // TestSealedStore: behind a store that seals all works the same, and nothing of
 // the credential can be read beside it.
 func TestSealedStore(t *testing.T) {
+	t.Parallel()
 	l, g, id, bare := sealedLab(t)
 	c := l.must(g, id)
 	l.clock.add(2 * time.Hour)

@@ -19,6 +19,7 @@ import (
 // that x/oauth2 or net/http would quote, and the network fails; no error, event
 // or print of a value holds a token, the code, the verifier or the secret.
 func TestNoSecretIsTold(t *testing.T) {
+	t.Parallel()
 	echo := func(status int, contentType, format string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasPrefix(r.URL.Path, "/login/oauth/") && !strings.HasPrefix(r.URL.Path, "/api/v1/user/") {
@@ -118,6 +119,7 @@ func tellChain(tell func(any), err error) {
 // TestNoCredentialElsewhere: the person's token goes to Gitea's address alone,
 // and never into a URL.
 func TestNoCredentialElsewhere(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, true)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
@@ -166,6 +168,7 @@ func TestNoCredentialElsewhere(t *testing.T) {
 
 // TestErrorText: what is shown names the way out and has no control characters.
 func TestErrorText(t *testing.T) {
+	t.Parallel()
 	e := &upstream.Error{Kind: upstream.Gone, Public: "sign in again", Err: errors.New("cause")}
 	if got := e.Error(); got != "gitea sign-in: gone: sign in again: cause" {
 		t.Error(got)
