@@ -183,7 +183,8 @@ func TestLive(t *testing.T) {
 	if l.saw(upstream.EventRefreshed) != 3 || l.must(g, u.ID).Token.Secret() == first.Token.Secret() {
 		t.Errorf("%d refreshes", l.saw(upstream.EventRefreshed))
 	}
-	if ok, err := g.MemberNow(t.Context(), u.ID, config.People{Organizations: []string{"no-such-organisation"}, Teams: []string{"no/such"}}); ok || err != nil {
+	nobody := config.People{Organizations: []string{"no-such-organisation"}, Teams: []string{"no/such"}}
+	if ok, err := g.Member(t.Context(), u.ID, nobody); ok || err != nil {
 		t.Error(ok, err)
 	}
 	more := l.replica(func(o *upstream.Options) { o.Config.Scopes = append([]string{"write:package"}, someScopes...) })
@@ -201,8 +202,7 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = g.MemberNow(t.Context(), u.ID, config.People{Logins: []string{p.login}})
-	wantKind(t, err, upstream.Gone)
+	wantKind(t, g.Rejected(t.Context(), u.ID, l.must(g, u.ID).Token), upstream.Gone)
 	if err := l.store.Put(t.Context(), "cred/"+itoa(u.ID), entry.Value, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,8 +17,6 @@ import (
 const (
 	// keepMember is how long a person's organisations and teams are believed.
 	keepMember = 2 * time.Minute
-	// keepSeen is how old the login may be that a fresh answer rests on.
-	keepSeen = 30 * time.Second
 	// pageSize and maxPages bound the lists of one person: who is in more
 	// organisations or teams is not recognised by those beyond.
 	pageSize = 50
@@ -32,36 +29,16 @@ const (
 // Member reports whether the user is one of p; an empty p means everybody. Logins are
 // compared with the last one that Gitea gave (at the sign-in and at each refresh);
 // organisations and teams are asked for with the user's own token and believed for two
-// minutes. A user whom Gitea has deactivated or forbidden to sign in is in no
-// organisation or team. The error is an [*Error] as of [Gitea.Credential]; Config when
-// the scopes do not reach.
+// minutes, or until the next sign-in. A user whom Gitea has deactivated or forbidden to
+// sign in is in no organisation or team. The error is an [*Error] as of
+// [Gitea.Credential]; Config when the scopes do not reach.
 func (g *Gitea) Member(ctx context.Context, userID int64, p config.People) (bool, error) {
-	return g.member(ctx, userID, p, false)
-}
-
-// MemberNow is [Gitea.Member] by Gitea's present word, for sign-ins. A user who is
-// deactivated or may not sign in is none of p then, unless p is empty.
-func (g *Gitea) MemberNow(ctx context.Context, userID int64, p config.People) (bool, error) {
-	return g.member(ctx, userID, p, true)
-}
-
-func (g *Gitea) member(ctx context.Context, userID int64, p config.People, now bool) (bool, error) {
 	if p.Empty() {
 		return true, nil
 	}
 	r, err := g.usable(ctx, userID)
 	if err != nil {
 		return false, err
-	}
-	// A renamed or barred user must not get in by what Gitea said before.
-	if now && g.now().Sub(r.seen) > keepSeen {
-		r, err = g.lookNow(ctx, userID)
-		if isKind(err, Unavailable) && g.barred(ctx, userID) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
 	}
 	// Logins cost no request, so they come first.
 	if holds(p.Logins, r.login) {
@@ -74,7 +51,7 @@ func (g *Gitea) member(ctx context.Context, userID int64, p config.People, now b
 		if len(list.names) == 0 {
 			continue
 		}
-		have, err := g.names(ctx, userID, list.kind, now)
+		have, err := g.names(ctx, userID, list.kind)
 		if err != nil {
 			return false, err
 		}
@@ -90,39 +67,6 @@ func holds(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// lookNow asks Gitea for the user's login and writes it down.
-func (g *Gitea) lookNow(ctx context.Context, userID int64) (*record, error) {
-	cred, err := g.Credential(ctx, userID)
-	if err != nil {
-		return nil, err
-	}
-	told, err := g.introspect(ctx, cred.Token.Secret())
-	switch {
-	case errors.Is(err, errInactive):
-		if err := g.Rejected(ctx, userID, cred.Token); err != nil {
-			return nil, err
-		}
-	case err != nil:
-		return nil, unavailable(textDown, err)
-	}
-	r, err := g.usable(ctx, userID)
-	if err != nil || told == nil || told.id != r.id {
-		return r, err
-	}
-	return g.note(ctx, r, told), nil
-}
-
-// barred reports whether Gitea's API says that the account is deactivated or may
-// not sign in. Gitea up to 1.26 answers introspection of its tokens with a page.
-func (g *Gitea) barred(ctx context.Context, userID int64) bool {
-	cred, err := g.Credential(ctx, userID)
-	if err != nil {
-		return false
-	}
-	status, body, err := g.get(ctx, "/api/v1/user", cred.Token.Secret())
-	return err == nil && status == http.StatusForbidden && !lacksScope(body)
-}
-
 // kindOfList is a list of Gitea's API.
 type kindOfList string
 
@@ -132,11 +76,9 @@ const (
 )
 
 // names returns the user's organisations, or teams as org/team.
-func (g *Gitea) names(ctx context.Context, userID int64, kind kindOfList, now bool) ([]string, error) {
-	if !now {
-		if names, ok := g.members.get(userID, kind, g.now()); ok {
-			return names, nil
-		}
+func (g *Gitea) names(ctx context.Context, userID int64, kind kindOfList) ([]string, error) {
+	if names, ok := g.members.get(userID, kind, g.now()); ok {
+		return names, nil
 	}
 	return join(ctx, g, string(kind), userID, func(ctx context.Context) ([]string, error) {
 		ctx, cancel := context.WithTimeout(ctx, g.pace.ask+g.pace.work)

@@ -127,7 +127,7 @@ func TestNoCredentialElsewhere(t *testing.T) {
 		l.clock.add(time.Hour)
 		l.must(g, u.ID)
 	}
-	if _, err := g.MemberNow(t.Context(), u.ID, config.People{Teams: []string{"acme/owners"}}); err != nil {
+	if _, err := g.Member(t.Context(), u.ID, config.People{Teams: []string{"acme/owners"}}); err != nil {
 		t.Fatal(err)
 	}
 	c := l.must(g, u.ID)
