@@ -242,29 +242,19 @@ func (s *Server) change(r *http.Request, who *session, do, id string) error {
 	return invalid("there is no such action")
 }
 
-// find returns a grant that the person may end, nil when there is none. Only for an admin
-// does it look through the grants of others: to everyone else, they do not exist.
+// find returns a grant that the person may end, nil when there is none: to everyone but an
+// admin, the grants of others do not exist.
 func (s *Server) find(ctx context.Context, who *session, id string) (*grant.Grant, error) {
-	mine, err := s.o.Grants.List(ctx, who.UserID)
-	if err != nil {
+	g, err := s.o.Grants.Get(ctx, id)
+	switch {
+	case errors.Is(err, grant.ErrInvalid):
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("grants: %w", err)
-	}
-	is := func(g grant.Grant) bool { return g.ID == id }
-	if i := slices.IndexFunc(mine, is); i >= 0 {
-		return &mine[i], nil
-	}
-	if !s.admin(who) {
+	case g.UserID != who.UserID && !s.admin(who):
 		return nil, nil
 	}
-	for g, err := range s.o.Grants.All(ctx) {
-		if err != nil {
-			return nil, fmt.Errorf("grants: %w", err)
-		}
-		if is(g) {
-			return &g, nil
-		}
-	}
-	return nil, nil
+	return &g, nil
 }
 
 // forget drops a person's Gitea credential when no client is left that needs it. Gitea

@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -177,6 +178,13 @@ func (g *fakeGrants) Revoke(_ context.Context, token, clientID string) (bool, er
 		return true, nil
 	}
 	return false, nil
+}
+
+func (g *fakeGrants) Get(_ context.Context, id string) (grant.Grant, error) {
+	if gr := g.grants[id]; gr != nil || g.fail != nil {
+		return *cmp.Or(gr, &grant.Grant{}), g.fail
+	}
+	return grant.Grant{}, grant.ErrInvalid
 }
 
 func (g *fakeGrants) List(_ context.Context, userID int64) (list []grant.Grant, err error) {

@@ -28,6 +28,7 @@ type Grants interface {
 	Refresh(ctx context.Context, token string, r grant.Refresh) (*grant.Tokens, error)
 	Verify(ctx context.Context, access string) (*grant.Grant, error)
 	Revoke(ctx context.Context, token, clientID string) (revoked bool, err error)
+	Get(ctx context.Context, id string) (grant.Grant, error)
 	List(ctx context.Context, userID int64) ([]grant.Grant, error)
 	All(ctx context.Context) iter.Seq2[grant.Grant, error]
 	End(ctx context.Context, id string) error

@@ -182,13 +182,11 @@ func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, e
 	ctx, cancel := context.WithTimeout(ctx, g.pace.ask)
 	defer cancel()
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		g.api.String()+"/login/oauth/introspect", strings.NewReader(form.Encode()))
+	req, err := g.request(ctx, http.MethodPost, "/login/oauth/introspect", strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, &failure{what: "no request can be made for gitea.url"}
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
 	// RFC 7662 section 2.1: the endpoint is for the application alone.
 	req.SetBasicAuth(g.conf.ClientID, g.secret.Reveal())
 	status, body, err := g.do(req)
@@ -259,6 +257,16 @@ func validLogin(s string) bool {
 // isVisible reports whether s is of visible ASCII characters alone.
 func isVisible(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// request makes a request for JSON below Gitea's address.
+func (g *Gitea) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, g.api.String()+path, body)
+	if err != nil {
+		return nil, &failure{what: "no request can be made for gitea.url"}
+	}
+	req.Header.Set("Accept", "application/json")
+	return req, nil
 }
 
 // do sends a request and reads a JSON answer of at most maxAnswer bytes.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -82,20 +81,9 @@ func tooOld(version string) bool {
 	if _, of, ok := strings.Cut(version, "+gitea-"); ok {
 		version = of // Forgejo says which Gitea it is like
 	}
-	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor := rest
-	if i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-		minor = rest[:i]
-	}
-	a, err := strconv.Atoi(major)
-	if err != nil {
-		return false
-	}
-	b, err := strconv.Atoi(minor)
-	if err != nil {
-		return a < oldestMajor
-	}
-	return a < oldestMajor || a == oldestMajor && b < oldestMinor
+	var major, minor int
+	n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor)
+	return n > 0 && major < oldestMajor || n > 1 && major == oldestMajor && minor < oldestMinor
 }
 
 // printable returns at most 60 printable ASCII characters of s.
@@ -112,11 +100,10 @@ func printable(s string) string {
 func (g *Gitea) get(ctx context.Context, path, token string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, g.pace.ask)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.api.String()+path, nil)
+	req, err := g.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
-		return 0, nil, &failure{what: "no request can be made for gitea.url"}
+		return 0, nil, err
 	}
-	req.Header.Set("Accept", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
