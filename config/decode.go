@@ -104,7 +104,7 @@ func (d *decoder) root(n *yaml.Node, c *Config) {
 }
 
 // depth returns how deep n is, and stops counting beyond the bound. Aliases
-// are leaves: what they stand for is counted where it is written.
+// are leaves: what they mean is counted where it is written.
 func depth(n *yaml.Node, from int) int {
 	deepest := from
 	if from > maxDepth {

@@ -1,4 +1,4 @@
-// Package watch tells when the content of files changes. The operating system's
+// Package watch reports when the content of files changes. The operating system's
 // notices make it prompt; looking again from time to time makes it certain where
 // there are none (network file systems, some container mounts). What decides is
 // the content: a file that is written anew with the same bytes has not changed.

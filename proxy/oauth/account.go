@@ -65,7 +65,7 @@ func (s *Server) account(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// accountView is what the page shows; without a Login, nobody has signed in.
+// accountView is what the page shows; without a Login, there is no session.
 type accountView struct {
 	Action, Token string
 	Login         string

@@ -11,7 +11,7 @@ import (
 )
 
 // authorize answers /authorize (RFC 6749 section 4.1.1): it checks what the client
-// asks for and shows the consent page. It stores nothing, signs nobody in and asks
+// asks for and shows the consent page. It stores nothing, makes no session and asks
 // Gitea nothing.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) error {
 	if len(r.URL.RawQuery) > maxQuery {
@@ -31,7 +31,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) error {
 	return s.askPerson(w, r, consent{client: c, asked: a})
 }
 
-// sendBack tells a client what is wrong with its request. Nobody has agreed to
+// sendBack says to a client what is wrong with its request. No person has agreed to
 // anything yet, and anybody can make a client known that leads to a web site of
 // theirs: such an address is shown and not followed, so that links to Aegis cannot
 // be made to lead elsewhere (RFC 9700 section 4.11.2).

@@ -18,8 +18,8 @@
 // the browser that gave it, and works once.
 //
 // Clients give up easily. What is the client's fault is said in the codes that
-// make it start anew; what is ours or Gitea's never is: it is 503, and logs nobody
-// out.
+// make it start anew; what is ours or Gitea's never is: it is 503, and ends
+// no sign-in.
 //
 // A request without exactly one well-formed, known bearer token has no identity
 // and goes no further: there is no shared or anonymous identity to fall back to.

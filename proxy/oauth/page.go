@@ -83,14 +83,13 @@ func (n *notice) Unwrap() error { return n.cause }
 func (s *Server) page(h func(http.ResponseWriter, *http.Request) error, methods ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		closeOrigins(w.Header())
-		if err := s.admitPage(r, methods); err != nil {
-			if len(methods) > 0 && !slices.Contains(methods, r.Method) {
-				w.Header().Set("Allow", strings.Join(methods, ", "))
-			}
-			s.problem(w, r, err)
-			return
+		err := s.admitPage(r, methods)
+		if err == nil {
+			err = h(w, r)
+		} else if !slices.Contains(methods, r.Method) {
+			w.Header().Set("Allow", strings.Join(methods, ", "))
 		}
-		if err := h(w, r); err != nil {
+		if err != nil {
 			s.problem(w, r, err)
 		}
 	})

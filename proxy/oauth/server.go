@@ -239,7 +239,7 @@ func (s *Server) ChecksOrigin(r *http.Request) bool {
 // for none.
 func (s *Server) Scopes() []string { return s.baseline }
 
-// event tells of something that happened to a person.
+// event reports something that happened to a person.
 func (s *Server) event(r *http.Request, e Event) {
 	x := *requestInfo(r)
 	if e.Login != "" {

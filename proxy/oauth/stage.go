@@ -10,10 +10,10 @@ import (
 	"aegis/proxy/oauth/upstream"
 )
 
-// Stage holds calls to what [Guard.Permits] has decided about their message:
-// however it was decoded in between, no call runs that needs more than the caller's grant
-// has. It belongs behind the catalog, which finds the tool. Static identities have no
-// grant, and pass.
+// Stage refuses calls that need more than the caller's grant has. [Guard.Permits] has
+// judged the message before; this judges the call that came of it, whatever
+// decoded it in between. It comes after the catalog, which finds the tool.
+// Static identities have no grant, and pass.
 //
 // It also hears when Gitea refuses the credential of a call: the person may have
 // taken the permission back there, of which Gitea gives no notice.

@@ -35,7 +35,7 @@ func (p *Pool) Get(n int) *[]byte {
 	return b
 }
 
-// Put takes a buffer that nobody uses any more.
+// Put takes a buffer that is no longer used.
 func (p *Pool) Put(b *[]byte) {
 	*b = (*b)[:0]
 	switch n := cap(*b); {

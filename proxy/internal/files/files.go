@@ -95,7 +95,7 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 		err = os.Rename(tmp, path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp) // the first error tells more
+		_ = os.Remove(tmp) // the first error says more
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))

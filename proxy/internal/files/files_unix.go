@@ -49,7 +49,7 @@ func TryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock locks a file that [Replace] exchanges, until unlock is called. It waits for whoever has
+// Lock locks a file that [Replace] exchanges, until unlock is called. It waits for the process that has
 // the lock. Where the system has no locks that wait, it fails with [fs.ErrExist] instead, and a
 // file of the same name with .lock is the lock.
 func Lock(path string) (unlock func(), err error) {
@@ -62,7 +62,7 @@ func Lock(path string) (unlock func(), err error) {
 			_ = f.Close() // nothing was written
 			return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
 		}
-		// Whoever we waited for has put another file in its place.
+		// The process that we waited for has put another file in its place.
 		if mine, err := f.Stat(); err == nil {
 			if now, err := os.Lstat(path); err == nil && os.SameFile(mine, now) {
 				return func() { _ = f.Close() }, nil

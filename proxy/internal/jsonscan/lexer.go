@@ -218,7 +218,7 @@ func (p *Projector) text(piece []byte, i int) int {
 	return i
 }
 
-// escaped takes the next byte of an escape and reports whether it may stand
+// escaped takes the next byte of an escape and reports whether it may be
 // there.
 func (l *lexer) escaped(c byte) bool {
 	if l.esc == afterBackslash {

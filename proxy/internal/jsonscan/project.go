@@ -6,7 +6,7 @@ package jsonscan
 //
 // What is kept stays byte for byte: names, numbers, escapes, the order of
 // members, and the white space inside values that are kept whole. Only what
-// stands between the members of a selected object or the elements of an array
+// is between the members of a selected object or the elements of an array
 // on the way is written anew, without white space.
 type Projector struct {
 	sel      *Selection

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// Kind returns the first byte of the value in data, which tells its type: '{',
+// Kind returns the first byte of the value in data, which gives its type: '{',
 // '[', '"', 't', 'f', 'n', '-' or a digit. It is 0 for blank text.
 func Kind(data []byte) byte {
 	i := skipSpace(data, 0)

@@ -5,7 +5,7 @@
 //
 // A sealed value is bound to the context that it was sealed for: moved to
 // another place of a store it does not open. An older value put back in its own
-// place does: whoever can write to the store can turn it back in time, but can
+// place does: a writer of the store can turn it back in time, but can
 // neither read nor make values.
 //
 // The form of a sealed value is

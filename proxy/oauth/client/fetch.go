@@ -67,7 +67,7 @@ func newFetcher(o Options) *fetcher {
 	}
 	f.http = &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  nil, // a proxy would resolve names where nobody checks them
+			Proxy:                  nil, // a proxy would resolve names without our checks
 			DialContext:            f.dialPublic,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
 			TLSHandshakeTimeout:    f.limit,

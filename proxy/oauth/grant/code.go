@@ -100,7 +100,7 @@ func verifies(verifier, challenge string) bool {
 func (g *Grants) refuse(ctx context.Context, key string, version uint64, c *codeRecord, why string) error {
 	err := g.swap(ctx, key, version, codeRecord{Spent: true}, codeMark)
 	if errors.Is(err, kv.ErrConflict) {
-		return invalid(why) // somebody else has just used it
+		return invalid(why) // another request has just used it
 	}
 	if err != nil {
 		return err

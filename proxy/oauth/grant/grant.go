@@ -35,7 +35,7 @@ import (
 // of our own, for which the client is not to blame (503).
 var (
 	// ErrInvalid is wrapped when a code or token is unknown, expired, used up,
-	// ended or somebody else's: invalid_grant of RFC 6749 section 5.2. The text
+	// ended or another client's: invalid_grant of RFC 6749 section 5.2. The text
 	// says why, for the log; it never quotes what was presented.
 	ErrInvalid = errors.New("the grant is invalid")
 	// ErrTarget is wrapped when another resource is asked for than was granted:

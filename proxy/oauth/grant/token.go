@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A token is a prefix, which tells people and secret scanners what it is, a
+// A token is a prefix, by which people and secret scanners know it, a
 // body, and six base62 digits of the CRC-32 of both, by which a scanner knows a
 // token from a look-alike without a request.
 const (
@@ -63,7 +63,7 @@ func random(n int) []byte {
 }
 
 // digest returns what the store knows of a secret. At 256 random bits it needs
-// no salt, and finding a token by it tells nothing by its timing.
+// no salt, and finding a token by it reveals nothing by its timing.
 func digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

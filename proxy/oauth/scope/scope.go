@@ -35,7 +35,9 @@ const (
 )
 
 // areas are Gitea's words for the areas.
-var areas = [Areas]string{"repository", "issue", "notification", "package", "organization", "user", "misc", "activitypub", "admin"}
+var areas = [Areas]string{
+	"repository", "issue", "notification", "package", "organization", "user", "misc", "activitypub", "admin",
+}
 
 // Area returns Gitea's word for an area, which must be one of the constants.
 func Area(i int) string { return areas[i] }
@@ -165,7 +167,7 @@ func Missing(have, need []string) (list []string) {
 
 // Narrow returns what of the asked scopes was granted: of write where only read was granted,
 // read is left. When nothing of it was granted, which clients that ask for words of other
-// servers run into, it returns all that was granted; the answer tells the client which those are.
+// servers run into, it returns all that was granted; the answer names them.
 func Narrow(granted, asked []string) (left []string) {
 	for _, a := range asked {
 		if area, writes := strings.CutPrefix(a, "write:"); writes && !slices.Contains(granted, a) {

@@ -116,7 +116,7 @@ func problem(format string, args ...any) *Error {
 	return misconfigured(fmt.Sprintf(format, args...), nil)
 }
 
-// printableURL returns what of a URL of Gitea's can stand in a log.
+// printableURL returns what of a URL of Gitea's a log can hold.
 func printableURL(s string) string {
 	if len(s) > 300 {
 		s = s[:300] + "…"

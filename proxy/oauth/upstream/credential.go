@@ -60,7 +60,7 @@ func (g *Gitea) Rejected(ctx context.Context, userID int64, used proxy.Credentia
 }
 
 // State reports whether the user has a credential that is not known to be dead.
-// Gitea is not asked, so that its outage signs nobody out. An error is trouble
+// Gitea is not asked, so that its outage ends no sign-in. An error is trouble
 // of the store ([*Error], Unavailable).
 func (g *Gitea) State(ctx context.Context, userID int64) (bool, error) {
 	_, err := g.usable(ctx, userID)

@@ -61,7 +61,8 @@ const (
 	textOld     = "This Gitea is older than 1.23 and would give Aegis full access to your account " +
 		"whatever is asked for; its operator must upgrade it before anybody can sign in."
 	textScopes = "Gitea does not let Aegis read which organisations and teams you belong to; " +
-		"Aegis' operator must have read:user and read:organization among auth.oauth.scopes, and you must then sign in again."
+		"Aegis' operator must have read:user and read:organization among auth.oauth.scopes, " +
+		"and you must then sign in again."
 )
 
 // narrowText says to a person whose grant lacks scopes what to do.

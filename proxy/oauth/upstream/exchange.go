@@ -40,7 +40,7 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 		}
 		return nil, e
 	}
-	// Once more for a Gitea that tells its version to signed-in people alone.
+	// Once more for a Gitea that shows its version to signed-in people alone.
 	if err := g.granular(ctx, answer.access.Reveal()); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func harden(c *http.Client) *http.Client {
 }
 
 // failure is what came back instead of Gitea's word: no answer, or one of
-// somebody in between. It says nothing about a credential.
+// a server in between. It says nothing about a credential.
 type failure struct {
 	status     int
 	retryAfter time.Duration

@@ -62,7 +62,7 @@ func (g *Gitea) Member(ctx context.Context, userID int64, p config.People) (bool
 	return false, nil
 }
 
-// holds reports whether names has name; Gitea's names do not tell case apart.
+// holds reports whether names has name; case does not matter in Gitea's names.
 func holds(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }

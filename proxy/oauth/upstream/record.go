@@ -173,7 +173,7 @@ func (g *Gitea) encode(r *record) ([]byte, time.Duration, error) {
 }
 
 // swap writes r over the version that it carries and updates that. The error is
-// kv.ErrConflict, bare, when somebody else has written.
+// kv.ErrConflict, bare, when another process has written.
 func (g *Gitea) swap(ctx context.Context, r *record) error {
 	value, ttl, err := g.encode(r)
 	if err != nil {

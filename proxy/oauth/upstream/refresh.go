@@ -116,7 +116,7 @@ func (g *Gitea) newer(ctx context.Context, r *record) (*record, error) {
 	return g.usable(ctx, r.id)
 }
 
-// finish writes down that r is dead. A record that somebody has written
+// finish writes down that r is dead. A record that another process has written
 // meanwhile is left alone and returned for another try.
 func (g *Gitea) finish(ctx context.Context, r *record, why string) (next *record, again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.save)
@@ -223,7 +223,7 @@ func (g *Gitea) look(ctx context.Context, r *record) (*record, error) {
 }
 
 // note writes down what Gitea told of a user and returns the record with it; r
-// when somebody else has written meanwhile.
+// when another process has written meanwhile.
 func (g *Gitea) note(ctx context.Context, r *record, told *introspection) *record {
 	next := *r
 	next.login, next.scope, next.seen = told.login, told.scope, g.now()
@@ -248,7 +248,7 @@ const (
 const keepFree = time.Minute
 
 // acquire takes the lease of a user's refresh and returns its version; 0 when
-// somebody has it. A lease that is not given back ends by itself.
+// another process has it. A lease that is not given back ends by itself.
 func (g *Gitea) acquire(ctx context.Context, id int64) (uint64, error) {
 	entry, err := g.store.Get(ctx, leaseKey(id))
 	switch {

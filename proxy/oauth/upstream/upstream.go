@@ -89,7 +89,7 @@ func defaultPace() pace {
 	}
 }
 
-// New returns the Gitea leg that o describes. It asks nobody; see [Gitea.Check].
+// New returns the Gitea leg that o describes. It sends nothing; see [Gitea.Check].
 func New(o Options) (*Gitea, error) {
 	set, err := configuredScopes(o.Config.Scopes)
 	if err != nil {

@@ -28,7 +28,7 @@ type versionCheck struct {
 var errHidden = errors.New("gitea does not tell its version")
 
 // granular returns an error when Gitea is too old for scopes. Without a token, a
-// Gitea that tells its version to nobody passes: granular is then asked again
+// Gitea that shows its version to no one passes: granular is then asked again
 // with the token of the sign-in, before that is kept.
 func (g *Gitea) granular(ctx context.Context, token string) error {
 	g.version.mu.Lock()
