@@ -46,6 +46,7 @@ func (f *failure) Unwrap() error { return f.cause }
 
 func invalid(says string) *failure { return bad(codeRequest, says) }
 
+// bad is a request that will fail however often it is sent.
 func bad(code, says string) *failure {
 	return &failure{status: http.StatusBadRequest, code: code, says: says}
 }
@@ -109,6 +110,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.json(w, f.status, map[string]string{"error": f.code, "error_description": f.says})
 }
 
+// json answers a program.
 func (s *Server) json(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil { // texts and numbers always marshal

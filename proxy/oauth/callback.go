@@ -196,6 +196,7 @@ func (s *Server) turnedAway(r *http.Request, f flow, user *upstream.User, why, t
 		"You are signed in to Gitea as "+user.Login+". "+says))
 }
 
+// unknownNotice is [unknownClient] as a notice, which can lead back to the client.
 func unknownNotice(err error) *notice {
 	if n, ok := errors.AsType[*notice](unknownClient(err)); ok {
 		return n

@@ -120,6 +120,7 @@ func redirectHost(uri string) (host, where string) {
 	return u.Host, "a web site"
 }
 
+// hostOf returns the host of an address of the configuration or of a document.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

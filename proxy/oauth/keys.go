@@ -29,7 +29,8 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// matches reports whether sum is text's under one of the keys.
+// matches reports whether sum is text's under one of the keys. All are tried, so that the
+// time says nothing of which one it was.
 func matches(keys [][]byte, text string, sum []byte) bool {
 	ok := false
 	for _, k := range keys {

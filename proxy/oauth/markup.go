@@ -33,18 +33,25 @@ func tag(class, text string) g.Node { return h.Span(h.Class(class), g.Text(text)
 // textIf returns nodes when there is a text.
 func textIf(text string, nodes ...g.Node) g.Node { return g.If(text != "", g.Group(nodes)) }
 
+// soft is text that is read second.
 func soft(children ...g.Node) g.Node { return h.Span(h.Class("soft"), g.Group(children)) }
 
+// softly is a paragraph of it.
 func softly(children ...g.Node) g.Node { return h.P(h.Class("soft"), g.Group(children)) }
 
+// hidden is a field of a form that the person does not see. It is not secret: what must not
+// be changed in it is signed.
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
+// form is one that is answered by this server: the policy of the page allows no other.
 func form(action string, children ...g.Node) g.Node {
 	return h.Form(h.Method("post"), h.Action(action), g.Group(children))
 }
 
+// button is one of several of a form: without scripts, its name and value alone say which
+// was pressed.
 func button(name, value, class string, children ...g.Node) g.Node {
 	return h.Button(g.If(class != "", h.Class(class)), h.Name(name), h.Value(value), g.Group(children))
 }
@@ -65,6 +72,7 @@ func document(style string, v view) g.Node {
 	))
 }
 
+// brand is the head of every page. It is drawn in place, as the policy allows no image.
 func brand() g.Node {
 	return h.P(h.Class("brand"),
 		g.Raw(`<svg viewBox="0 0 24 24" aria-hidden="true">`+
@@ -146,6 +154,7 @@ func (v consentView) option(value string, words ...g.Node) g.Node {
 		h.Span(g.Group(words)))
 }
 
+// detail is an identifier as it was sent, for people who want to compare it.
 func detail(term, value string) g.Node {
 	return g.Group{h.Dt(g.Text(term)), h.Dd(h.Code(g.Text(value)))}
 }
@@ -216,6 +225,7 @@ func (v accountView) form(children ...g.Node) g.Node {
 	return form(v.Action, hidden("token", v.Token), g.Group(children))
 }
 
+// mine are the clients of the person who is signed in.
 func (v accountView) mine() g.Node {
 	if len(v.Mine) == 0 {
 		return para("None. A client appears here once you have allowed it.")
@@ -226,6 +236,7 @@ func (v accountView) mine() g.Node {
 	}
 }
 
+// others are those of everybody else, for admins.
 func (v accountView) others() g.Node {
 	return g.Group{
 		h.H2(g.Text("Everybody else's clients")),

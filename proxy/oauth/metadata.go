@@ -9,7 +9,8 @@ import (
 	"aegis/proxy/oauth/client"
 )
 
-// resourceMetadata is the metadata of a protected resource (RFC 9728 section 2).
+// resourceMetadata is the metadata of a protected resource (RFC 9728 section 2). Without
+// sign-ins it names no authorization server.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers,omitempty"`

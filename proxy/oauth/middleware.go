@@ -145,6 +145,7 @@ func reason(err error) string {
 	return "the bearer token was refused"
 }
 
+// refused reports a refusal to the audit log.
 func (g *Guard) refused(x *proxy.RequestInfo, reason string) {
 	if g.Refused != nil {
 		g.Refused(x, reason)

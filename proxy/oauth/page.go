@@ -27,6 +27,8 @@ func pagePolicy() string {
 		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
+// day and moment are in UTC and say so where it matters: the zone of the person is not
+// known without a script.
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
@@ -64,6 +66,7 @@ type link struct {
 	Text string
 }
 
+// newNotice returns a notice with one paragraph for each text.
 func newNotice(status int, title string, text ...string) *notice {
 	return &notice{status: status, Title: title, Text: text}
 }

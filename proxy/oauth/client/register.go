@@ -73,6 +73,7 @@ func (r *Resolver) Register(_ context.Context, body []byte) (status int, answer 
 		return refuse(http.StatusBadRequest, codeMetadata,
 			"the body is not a JSON object; send the client metadata of RFC 7591")
 	}
+	// Members that are not known are ignored (RFC 7591 section 2).
 	// More URIs than an id can hold are refused; Cursor, for one, sends three at once and needs
 	// one of them.
 	m, p := readMetadata(fields, methods, r.config.PrivateRedirects)
