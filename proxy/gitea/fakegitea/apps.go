@@ -35,13 +35,6 @@ func handleApps(t table) {
 		c.w.apps = append(c.w.apps, a)
 		return c.created(appView(a, a.secret))
 	}, needToken)
-	t.on("PATCH "+p+"/{id}", onApp(func(c *call, a *oauthApp) error {
-		if err := c.readApp(a); err != nil {
-			return err
-		}
-		a.secret = newAppSecret()
-		return c.ok(appView(a, a.secret))
-	}), needToken)
 }
 
 // newAppSecret makes the secret of an application, in the server's form.
@@ -69,15 +62,4 @@ func (c *call) readApp(a *oauthApp) error {
 	}
 	a.Name, a.Confidential, a.SkipSecond, a.RedirectURIs = in.Name, in.Confidential, in.SkipSecond, in.RedirectURIs
 	return nil
-}
-
-// onApp finds an application of the caller.
-func onApp(f func(*call, *oauthApp) error) handler {
-	return func(c *call) error {
-		a, ok := find(c.w.apps, func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer })
-		if !ok {
-			return errNotFound
-		}
-		return f(c, a)
-	}
 }

@@ -30,13 +30,6 @@ func handleComments(t table) {
 		}
 		return &is.Assets, "", nil
 	}, needToken)
-	handleAssets(t, p+"/comments/{id}/assets", func(c *call) (*[]*attachment, string, error) {
-		_, m := c.repo.commentByID(c.id("id"))
-		if m == nil {
-			return nil, "", errNotFound
-		}
-		return &m.Assets, "", nil
-	}, needToken)
 }
 
 // commentByID finds a written comment of the repository with its issue.

@@ -17,7 +17,6 @@ func handleContents(t table) {
 	t.on("GET "+p+"/contents/{filepath}", getContents)
 	t.on("GET "+p+"/contents-ext", getContentsExt)
 	t.on("GET "+p+"/contents-ext/{filepath}", getContentsExt)
-	t.on("POST "+p+"/file-contents", getFileContents, needToken)
 	t.on("GET "+p+"/raw/{filepath}", func(c *call) error { return c.rawFile(true) })
 	t.on("GET "+p+"/media/{filepath}", func(c *call) error { return c.rawFile(false) })
 	t.on("GET "+p+"/editorconfig/{filepath}", getEditorConfig)
@@ -156,33 +155,6 @@ func getContentsExt(c *call) error {
 		}
 	}
 	return c.ok(out)
-}
-
-// getFileContents answers several files at once; one that does not exist is
-// null in the list.
-func getFileContents(c *call) error {
-	var in struct {
-		Files []string `json:"files" binding:"Required"`
-	}
-	if c.r.Method == http.MethodPost {
-		if err := c.bind(&in); err != nil {
-			return err
-		}
-	} else if err := decodeJSON([]byte(c.query.Get("body")), &in); err != nil {
-		return fail(http.StatusUnprocessableEntity, "%v", err)
-	}
-	at, err := c.queryRef()
-	if err != nil {
-		return err
-	}
-	return c.ok(mapped(in.Files, func(p string) obj {
-		p = cleanPath(p)
-		e, ok := c.repo.git.at(at.head.tree, p)
-		if !ok || e.dir {
-			return nil
-		}
-		return c.contentView(at, p, e, true)
-	}))
 }
 
 // rawFile answers the bytes of a file. The path is not cleaned, and may begin

@@ -21,21 +21,21 @@ type hook struct {
 	Created, Updated time.Time
 }
 
-// handleHooks registers webhooks at every level, and git hooks.
+// handleHooks registers the webhooks of a repository, and the lists of an organisation's
+// and of the instance's.
 func handleHooks(t table) {
-	for path, n := range map[string]need{
-		"/repos/{owner}/{repo}/hooks": needAdmin, "/orgs/{org}/hooks": needOrgOwner, "/user/hooks": needToken, "/admin/hooks": needSiteAdmin,
-	} {
-		t.on("GET "+path, func(c *call) error { return c.ok(mapped(counted(c, c.myHooks()), hookView)) }, n)
-		t.on("POST "+path, createHook, n)
-		t.on("GET "+path+"/{id}", onHook(func(c *call, h *hook) error { return c.ok(hookView(h)) }), n)
-		t.on("PATCH "+path+"/{id}", onHook(editHook), n)
-		t.on("DELETE "+path+"/{id}", onHook(func(c *call, h *hook) error {
-			c.w.hooks = without(c.w.hooks, h)
-			return c.done()
-		}), n)
-	}
+	list := func(c *call) error { return c.ok(mapped(counted(c, c.myHooks()), hookView)) }
+	t.on("GET /orgs/{org}/hooks", list, needOrgOwner)
+	t.on("GET /admin/hooks", list, needSiteAdmin)
 	const p = "/repos/{owner}/{repo}/hooks"
+	t.on("GET "+p, list, needAdmin)
+	t.on("POST "+p, createHook, needAdmin)
+	t.on("GET "+p+"/{id}", onHook(func(c *call, h *hook) error { return c.ok(hookView(h)) }), needAdmin)
+	t.on("PATCH "+p+"/{id}", onHook(editHook), needAdmin)
+	t.on("DELETE "+p+"/{id}", onHook(func(c *call, h *hook) error {
+		c.w.hooks = without(c.w.hooks, h)
+		return c.done()
+	}), needAdmin)
 	t.on("POST "+p+"/{id}/tests", onHook(func(c *call, _ *hook) error { return c.done() }), needAdmin)
 }
 
@@ -49,21 +49,10 @@ func hookView(h *hook) obj {
 	}
 }
 
-// hookOwner is the user or organisation whose hooks the path is about; none
-// means the instance.
-func (c *call) hookOwner() *user {
-	switch {
-	case c.repo != nil:
-		return nil
-	case c.path == "/user/hooks" || c.path == "/user/hooks/{id}":
-		return c.doer
-	}
-	return c.owner
-}
-
-// myHooks lists the hooks that the path is about.
+// myHooks lists the hooks that the path is about: those of the repository, of the
+// organisation, or with neither of them the instance's.
 func (c *call) myHooks() []*hook {
-	return filter(c.w.hooks, func(h *hook) bool { return h.repo == c.repo && h.owner == c.hookOwner() })
+	return filter(c.w.hooks, func(h *hook) bool { return h.repo == c.repo && (c.repo != nil || h.owner == c.owner) })
 }
 
 // onHook finds the hook of the path.
@@ -114,7 +103,7 @@ func createHook(c *call) error {
 		return fail(http.StatusUnprocessableEntity, "Invalid content type")
 	}
 	h := &hook{
-		ID: c.w.next("hook"), repo: c.repo, owner: c.hookOwner(), Type: in.Type, Events: []string{"push"},
+		ID: c.w.next("hook"), repo: c.repo, Type: in.Type, Events: []string{"push"},
 		Config: map[string]string{}, Created: c.now, Updated: c.now,
 	}
 	c.w.hooks = append(c.w.hooks, h)

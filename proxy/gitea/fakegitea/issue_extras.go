@@ -2,9 +2,7 @@ package fakegitea
 
 import (
 	"net/http"
-	"path"
 	"slices"
-	"strings"
 )
 
 // handleIssueExtras registers subscriptions, dependencies, assignees and
@@ -14,7 +12,6 @@ func handleIssueExtras(t table) {
 	t.on("GET "+p+"/issues/{index}/subscriptions", onIssue(func(c *call, _ *issue) error {
 		return c.ok(linked(c, []any{})) // who chose to follow; nobody can here
 	}))
-	t.on("GET "+p+"/issues/{index}/subscriptions/check", onIssue(checkIssueSubscription), needToken)
 	for _, kind := range []string{"dependencies", "blocks"} {
 		t.on("GET "+p+"/issues/{index}/"+kind, onNamedIssue(listLinks(kind == "blocks")))
 		t.on("POST "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", true)), needToken, needActive)
@@ -22,29 +19,7 @@ func handleIssueExtras(t table) {
 	}
 	t.on("POST "+p+"/issues/{index}/assignees", onIssue(changeAssignees(true)), needToken, needWrite)
 	t.on("DELETE "+p+"/issues/{index}/assignees", onIssue(changeAssignees(false)), needToken, needWrite)
-	t.on("GET "+p+"/issue_templates", listTemplates)
-	t.on("GET "+p+"/issue_config", func(c *call) error {
-		return c.ok(map[string]any{"blank_issues_enabled": true, "contact_links": []any{}})
-	})
-	t.on("GET "+p+"/issue_config/validate", func(c *call) error {
-		return c.ok(map[string]any{"valid": true, "message": ""})
-	})
-}
-
-// checkIssueSubscription says how the caller follows an issue.
-func checkIssueSubscription(c *call, is *issue) error {
-	on := is.follows(c.doer)
-	return c.ok(map[string]any{
-		"subscribed": on, "ignored": !on, "reason": nil, "created_at": is.Created,
-		"url": c.api(is.Repo, "issues", c.params["index"], "subscriptions"), "repository_url": c.api(is.Repo),
-	})
-}
-
-// follows says whether u hears of an issue: as a watcher of the repository, or for
-// having taken part.
-func (is *issue) follows(u *user) bool {
-	return u == is.Poster || slices.Contains(is.Repo.Watchers, u) || slices.Contains(is.Assignees, u) ||
-		slices.ContainsFunc(is.talk(), func(m *comment) bool { return m.Poster == u })
+	t.on("GET "+p+"/issue_templates", func(c *call) error { return c.ok(nil) }) // the files are not read
 }
 
 // listLinks lists what an issue depends on, or what it blocks.
@@ -142,60 +117,4 @@ func changeAssignees(on bool) func(*call, *issue) error {
 		}
 		return c.ok(c.issueView(is))
 	}
-}
-
-// templateJSON is an issue template.
-type templateJSON struct {
-	Name     string   `json:"name"`
-	Title    string   `json:"title"`
-	About    string   `json:"about"`
-	Labels   []string `json:"labels"`
-	Assign   []string `json:"assignees"`
-	Ref      string   `json:"ref"`
-	Content  string   `json:"content"`
-	Body     []any    `json:"body"`
-	FileName string   `json:"file_name"`
-}
-
-// listTemplates lists the Markdown templates of the default branch; none is
-// null.
-func listTemplates(c *call) error {
-	head := c.repo.git.branch(c.repo.DefaultBranch)
-	var out []templateJSON
-	if head == nil {
-		return c.ok(out)
-	}
-	for p, id := range head.files {
-		if dir := path.Dir(p); (dir == ".gitea/ISSUE_TEMPLATE" || dir == ".github/ISSUE_TEMPLATE") && path.Ext(p) == ".md" {
-			out = append(out, parseTemplate(p, string(c.repo.git.blobs[id])))
-		}
-	}
-	slices.SortFunc(out, func(a, b templateJSON) int { return strings.Compare(a.FileName, b.FileName) })
-	return c.ok(out)
-}
-
-// parseTemplate reads the front matter of a template.
-func parseTemplate(file, text string) templateJSON {
-	out := templateJSON{FileName: file, Content: text, Labels: []string{}, Assign: []string{}, Body: []any{}}
-	rest, ok := strings.CutPrefix(text, "---\n")
-	front, body, closed := strings.Cut(rest, "\n---\n")
-	if !ok || !closed {
-		return out
-	}
-	out.Content = body
-	for line := range strings.Lines(front) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		switch key {
-		case "name":
-			out.Name = value
-		case "title":
-			out.Title = value
-		case "about":
-			out.About = value
-		case "ref":
-			out.Ref = value
-		}
-	}
-	return out
 }

@@ -19,9 +19,6 @@ func handleIssues(t table) {
 	t.on("DELETE "+p+"/{index}", onNamedIssue(deleteIssue), needToken, needAdmin)
 	t.on("GET "+p+"/pinned", listPinned)
 	t.on("GET /repos/{owner}/{repo}/pulls/pinned", listPinnedPulls)
-	t.on("GET /repos/{owner}/{repo}/new_pin_allowed", func(c *call) error {
-		return c.ok(map[string]bool{"issues": len(c.pinned(false)) < maxPins, "pull_requests": len(c.pinned(true)) < maxPins})
-	})
 	t.on("POST "+p+"/{index}/pin", onIssue(pinIssue), needToken, needAdmin)
 	t.on("DELETE "+p+"/{index}/pin", onIssue(unpinIssue), needToken, needAdmin)
 	t.on("GET /repos/issues/search", searchIssues)

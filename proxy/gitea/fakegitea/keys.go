@@ -22,22 +22,8 @@ type publicKey struct {
 func handleKeys(t table) {
 	t.on("GET /user/keys", onSelf(listKeys), needToken)
 	t.on("POST /user/keys", onSelf(createKey), needToken)
-	t.on("GET /user/keys/{id}", func(c *call) error { // anybody's: keys are public
-		k, ok := find(c.w.keys, func(k *publicKey) bool { return k.ID == c.id("id") })
-		if !ok {
-			return errNotFound
-		}
-		return c.ok(c.keyView(k))
-	}, needToken)
 	t.on("DELETE /user/keys/{id}", onKey(deleteKey), needToken)
 	t.on("GET /users/{username}/keys", onUser(listKeys))
-	t.on("POST /admin/users/{username}/keys", onUser(createKey), needSiteAdmin)
-
-	t.on("GET /user/gpg_key_token", func(c *call) error {
-		err := c.text(c.gpgToken())
-		c.out.header.Set("Content-Type", "text/plain;charset=utf-8") // spelled so here alone
-		return err
-	}, needToken)
 }
 
 // keyInput is the body of a key.
@@ -116,11 +102,11 @@ func createKey(c *call, u *user) error {
 	return c.created(c.keyView(k))
 }
 
-// onKey finds a key of the caller, or of anybody for an administrator's path.
+// onKey finds a key of the caller.
 func onKey(f func(*call, *publicKey) error) handler {
 	return func(c *call) error {
 		k, ok := find(c.w.keys, func(k *publicKey) bool {
-			return k.ID == c.id("id") && (k.user == c.doer || strings.EqualFold(k.user.Login, c.params["username"]))
+			return k.ID == c.id("id") && k.user == c.doer
 		})
 		if !ok {
 			return errNotFound
@@ -133,10 +119,4 @@ func onKey(f func(*call, *publicKey) error) handler {
 func deleteKey(c *call, k *publicKey) error {
 	c.w.keys = without(c.w.keys, k)
 	return c.done()
-}
-
-// gpgToken is the text that proves the possession of a key when signed.
-func (c *call) gpgToken() string {
-	sum := sha256.Sum256([]byte(c.doer.Login + c.now.Format(time.DateOnly)))
-	return fmt.Sprintf("%x", sum)
 }

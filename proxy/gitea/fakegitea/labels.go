@@ -20,7 +20,6 @@ func handleLabels(t table) {
 	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error { return c.ok(c.labels(sortedLabels(is.Labels))) }))
 	t.on("POST "+p+"/issues/{index}/labels", onIssue(addIssueLabels), needToken)
 	t.on("PUT "+p+"/issues/{index}/labels", onIssue(setIssueLabels), needToken)
-	t.on("DELETE "+p+"/issues/{index}/labels", onIssue(clearIssueLabels), needToken)
 	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
 
 	t.on("GET "+p+"/milestones", listMilestones)
@@ -28,9 +27,9 @@ func handleLabels(t table) {
 	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error { return c.ok(c.milestone(c.repo, m)) }))
 	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
 
-	t.on("GET /orgs/{org}/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels)))) })
 	t.on("POST /orgs/{org}/labels", createLabel, needOrgOwner)
 	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
+	t.on("GET /orgs/{org}/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels)))) })
 }
 
 // allLabels is what an issue of the repository can carry: its own labels and
@@ -220,17 +219,6 @@ func setIssueLabels(c *call, is *issue) error {
 		c.setLabel(is, l, true)
 	}
 	return c.ok(c.labels(sortedLabels(is.Labels)))
-}
-
-// clearIssueLabels removes all labels of an issue.
-func clearIssueLabels(c *call, is *issue) error {
-	if c.perm < accessWrite {
-		return errForbidden
-	}
-	for _, l := range slices.Clone(is.Labels) {
-		c.setLabel(is, l, false)
-	}
-	return c.done()
 }
 
 // removeIssueLabel removes one label of an issue by id or name.

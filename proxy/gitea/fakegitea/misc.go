@@ -14,10 +14,10 @@ func handlers() table {
 	t := table{}
 	for _, family := range []func(table){
 		handleMisc, handleTemplates, handleUsers, handleSelf, handleOrgs, handleTeams, handleRepos, handleRepoPeople,
-		handleContents, handleWrites, handleBranches, handleReleases, handleTagProtections, handleGit, handleStatuses,
+		handleContents, handleWrites, handleBranches, handleReleases, handleGit, handleStatuses,
 		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge, handleReviews,
 		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin, handleTimes,
-		handleRuns, handleActionsConfig, handleEmpty,
+		handleRuns, handleActionsConfig,
 	} {
 		family(t)
 	}
@@ -54,8 +54,7 @@ func handleMisc(t table) {
 		})
 	})
 	t.on("POST /markdown", (*call).render, needToken)
-	t.on("POST /markdown/raw", func(c *call) error { return c.html(renderMarkdown(string(c.body))) }, needToken)
-	t.on("POST /markup", (*call).render, needToken)
+	t.on("GET /repos/{owner}/{repo}/keys", func(c *call) error { return c.ok(linked(c, []any{})) }, needAdmin) // no deploy keys
 }
 
 // html answers a rendered text.
@@ -131,20 +130,6 @@ var labelTemplates = map[string][]templateLabel{
 		{"Kind/Feature", "0288d1", "New functionality", true},
 		{"Priority/High", "d93f0b", "The priority is high", true},
 	},
-}
-
-// handleEmpty registers lists of what nobody can make here: boards, deploy keys and
-// GPG keys.
-func handleEmpty(t table) {
-	none := func(c *call) error { return c.ok(linked(c, []any{})) }
-	ofUser := onUser(func(c *call, _ *user) error { return none(c) })
-	t.on("GET /repos/{owner}/{repo}/projects", none)
-	t.on("GET /orgs/{org}/projects", none)
-	t.on("GET /user/projects", none, needToken)
-	t.on("GET /users/{username}/projects", ofUser)
-	t.on("GET /repos/{owner}/{repo}/keys", none, needAdmin)
-	t.on("GET /user/gpg_keys", none, needToken)
-	t.on("GET /users/{username}/gpg_keys", ofUser)
 }
 
 // handleTemplates registers the templates for new repositories.

@@ -19,6 +19,7 @@ func handleOrgs(t table) {
 	t.on("GET "+p, func(c *call) error { return c.ok(c.org(c.owner)) })
 	t.on("PATCH "+p, editOrg, needOrgOwner)
 	t.on("DELETE "+p, deleteOrg, needOrgOwner)
+	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
 	t.on("GET "+p+"/repos", func(c *call) error { return c.ok(c.repos(linked(c, c.reposOf(c.owner)))) })
 	t.on("DELETE "+p+"/repos", func(c *call) error {
 		for _, r := range filter(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
@@ -27,14 +28,8 @@ func handleOrgs(t table) {
 		return c.done()
 	}, needOrgOwner)
 	t.on("GET "+p+"/members", func(c *call) error { return c.ok(c.users(linked(c, c.visibleMembers()))) })
-	t.on("GET "+p+"/members/{username}", checkMember)
-	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
-	t.on("GET "+p+"/public_members", func(c *call) error {
-		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), func(u *user) bool { return c.owner.Public[u.ID] }))))
-	})
 	t.on("GET "+p+"/teams", func(c *call) error { return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare)) }, needMember)
 	t.on("POST "+p+"/teams", createTeam, needOrgOwner)
-	t.on("GET "+p+"/teams/search", searchTeams, needMember)
 }
 
 // orgInput is the body of an organisation.
@@ -80,6 +75,18 @@ func reservedUser(name string) bool {
 	}, strings.ToLower(name))
 }
 
+// deleteOrg deletes an organisation without repositories and packages.
+func deleteOrg(c *call) error {
+	if slices.ContainsFunc(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
+		return fail(http.StatusInternalServerError, "user still has ownership of repositories [uid: %d]", c.owner.ID)
+	}
+	if slices.ContainsFunc(c.w.packages, func(p *pkg) bool { return p.Owner == c.owner }) {
+		return fail(http.StatusInternalServerError, "user still has ownership of packages [uid: %d]", c.owner.ID)
+	}
+	c.w.users = without(c.w.users, c.owner)
+	return c.done()
+}
+
 // editOrg changes what the body names.
 func editOrg(c *call) error {
 	var in struct {
@@ -107,48 +114,11 @@ func editOrg(c *call) error {
 	return c.ok(c.org(o))
 }
 
-// deleteOrg deletes an organisation without repositories and packages.
-func deleteOrg(c *call) error {
-	if slices.ContainsFunc(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
-		return fail(http.StatusInternalServerError, "user still has ownership of repositories [uid: %d]", c.owner.ID)
-	}
-	if slices.ContainsFunc(c.w.packages, func(p *pkg) bool { return p.Owner == c.owner }) {
-		return fail(http.StatusInternalServerError, "user still has ownership of packages [uid: %d]", c.owner.ID)
-	}
-	c.w.users = without(c.w.users, c.owner)
-	return c.done()
-}
-
-// visibleMembers lists all members to members, and the public ones to others.
-func (c *call) visibleMembers() []*user {
-	all := c.w.members(c.owner)
-	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
-		return all
-	}
-	return filter(all, func(u *user) bool { return c.owner.Public[u.ID] })
-}
-
-// checkMember is 204 for a member; a stranger is sent to the public list.
-func checkMember(c *call) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
-	}
-	if c.doer == nil || c.doer != u && !c.doer.Admin && !c.w.isMember(c.owner, c.doer) {
-		c.out.header.Set("Location", c.root+"/api/v1/orgs/"+escape(c.owner.Login)+"/public_members/"+escape(u.Login))
-		return c.empty(http.StatusSeeOther)
-	}
-	if !c.w.isMember(c.owner, u) {
-		return errNotFound
-	}
-	return c.done()
-}
-
 // dropMember takes a member out of all teams; the last owner stays.
 func dropMember(c *call) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
+	u := c.w.userByLogin(c.params["username"])
+	if u == nil {
+		return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params["username"])
 	}
 	for _, t := range c.owner.Teams {
 		if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
@@ -159,6 +129,15 @@ func dropMember(c *call) error {
 		t.Members = without(t.Members, u)
 	}
 	return c.done()
+}
+
+// visibleMembers lists all members to members and administrators. Others see those who
+// show their membership, which the double lets nobody do.
+func (c *call) visibleMembers() []*user {
+	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
+		return c.w.members(c.owner)
+	}
+	return []*user{}
 }
 
 // teamInput is the body of a team.
@@ -214,14 +193,4 @@ func createTeam(c *call) error {
 	t := &team{Permission: "none", Visibility: "private", Units: map[string]string{}}
 	in.apply(t)
 	return c.created(c.team(c.w.addTeam(c.owner, t)))
-}
-
-// searchTeams searches the caller's teams in an organisation.
-func searchTeams(c *call) error {
-	q := strings.ToLower(c.query.Get("q"))
-	deep := c.query.Get("include_desc") == "" || c.queryBool("include_desc")
-	items := filter(c.owner.Teams, func(t *team) bool {
-		return (c.doer.Admin || slices.Contains(t.Members, c.doer)) && (strings.Contains(strings.ToLower(t.Name), q) || deep && strings.Contains(strings.ToLower(t.Description), q))
-	})
-	return c.ok(searchResult[obj]{true, mapped(linked(c, items), c.teamBare)})
 }

@@ -24,8 +24,6 @@ func handleRepos(t table) {
 	})
 	t.on("POST "+p+"/forks", forkRepo, needToken)
 	t.on("POST "+p+"/transfer", transferRepo, needToken, needOwner)
-	t.on("POST "+p+"/transfer/accept", answerTransfer(true), needToken)
-	t.on("POST "+p+"/transfer/reject", answerTransfer(false), needToken)
 }
 
 // repoInput is the body of a new repository.

@@ -1,7 +1,6 @@
 package fakegitea
 
 import (
-	"archive/zip"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,24 +45,9 @@ func handleRuns(t table) {
 	const p = "/repos/{owner}/{repo}/actions"
 	t.on("GET "+p+"/runs", func(c *call) error { return c.listRuns(c.repo.actions.runs) })
 	t.on("GET "+p+"/runs/{run}", onRun(func(c *call, r *run) error { return c.ok(c.runView(r)) }))
-	t.on("GET "+p+"/runs/{run}/logs", onRun(runLogs))
-	t.on("GET "+p+"/runs/{run}/artifacts", onRun(func(c *call, r *run) error { return c.listArtifacts(r) }))
 	t.on("GET "+p+"/runs/{run}/jobs", onRun(func(c *call, r *run) error { return c.listJobs([]*run{r}) }))
-	t.on("GET "+p+"/runs/{run}/attempts/{attempt}", onRun(func(c *call, r *run) error {
-		if c.id("attempt") != r.Attempt {
-			return errNotFound
-		}
-		return c.ok(c.runView(r))
-	}))
-	t.on("GET "+p+"/runs/{run}/attempts/{attempt}/jobs", onRun(func(c *call, r *run) error {
-		if c.id("attempt") != r.Attempt {
-			return errNotFound
-		}
-		return c.listJobs([]*run{r})
-	}))
 	t.on("POST "+p+"/runs/{run}/cancel", onRun(cancelRun), needWrite)
 	t.on("POST "+p+"/runs/{run}/rerun", onRun(func(c *call, r *run) error { return c.rerun(r, c.runView) }), needWrite)
-	t.on("POST "+p+"/runs/{run}/rerun-failed-jobs", onRun(rerunFailed), needWrite)
 	t.on("POST "+p+"/runs/{run}/jobs/{job_id}/rerun", onRun(func(c *call, r *run) error {
 		if r.job.ID != c.id("job_id") {
 			return errNotFound
@@ -81,7 +65,7 @@ func handleRuns(t table) {
 	t.on("GET "+p+"/tasks", listTasks)
 	handleArtifacts(t)
 	handleWorkflows(t)
-	for path, n := range map[string]need{"/orgs/{org}": needOrgOwner, "/user": needToken, "/admin": needSiteAdmin} {
+	for path, n := range map[string]need{"/orgs/{org}": needOrgOwner, "/user": needToken} {
 		t.on("GET "+path+"/actions/runs", func(c *call) error { return c.listRuns(c.scopeRuns()) }, n)
 		t.on("GET "+path+"/actions/jobs", func(c *call) error { return c.listJobs(c.scopeRuns()) }, n)
 	}
@@ -91,7 +75,7 @@ func handleRuns(t table) {
 func (c *call) scopeRuns() []*run {
 	var out []*run
 	for _, r := range c.w.repos {
-		if c.path[:5] == "/admi" || c.owner != nil && r.Owner == c.owner || c.owner == nil && r.Owner == c.doer {
+		if c.owner != nil && r.Owner == c.owner || c.owner == nil && r.Owner == c.doer {
 			out = append(out, r.actions.runs...)
 		}
 	}
@@ -192,20 +176,6 @@ func listTasks(c *call) error {
 	})
 }
 
-// runLogs answers the logs of a run as a zip archive.
-func runLogs(c *call, r *run) error {
-	c.out.header.Set("Content-Type", "application/zip")
-	z := zip.NewWriter(c.out)
-	w, err := z.Create(r.job.Name + ".log")
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write([]byte(r.job.Log)); err != nil {
-		return err
-	}
-	return z.Close()
-}
-
 // cancelRun cancels a run that is not over.
 func cancelRun(c *call, r *run) error {
 	if r.Status == "completed" {
@@ -223,18 +193,6 @@ func (c *call) rerun(r *run, view func(*run) any) error {
 	r.Attempt++
 	r.Status, r.Conclusion, r.Started, r.Completed = "queued", "", epoch, epoch
 	return c.created(view(r))
-}
-
-// rerunFailed queues a failed run again.
-func rerunFailed(c *call, r *run) error {
-	if r.Conclusion != "failure" {
-		return fail(http.StatusBadRequest, "this workflow run has no failed jobs")
-	}
-	if err := c.rerun(r, c.runView); err != nil {
-		return err
-	}
-	c.out.body.Reset()
-	return nil
 }
 
 // addRun stores a run of a repository's workflow at the head of a branch.

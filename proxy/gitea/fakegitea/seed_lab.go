@@ -199,11 +199,6 @@ func (l *lab) fillPathsExtras() {
 		p.fixLists()
 		r.protected = append(r.protected, p)
 	}
-	for _, pattern := range []string{"v*", "rel/*"} {
-		rule := &tagProtection{ID: l.w.next("tag_protection"), Pattern: pattern, Users: []string{"alice"}, CreatedAt: l.at, UpdatedAt: l.at}
-		rule.fixLists()
-		r.tagRules = append(r.tagRules, rule)
-	}
 	head := r.git.branch("main")
 	contexts := []string{"ci/job 0", "ci/job 1", "ci/job 2", "probe", "probe", "probe", "probe", "probe2", "", "x"}
 	states := []string{"success", "pending", "failure"}

@@ -38,8 +38,8 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, res.Body)
 		}
 	}
-	if implemented != 375 {
-		t.Errorf("%d routes are answered from state, want 375", implemented)
+	if implemented != 272 {
+		t.Errorf("%d routes are answered from state, want 272", implemented)
 	}
 }
 

@@ -9,30 +9,14 @@ import (
 func handleTeams(t table) {
 	const p = "/teams/{id}"
 	t.on("GET "+p, onTeam(func(c *call, tm *team) error { return c.ok(c.team(tm)) }), needToken)
-	t.on("DELETE "+p, onOwnTeam(deleteTeam), needToken)
 	t.on("GET "+p+"/members", onTeam(func(c *call, tm *team) error { return c.ok(c.users(linked(c, tm.Members))) }), needToken)
-	t.on("GET "+p+"/members/{username}", onTeam(getTeamMember), needToken)
 	t.on("PUT "+p+"/members/{username}", onOwnTeam(addTeamMember), needToken)
-	t.on("DELETE "+p+"/members/{username}", onOwnTeam(dropTeamMember), needToken)
 	t.on("GET "+p+"/repos", onTeam(listTeamRepos), needToken)
-	t.on("GET "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
-		if !tm.has(c.repo) {
-			return errNotFound
-		}
-		return c.ok(c.repoView(c.repo))
-	}), needToken)
 	t.on("PUT "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
 		if c.perm < accessAdmin {
 			return fail(http.StatusForbidden, "Must have admin-level access to the repository")
 		}
 		tm.Repos = with(tm.Repos, c.repo)
-		return c.done()
-	}), needToken)
-	t.on("DELETE "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
-		if c.perm < accessAdmin {
-			return fail(http.StatusForbidden, "Must have admin-level access to the repository")
-		}
-		tm.Repos = without(tm.Repos, c.repo)
 		return c.done()
 	}), needToken)
 
@@ -83,27 +67,6 @@ func onTeamRepo(f func(*call, *team) error) handler {
 	})
 }
 
-// deleteTeam deletes a team, but not the owners.
-func deleteTeam(c *call, t *team) error {
-	if t.Permission == "owner" {
-		return fail(http.StatusForbidden, "the owners team cannot be deleted")
-	}
-	t.Org.Teams = without(t.Org.Teams, t)
-	return c.done()
-}
-
-// getTeamMember answers a member.
-func getTeamMember(c *call, t *team) error {
-	u := c.w.userByLogin(c.params["username"])
-	if u == nil {
-		return errNoUser(http.StatusNotFound, c.params["username"])
-	}
-	if !slices.Contains(t.Members, u) {
-		return errNotFound
-	}
-	return c.ok(c.user(u))
-}
-
 // addTeamMember adds a member.
 func addTeamMember(c *call, t *team) error {
 	u := c.w.userByLogin(c.params["username"])
@@ -111,19 +74,6 @@ func addTeamMember(c *call, t *team) error {
 		return errNoUser(http.StatusNotFound, c.params["username"])
 	}
 	t.Members = with(t.Members, u)
-	return c.done()
-}
-
-// dropTeamMember removes a member, but not the last owner.
-func dropTeamMember(c *call, t *team) error {
-	u := c.w.userByLogin(c.params["username"])
-	if u == nil {
-		return errNoUser(http.StatusNotFound, c.params["username"])
-	}
-	if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
-		return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
-	}
-	t.Members = without(t.Members, u)
 	return c.done()
 }
 

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 )
 
 // handleUsers registers other people's pages and who the caller is.
@@ -13,15 +12,10 @@ func handleUsers(t table) {
 	t.on("GET /users/search", searchUsers)
 	const p = "/users/{username}"
 	t.on("GET "+p, onUser(func(c *call, u *user) error { return c.ok(c.user(u)) }))
-	t.on("GET "+p+"/heatmap", onUser(heatmap))
 	t.on("GET "+p+"/repos", onUser(func(c *call, u *user) error { return c.ok(c.repos(linked(c, c.reposOf(u)))) }))
 	t.on("GET "+p+"/starred", onUser(listStarred))
 	t.on("GET "+p+"/subscriptions", onUser(listWatched))
 	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error { return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org)) }), needToken)
-	t.on("GET "+p+"/orgs/{org}/permissions", onUser(orgPermissions), needToken)
-	t.on("GET "+p+"/followers", onUser(listFollowers))
-	t.on("GET "+p+"/following", onUser(listFollowing))
-	handleTokens(t)
 }
 
 // onUser finds the user of the path. An organisation's page is there too.
@@ -60,26 +54,6 @@ func (c *call) reposOf(u *user) []*repo {
 	return out
 }
 
-// heatmap counts events by quarter of an hour.
-func heatmap(c *call, u *user) error {
-	type spot struct {
-		Timestamp     int64 `json:"timestamp"`
-		Contributions int   `json:"contributions"`
-	}
-	out := []spot{}
-	for _, a := range c.w.feed {
-		at := a.Created.Truncate(15 * time.Minute).Unix()
-		switch {
-		case a.actor != u:
-		case len(out) > 0 && out[len(out)-1].Timestamp == at:
-			out[len(out)-1].Contributions++
-		default:
-			out = append(out, spot{at, 1})
-		}
-	}
-	return c.ok(out)
-}
-
 // listStarred lists what u starred.
 func listStarred(c *call, u *user) error {
 	items := filter(u.Starred, func(r *repo) bool { return c.w.access(c.doer, r) >= accessRead })
@@ -90,59 +64,4 @@ func listStarred(c *call, u *user) error {
 func listWatched(c *call, u *user) error {
 	items := filter(c.w.readable(c.doer), func(r *repo) bool { return slices.Contains(r.Watchers, u) })
 	return c.ok(c.repos(linked(c, items)))
-}
-
-// listFollowers lists who follows u.
-func listFollowers(c *call, u *user) error { return c.ok(c.users(linked(c, c.w.followers(u)))) }
-
-// listFollowing lists whom u follows.
-func listFollowing(c *call, u *user) error { return c.ok(c.users(linked(c, u.Following))) }
-
-// orgPermissions says what a user may do in an organisation.
-func orgPermissions(c *call, u *user) error {
-	o := c.owner
-	best := accessNone
-	for _, t := range o.Teams {
-		if slices.Contains(t.Members, u) {
-			best = max(best, t.level())
-		}
-	}
-	return c.ok(map[string]bool{
-		"is_owner": best == accessOwner, "is_admin": best >= accessAdmin, "can_write": best >= accessWrite,
-		"can_read": best >= accessRead || o.Visibility == "public", "can_create_repository": c.w.mayCreateRepo(o, u),
-	})
-}
-
-// tokenJSON is a personal access token; the secret shows once.
-type tokenJSON struct {
-	ID        int64      `json:"id"`
-	Name      string     `json:"name"`
-	SHA1      string     `json:"sha1"`
-	LastEight string     `json:"token_last_eight"`
-	Scopes    []string   `json:"scopes"`
-	CreatedAt time.Time  `json:"created_at"`
-	LastUsed  *time.Time `json:"last_used_at"`
-}
-
-// tokenView renders a token without its secret.
-func tokenView(t *token) *tokenJSON {
-	out := &tokenJSON{ID: t.id, Name: t.name, LastEight: t.secret[max(0, len(t.secret)-8):], Scopes: t.scopes.list(), CreatedAt: t.created}
-	if !t.lastUsed.IsZero() {
-		out.LastUsed = &t.lastUsed
-	}
-	return out
-}
-
-// handleTokens registers a token's view of itself.
-func handleTokens(t table) {
-	t.on("GET /token", func(c *call) error {
-		if c.cred.token == nil {
-			return errNotFound
-		}
-		v := tokenView(c.cred.token)
-		return c.ok(map[string]any{
-			"id": v.ID, "name": v.Name, "scopes": v.Scopes, "created_at": v.CreatedAt, "last_used_at": v.LastUsed,
-			"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
-		})
-	}, needToken)
 }

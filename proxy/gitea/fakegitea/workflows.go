@@ -1,8 +1,6 @@
 package fakegitea
 
 import (
-	"archive/zip"
-	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,24 +13,7 @@ import (
 // handleArtifacts registers the files that runs leave.
 func handleArtifacts(t table) {
 	const p = "/repos/{owner}/{repo}/actions/artifacts"
-	t.on("GET "+p, func(c *call) error { return c.listArtifacts(nil) })
-	t.on("GET "+p+"/{artifact_id}", onArtifact(func(c *call, a *artifact) error { return c.ok(c.artifactView(a)) }))
-	t.on("GET "+p+"/{artifact_id}/zip", onArtifact(func(c *call, a *artifact) error {
-		c.out.header.Set("Location", c.api(c.repo, "actions", "artifacts", fmt.Sprint(a.ID), "zip", "raw")+"?sig="+randomHex(16))
-		return c.empty(http.StatusFound)
-	}))
-	t.on("GET "+p+"/{artifact_id}/zip/raw", onArtifact(sendArtifact))
-}
-
-// onArtifact finds the artifact of the path.
-func onArtifact(f func(*call, *artifact) error) handler {
-	return func(c *call) error {
-		a, ok := find(c.repo.actions.artifacts, func(a *artifact) bool { return a.ID == c.id("artifact_id") })
-		if !ok {
-			return errNotFound
-		}
-		return f(c, a)
-	}
+	t.on("GET "+p, listArtifacts)
 }
 
 // artifactView renders an artifact; it lasts 90 days.
@@ -45,34 +26,13 @@ func (c *call) artifactView(a *artifact) obj {
 	}
 }
 
-// listArtifacts lists artifacts of a run or, with nil, of all. There are no
-// paging headers.
-func (c *call) listArtifacts(of *run) error {
+// listArtifacts lists the artifacts of all runs. There are no paging headers.
+func listArtifacts(c *call) error {
 	name := c.query.Get("name")
 	items := filter(c.repo.actions.artifacts, func(a *artifact) bool {
-		return (of == nil || a.run == of) && (name == "" || a.Name == name)
+		return name == "" || a.Name == name
 	})
 	return c.ok(obj{"artifacts", mapped(items, c.artifactView), "total_count", len(items)})
-}
-
-// sendArtifact serves the archive; the real address is signed and needs no
-// login, here a public repository is enough.
-func sendArtifact(c *call, a *artifact) error {
-	var buf bytes.Buffer
-	z := zip.NewWriter(&buf)
-	w, err := z.Create(a.Name + ".txt")
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(a.Data); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	c.out.header.Set("Content-Type", "application/zip")
-	_, err = c.out.Write(buf.Bytes())
-	return err
 }
 
 // handleWorkflows registers workflows, which are files on the default branch.
@@ -121,17 +81,13 @@ func (c *call) workflowView(file string) obj {
 		}
 	}
 	last := c.repo.git.lastChange(head, file)
-	out := obj{
+	return obj{
 		"id", id, "name", name, "path", file, "state", "active", "created_at", last.committer.When,
 		"updated_at", last.committer.When, "url", c.api(c.repo, "actions", "workflows", escape(id)),
 		"html_url", c.repoURL(c.repo) + "/src/branch/" + escapePath(c.repo.DefaultBranch) + "/" + escapePath(file),
 		"badge_url", c.repoURL(c.repo) + "/actions/workflows/" + escape(id) + "/badge.svg?branch=" + escape(c.repo.DefaultBranch),
 		"deleted_at", time.Time{},
 	}
-	if slices.Contains(c.repo.actions.disabled, id) {
-		out.set("state", "disabled_manually")
-	}
-	return out
 }
 
 // dispatchWorkflow queues a run by hand.
@@ -144,11 +100,8 @@ func dispatchWorkflow(c *call, file string) error {
 		return err
 	}
 	branch := strings.TrimPrefix(in.Ref, "refs/heads/")
-	switch {
-	case c.repo.git.resolve(in.Ref) == nil:
+	if c.repo.git.resolve(in.Ref) == nil {
 		return fail(http.StatusNotFound, "ref %q doesn't exist", in.Ref)
-	case slices.Contains(c.repo.actions.disabled, path.Base(file)):
-		return fail(http.StatusForbidden, "workflow is disabled")
 	}
 	r := c.w.addRun(c.repo, c.doer, path.Base(file), branch, "workflow_dispatch", path.Base(file))
 	if !c.queryBool("return_run_details") {

@@ -22,8 +22,6 @@ type user struct {
 
 	Following []*user
 	Starred   []*repo
-	Blocked   []*user
-	Public    map[int64]bool // members that show their membership
 	Teams     []*team
 	Labels    []*label
 	actions   actionsOwner
@@ -88,7 +86,6 @@ type repo struct {
 	milestones []*milestone
 	releases   []*release
 	protected  []*protection
-	tagRules   []*tagProtection
 	statuses   []*commitStatus
 	mirrors    []*pushMirror
 	actions    actionsOwner
@@ -109,7 +106,6 @@ type world struct {
 	threads  []*thread
 	feed     []*activity
 	watches  []*stopwatch
-	system   actionsOwner // the instance's own runners
 	oauth    oauthWorld
 }
 
@@ -180,7 +176,7 @@ func (w *world) addUser(login, email string) *user {
 // addOrg creates an organisation with its Owners team.
 func (w *world) addOrg(login string, owner *user) *user {
 	o := w.addUser(login, "")
-	o.Org, o.Active, o.Public = true, false, map[int64]bool{}
+	o.Org, o.Active = true, false
 	w.addTeam(o, &team{
 		Name: "Owners", Permission: "owner", AllRepos: true, CanCreateRepo: true, Visibility: "limited",
 		Units: unitsAt("owner", allUnits), Members: []*user{owner},
