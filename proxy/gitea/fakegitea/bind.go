@@ -36,9 +36,11 @@ func (c *call) decode(v any) error {
 		if err != nil {
 			return err
 		}
-		return fillForm(form, reflect.ValueOf(v).Elem())
+		fillForm(form, reflect.ValueOf(v).Elem())
+		return nil
 	case ct == "" && c.r.Method != http.MethodPost && c.r.Method != http.MethodPut:
-		return fillForm(c.query, reflect.ValueOf(v).Elem())
+		fillForm(c.query, reflect.ValueOf(v).Elem())
+		return nil
 	case ct == "":
 		return errors.New("Empty Content-Type")
 	}
@@ -66,42 +68,15 @@ func decodeJSON(body []byte, v any) error {
 	return err
 }
 
-// fillForm sets the fields of v that the form names, by their JSON names.
-func fillForm(form url.Values, v reflect.Value) error {
+// fillForm sets the fields of v that the form names, by their JSON names. Only texts are
+// read: forms reach the API from old scripts alone, which write titles and bodies.
+func fillForm(form url.Values, v reflect.Value) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		values, ok := form[name]
-		if !ok || len(values) == 0 {
-			continue
-		}
-		if err := setField(v.Field(i), values); err != nil {
-			return err
+		if f := v.Field(i); f.Kind() == reflect.String && form.Has(name) {
+			f.SetString(form.Get(name))
 		}
 	}
-	return nil
-}
-
-// setField sets a field from form values.
-func setField(f reflect.Value, values []string) error {
-	if f.Kind() == reflect.Pointer {
-		f.Set(reflect.New(f.Type().Elem()))
-		f = f.Elem()
-	}
-	switch f.Kind() {
-	case reflect.String:
-		f.SetString(values[0])
-	case reflect.Bool:
-		b, _ := strconv.ParseBool(values[0])
-		f.SetBool(b)
-	case reflect.Int, reflect.Int64:
-		n, _ := strconv.ParseInt(values[0], 10, 64)
-		f.SetInt(n)
-	case reflect.Slice:
-		if f.Type().Elem().Kind() == reflect.String {
-			f.Set(reflect.ValueOf(values).Convert(f.Type()))
-		}
-	}
-	return nil
 }
 
 var (

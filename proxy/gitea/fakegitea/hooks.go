@@ -3,7 +3,6 @@ package fakegitea
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 )
 
@@ -77,9 +76,6 @@ type hookInput struct {
 	Active   *bool             `json:"active"`
 }
 
-// hookTypes are the kinds of webhooks.
-var hookTypes = []string{"dingtalk", "discord", "gitea", "gogs", "msteams", "slack", "telegram", "feishu", "wechatwork", "packagist"}
-
 // createHook creates a webhook; without events it listens to pushes.
 func createHook(c *call) error {
 	var in hookInput
@@ -89,18 +85,8 @@ func createHook(c *call) error {
 	switch {
 	case in.Type == "":
 		return fail(http.StatusUnprocessableEntity, "[Type]: Required")
-	case !slices.Contains(hookTypes, in.Type):
-		return fail(http.StatusUnprocessableEntity, "Invalid hook type: %s", in.Type)
-	case in.Config == nil:
-		return fail(http.StatusUnprocessableEntity, "[Config]: Required")
-	case in.Config["url"] == "":
-		return fail(http.StatusUnprocessableEntity, "Missing config option: url")
-	case in.Config["content_type"] == "":
-		return fail(http.StatusUnprocessableEntity, "Missing config option: content_type")
 	case !webAddress(in.Config["url"]):
 		return fail(http.StatusUnprocessableEntity, "Invalid url")
-	case in.Config["content_type"] != "json" && in.Config["content_type"] != "form":
-		return fail(http.StatusUnprocessableEntity, "Invalid content type")
 	}
 	h := &hook{
 		ID: c.w.next("hook"), repo: c.repo, Type: in.Type, Events: []string{"push"},

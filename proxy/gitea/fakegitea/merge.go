@@ -23,17 +23,13 @@ func isMerged(c *call, is *issue) error {
 
 // mergeInput is the body of a merge.
 type mergeInput struct {
-	Do            string `json:"Do" binding:"Required;In(merge,rebase,rebase-merge,squash,fast-forward-only,manually-merged)"`
-	Title         string `json:"MergeTitleField"`
-	Message       string `json:"MergeMessageField"`
-	MergeCommit   string `json:"MergeCommitID"`
-	HeadCommit    string `json:"head_commit_id"`
-	DeleteBranch  *bool  `json:"delete_branch_after_merge"`
-	Force         bool   `json:"force_merge"`
-	WhenSucceeded bool   `json:"merge_when_checks_succeed"`
-	OtherTitle    string `json:"merge_title_field"`
-	OtherMessage  string `json:"merge_message_field"`
-	OtherCommit   string `json:"merge_commit_id"`
+	Do           string `json:"Do" binding:"Required;In(merge,rebase,rebase-merge,squash,fast-forward-only)"`
+	Title        string `json:"MergeTitleField"`
+	Message      string `json:"MergeMessageField"`
+	HeadCommit   string `json:"head_commit_id"`
+	Force        bool   `json:"force_merge"`
+	OtherTitle   string `json:"merge_title_field"`
+	OtherMessage string `json:"merge_message_field"`
 }
 
 // mergePull merges, under the rules and in the words of the real server: 405
@@ -46,15 +42,8 @@ func mergePull(c *call, is *issue) error {
 	if err := c.mayMerge(is, in); err != nil {
 		return err
 	}
-	if in.WhenSucceeded && c.waits(is) {
-		is.pull.AutoMerge = true
-		return c.empty(http.StatusCreated)
-	}
 	if err := c.merge(is, in); err != nil {
 		return err
-	}
-	if in.DeleteBranch != nil && *in.DeleteBranch || in.DeleteBranch == nil && c.repo.Settings.DeleteBranch {
-		c.deleteHead(is)
 	}
 	return c.empty(http.StatusOK)
 }
@@ -88,7 +77,7 @@ func (c *call) allowsStyle(do string) bool {
 	s := c.repo.Settings
 	return map[string]bool{
 		"merge": s.AllowMerge, "rebase": s.AllowRebase, "rebase-merge": s.AllowRebaseMerge, "squash": s.AllowSquash,
-		"fast-forward-only": s.AllowFastForward, "manually-merged": s.AllowManual,
+		"fast-forward-only": s.AllowFastForward,
 	}[do]
 }
 
@@ -114,17 +103,6 @@ func (c *call) checkApprovals(is *issue, force bool) error {
 	return nil
 }
 
-// waits says whether a check of the head is still pending.
-func (c *call) waits(is *issue) bool {
-	_, head, _ := is.sides()
-	for _, s := range c.repo.latestStatuses(head.id) {
-		if s.State == "pending" {
-			return true
-		}
-	}
-	return false
-}
-
 // merge moves the base branch.
 func (c *call) merge(is *issue, in mergeInput) error {
 	base, head, fork := is.sides()
@@ -145,11 +123,6 @@ func (c *call) merge(is *issue, in mergeInput) error {
 			return fail(http.StatusMethodNotAllowed, "fast-forward-only merge is not possible")
 		}
 		made = head
-	case "manually-merged":
-		made = g.resolve(in.MergeCommit + in.OtherCommit)
-		if made == nil {
-			return fail(http.StatusMethodNotAllowed, "Wrong commit ID")
-		}
 	default:
 		made = c.replay(is, base, files)
 		if in.Do == "rebase-merge" {
@@ -208,15 +181,4 @@ func (c *call) finish(is *issue, base, head, fork, made *commit) {
 	is.Closed, is.ClosedAt, is.Updated = true, &at, at
 	c.w.addEvent(is, c.doer, comment{Kind: "merge_pull"})
 	c.record("merge_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
-}
-
-// deleteHead deletes the head branch after a merge.
-func (c *call) deleteHead(is *issue) {
-	p := is.pull
-	if p.HeadRepo == nil || p.Head == p.HeadRepo.DefaultBranch || p.HeadRepo.git.branch(p.Head) == nil {
-		return
-	}
-	if c.w.access(c.doer, p.HeadRepo) >= accessWrite {
-		delete(p.HeadRepo.git.refs, "refs/heads/"+p.Head)
-	}
 }

@@ -1,13 +1,17 @@
 package fakegitea
 
 import (
+	"fmt"
+	"html"
 	"maps"
 	"net/http"
 	"slices"
 )
 
-// measuredVersion is the server whose behaviour the double has.
-const measuredVersion = "1.28.0+dev-204-g298d73cde6"
+// factsVersion is the version that the pinned description of the API names. The
+// behaviour was measured on a build of it before its release, which called itself
+// 1.28.0+dev-204-g298d73cde6: the first number went with 28.1.0.
+const factsVersion = "28.1.0"
 
 // handlers is the table of everything that the double answers.
 func handlers() table {
@@ -57,14 +61,8 @@ func handleMisc(t table) {
 	t.on("GET /repos/{owner}/{repo}/keys", func(c *call) error { return c.ok(linked(c, []any{})) }, needAdmin) // no deploy keys
 }
 
-// html answers a rendered text.
-func (c *call) html(s string) error {
-	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
-	c.out.body.WriteString(s)
-	return nil
-}
-
-// render answers the rendered text of the body.
+// render answers the text of the body as one paragraph: the double knows no Markdown,
+// and what comes back has to be safe HTML all the same.
 func (c *call) render() error {
 	var in struct {
 		Text     string `json:"Text"`
@@ -80,7 +78,9 @@ func (c *call) render() error {
 		c.out.status = http.StatusUnprocessableEntity
 		return c.text("unsupported render mode: " + in.Mode + "\n") // the one refusal that is not JSON
 	}
-	return c.html(renderMarkdown(in.Text))
+	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(&c.out.body, "<p dir=\"auto\">%s</p>\n", html.EscapeString(in.Text))
+	return nil
 }
 
 // gitignoreTemplates are the .gitignore files that new repositories can have.

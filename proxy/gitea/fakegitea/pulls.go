@@ -20,7 +20,6 @@ type pull struct {
 	MergedBy       *user
 	MergeCommit    string
 	Maintainer     bool
-	AutoMerge      bool
 	Reviewers      []*user
 	ReviewTeams    []*team
 	Reviews        []*review

@@ -43,7 +43,7 @@ func New(opts Options) *Server {
 		opts.Now = time.Now
 	}
 	if opts.Version == "" {
-		opts.Version = measuredVersion
+		opts.Version = factsVersion
 	}
 	s := &Server{opts: opts, router: newRouter(), world: newWorld(opts.Now)}
 	s.world.seed(opts.Seed)

@@ -64,6 +64,44 @@ func TestRoutesAreThePinnedOnes(t *testing.T) {
 	}
 }
 
+// TestVersionIsThePinnedOne: without an option the double says the version of the
+// facts.
+func TestVersionIsThePinnedOne(t *testing.T) {
+	facts, err := build.DecodeFacts(spec.Facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty})
+	want := `{"version":"` + facts.Version + `"}`
+	if got := send(s, "", "GET", "/version", "").Body.String(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestDemoKeepsItsPlaces: documentation, tests and recorded transcripts name these two
+// repositories and their files.
+func TestDemoKeepsItsPlaces(t *testing.T) {
+	s := fakegitea.New(fakegitea.Options{})
+	alice, bob := s.Token("alice"), s.Token("bob")
+	for _, tt := range []struct {
+		token, path string
+		status      int
+		has         string
+	}{
+		{"", "/repos/acme/garden", 200, `"private":false`},
+		{"", "/repos/acme/garden/contents/README.md", 200, `"name":"README.md"`},
+		{alice, "/repos/alice/notes", 200, `"private":true`},
+		{alice, "/repos/alice/notes/contents/todo.md", 200, `"name":"todo.md"`},
+		{bob, "/repos/alice/notes", 404, "not found"},
+		{"", "/repos/alice/notes", 404, "not found"},
+	} {
+		res := send(s, tt.token, "GET", tt.path, "")
+		if res.Code != tt.status || !strings.Contains(res.Body.String(), tt.has) {
+			t.Errorf("%s: %d %.200s, want %d with %s", tt.path, res.Code, res.Body, tt.status, tt.has)
+		}
+	}
+}
+
 // TestEveryRouteAnswers sends an empty request to every operation on every
 // world: none may panic, be unrouted, or lack a body where it is refused.
 func TestEveryRouteAnswers(t *testing.T) {
@@ -134,7 +172,7 @@ func TestHooks(t *testing.T) {
 	}
 	s.AnswerAll(nil)
 	s.Intercept(nil)
-	if res := get(s, "", "/version"); !strings.Contains(res.Body.String(), "1.28") {
+	if res := get(s, "", "/version"); !strings.Contains(res.Body.String(), "28.1") {
 		t.Errorf("after AnswerAll: %s", res.Body)
 	}
 	if len(s.Requests()) != 4 {
@@ -184,7 +222,7 @@ func TestNotTheAPI(t *testing.T) {
 		"/acme/garden/releases/download/v1.0.0/garden-linux-amd64.txt": "This would be a binary.\n",
 		"/acme/garden/raw/branch/main/docs/100%25.txt":                 "A percent sign in the name.\n",
 		"/api/v1/../v1/version":                                        "404 page not found\n",
-		"/api//v1///version":                                           `{"version":"1.28.0+dev-204-g298d73cde6"}`,
+		"/api//v1///version":                                           `{"version":"28.1.0"}`,
 		"/api/v1/%75ser":                                               "404 page not found\n",
 	} {
 		if got := call(s, request{method: "GET", target: target}).Body.String(); got != want {
