@@ -92,7 +92,8 @@ var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // goodName checks the name of a secret or variable and spells it as stored.
 func goodName(name string) (string, error) {
 	upper := strings.ToUpper(name)
-	if !settingName.MatchString(name) || strings.HasPrefix(upper, "GITEA_") || strings.HasPrefix(upper, "GITHUB_") || upper == "CI" {
+	if !settingName.MatchString(name) || strings.HasPrefix(upper, "GITEA_") || strings.HasPrefix(upper, "GITHUB_") ||
+		upper == "CI" {
 		return "", fail(http.StatusBadRequest, "invalid variable or secret name")
 	}
 	return upper, nil

@@ -42,12 +42,16 @@ func (c *call) listEmails() error {
 var cronTasks = []struct{ name, schedule string }{
 	{"update_mirrors", "@every 10m"}, {"repo_health_check", "@midnight"}, {"check_repo_stats", "@midnight"},
 	{"archive_cleanup", "@midnight"}, {"sync_external_users", "@midnight"}, {"deleted_branches_cleanup", "@midnight"},
-	{"update_migration_poster_id", "@midnight"}, {"cleanup_hook_task_table", "@midnight"}, {"cleanup_packages", "@midnight"},
+	{"update_migration_poster_id", "@midnight"}, {"cleanup_hook_task_table", "@midnight"},
+	{"cleanup_packages", "@midnight"},
 	{"cleanup_actions", "@midnight"}, {"stop_zombie_tasks", "@every 5m"}, {"stop_endless_tasks", "@every 30m"},
-	{"cancel_abandoned_jobs", "@every 6h"}, {"start_schedule_tasks", "@every 1m"}, {"delete_inactive_accounts", "@annually"},
+	{"cancel_abandoned_jobs", "@every 6h"}, {"start_schedule_tasks", "@every 1m"},
+	{"delete_inactive_accounts", "@annually"},
 	{"delete_repo_archives", "@annually"}, {"git_gc_repos", "@every 72h"}, {"resync_all_sshkeys", "@every 72h"},
-	{"resync_all_sshprincipals", "@every 72h"}, {"resync_all_hooks", "@every 72h"}, {"reinit_missing_repos", "@every 72h"},
-	{"delete_missing_repos", "@every 72h"}, {"delete_generated_repository_avatars", "@every 72h"}, {"delete_old_actions", "@every 168h"},
+	{"resync_all_sshprincipals", "@every 72h"}, {"resync_all_hooks", "@every 72h"},
+	{"reinit_missing_repos", "@every 72h"},
+	{"delete_missing_repos", "@every 72h"}, {"delete_generated_repository_avatars", "@every 72h"},
+	{"delete_old_actions", "@every 168h"},
 	{"update_checker", "@every 168h"}, {"delete_old_system_notices", "@every 168h"}, {"gc_lfs", "@every 24h"},
 	{"rebuild_issue_indexer", "@annually"}, {"sync_repo_licenses", "@annually"},
 }
@@ -64,7 +68,11 @@ func listCron(c *call) error {
 
 // runCron takes a known task's name.
 func runCron(c *call) error {
-	if !slices.ContainsFunc(cronTasks, func(t struct{ name, schedule string }) bool { return t.name == c.params["task"] }) {
+	if !slices.ContainsFunc(cronTasks, func(t struct {
+		name, schedule string
+	}) bool {
+		return t.name == c.params["task"]
+	}) {
 		return errNotFound
 	}
 	return c.done()

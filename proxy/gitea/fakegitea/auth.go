@@ -156,7 +156,8 @@ func (c *call) sudo() error {
 // errSudo and errBarred are the refusals whose body has no url field.
 var (
 	errSudo   = &apiError{http.StatusForbidden, "Only administrators allowed to sudo."}
-	errBarred = &apiError{http.StatusForbidden, "This account is prohibited from signing in, please contact your site administrator."}
+	errBarred = &apiError{http.StatusForbidden,
+		"This account is prohibited from signing in, please contact your site administrator."}
 )
 
 // sudoInForm is the sudo field of a form body.

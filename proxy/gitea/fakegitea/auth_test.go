@@ -16,6 +16,7 @@ func basic(user, password string) string {
 
 // TestSchemes checks every way to present a token.
 func TestSchemes(t *testing.T) {
+	t.Parallel()
 	s, tok := newLab(t)
 	for _, tt := range []struct {
 		name, auth, query string
@@ -53,6 +54,7 @@ func TestSchemes(t *testing.T) {
 
 // TestQueryTokenOff refuses credentials in the query when told to.
 func TestQueryTokenOff(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{DisableQueryToken: true})
 	if res := get(s, "", "/user?token="+s.Token("alice")); res.Code != 401 {
 		t.Errorf("%d", res.Code)
@@ -62,6 +64,7 @@ func TestQueryTokenOff(t *testing.T) {
 // TestSudo lets administrators act as others, and refuses anyone else who even
 // asks, wherever the wish stands.
 func TestSudo(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	admin := s.Token("aegis-admin")
 	const refused = `{"message":"Only administrators allowed to sudo."}`
@@ -104,6 +107,7 @@ func TestSudo(t *testing.T) {
 
 // TestScopes enforces what a token was made for.
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	s, _ := newLab(t)
 	for _, tt := range []struct {
 		scopes         []string

@@ -49,6 +49,7 @@ func items(t *testing.T, res *httptest.ResponseRecorder, field string) int {
 // TestPaging checks which routes page, by which parameter, and with which
 // headers.
 func TestPaging(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	admin := s.Token("aegis-admin")
 	const paths, issues = "/repos/acme/paths-lab", "/repos/acme/issues-lab"
@@ -111,6 +112,7 @@ func TestPaging(t *testing.T) {
 
 // TestMaxItems caps pages at the configured number and says so.
 func TestMaxItems(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedLab, MaxItems: 7, RootURL: "https://git.example.org"})
 	alice := s.Token("alice")
 	res := get(s, alice, "/repos/acme/issues-lab/issues?limit=100")
@@ -125,6 +127,7 @@ func TestMaxItems(t *testing.T) {
 // TestFilters drops unknown labels, milestones and words, and refuses unknown
 // users.
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	const p = "/repos/acme/issues-lab/issues?state=all&"
 	count := func(q string) string { return get(s, alice, p+q).Header().Get("X-Total-Count") }
@@ -163,6 +166,7 @@ type refusal struct {
 
 // TestRefusals checks statuses and words of errors.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	tokens := map[string]string{"alice": alice, "bob": s.Token("bob"), "carol": s.Token("carol"), "admin": s.Token("aegis-admin"), "bad": strings.Repeat("0", 40)}
 	const zero = "0000000000000000000000000000000000000000"
@@ -232,6 +236,7 @@ func TestRefusals(t *testing.T) {
 
 // TestBodies refuses bodies that cannot be read, in the server's words.
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	const p = "/api/v1/repos/acme/issues-lab/issues"
 	for _, tt := range []struct{ kind, body, message string }{
@@ -256,6 +261,7 @@ func TestBodies(t *testing.T) {
 // TestHiddenIsMissing checks that a hidden repository and a missing one cannot
 // be told apart.
 func TestHiddenIsMissing(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	bob := s.Token("bob")
 	want := get(s, alice, "/repos/acme/nope").Body.String()
@@ -268,6 +274,7 @@ func TestHiddenIsMissing(t *testing.T) {
 
 // TestOddAnswers checks single facts that surprise.
 func TestOddAnswers(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	bob := s.Token("bob")
 	// An empty repository lists null, not [].
@@ -318,6 +325,7 @@ func TestOddAnswers(t *testing.T) {
 
 // TestRaw checks the caching headers, conditional requests and ranges of files.
 func TestRaw(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	const p = "/api/v1/repos/acme/paths-lab/raw/"
 	res := call(s, request{method: "GET", target: p + "README.md", token: alice})
@@ -339,6 +347,7 @@ func TestRaw(t *testing.T) {
 
 // TestBigFiles checks that a file over 10 MiB comes without content.
 func TestBigFiles(t *testing.T) {
+	t.Parallel()
 	s, alice := newLab(t)
 	big := base64.StdEncoding.EncodeToString(make([]byte, 11<<20))
 	if res := send(s, alice, "POST", "/repos/alice/personal/contents/big.bin", `{"content":"`+big+`"}`); res.Code != 201 {

@@ -17,9 +17,13 @@ func handleBranches(t table) {
 	t.on("PATCH "+p+"/branches/{branch}", renameBranch, needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/branches/{branch}", deleteBranch, needToken, needWrite, needActive)
 
-	t.on("GET "+p+"/branch_protections", func(c *call) error { return c.ok(c.repo.protectedList()) }, needToken, needAdmin)
+	t.on("GET "+p+"/branch_protections", func(c *call) error {
+		return c.ok(c.repo.protectedList())
+	}, needToken, needAdmin)
 	t.on("POST "+p+"/branch_protections", createProtection, needToken, needAdmin, needActive)
-	t.on("GET "+p+"/branch_protections/{name}", onProtection(func(c *call, r *protection) error { return c.ok(r) }), needToken, needAdmin)
+	t.on("GET "+p+"/branch_protections/{name}", onProtection(func(c *call, r *protection) error {
+		return c.ok(r)
+	}), needToken, needAdmin)
 	t.on("PATCH "+p+"/branch_protections/{name}", onProtection(editProtection), needToken, needAdmin, needActive)
 	t.on("DELETE "+p+"/branch_protections/{name}", onProtection(deleteProtection), needToken, needAdmin, needActive)
 }
@@ -31,7 +35,9 @@ func listBranches(c *call) error {
 		return c.ok(nil)
 	}
 	q := strings.ToLower(c.query.Get("q"))
-	names := filter(c.repo.git.names("refs/heads/"), func(n string) bool { return strings.Contains(strings.ToLower(n), q) })
+	names := filter(c.repo.git.names("refs/heads/"), func(n string) bool {
+		return strings.Contains(strings.ToLower(n), q)
+	})
 	slices.SortStableFunc(names, func(a, b string) int {
 		return c.repo.git.branch(b).seq - c.repo.git.branch(a).seq
 	})
@@ -48,7 +54,8 @@ func getBranch(c *call) error {
 
 // goodRef says whether git accepts the name of a branch or tag.
 func goodRef(name string) bool {
-	if name == "" || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
+	if name == "" || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") ||
+		strings.Contains(name, "@{") {
 		return false
 	}
 	for seg := range strings.SplitSeq(name, "/") {
@@ -120,7 +127,8 @@ func renameBranch(c *call) error {
 	case g.branch(old) == nil:
 		return fail(http.StatusNotFound, "Branch doesn't exist.")
 	case g.branch(in.Name) != nil:
-		return fail(http.StatusUnprocessableEntity, "Cannot rename a branch using the same name or rename to a branch that already exists.")
+		return fail(http.StatusUnprocessableEntity,
+			"Cannot rename a branch using the same name or rename to a branch that already exists.")
 	case old == c.repo.DefaultBranch && c.perm < accessAdmin:
 		return fail(http.StatusForbidden, "User must be a repo or site admin to rename default or protected branches.")
 	}
@@ -154,7 +162,9 @@ func deleteBranch(c *call) error {
 		return fail(http.StatusForbidden, "branch protected")
 	case c.repo.git.branch(name) == nil:
 		return fail(http.StatusNotFound, "branch does not exist [name: %s]", name)
-	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool { return !is.Closed && is.pull.Base == name }):
+	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool {
+		return !is.Closed && is.pull.Base == name
+	}):
 		return fail(http.StatusForbidden, "can not delete default or pull request target branch")
 	}
 	c.dropBranch(name)

@@ -12,16 +12,26 @@ func handleComments(t table) {
 	t.on("GET "+p+"/comments", listRepoComments)
 	t.on("GET "+p+"/{index}/comments", onIssue(listComments))
 	t.on("POST "+p+"/{index}/comments", onIssue(createComment), needToken, needActive)
-	t.on("GET "+p+"/comments/{id}", onComment(func(c *call, is *issue, m *comment) error { return c.ok(c.commentView(is, m)) }))
+	t.on("GET "+p+"/comments/{id}", onComment(func(c *call, is *issue, m *comment) error {
+		return c.ok(c.commentView(is, m))
+	}))
 	t.on("PATCH "+p+"/comments/{id}", onComment(editComment), needToken, needActive)
 	t.on("DELETE "+p+"/comments/{id}", onComment(deleteComment), needToken)
 	t.on("GET "+p+"/{index}/timeline", onIssue(listTimeline))
 
 	t.on("GET "+p+"/{index}/reactions", onIssue(listIssueReactions))
-	t.on("POST "+p+"/{index}/reactions", onIssue(func(c *call, is *issue) error { return c.react(&is.Reactions) }), needToken)
-	t.on("DELETE "+p+"/{index}/reactions", onIssue(func(c *call, is *issue) error { return c.unreact(&is.Reactions) }), needToken)
-	t.on("GET "+p+"/comments/{id}/reactions", onComment(func(c *call, _ *issue, m *comment) error { return c.ok(c.reactions(m.Reactions)) }))
-	t.on("POST "+p+"/comments/{id}/reactions", onComment(func(c *call, _ *issue, m *comment) error { return c.react(&m.Reactions) }), needToken)
+	t.on("POST "+p+"/{index}/reactions", onIssue(func(c *call, is *issue) error {
+		return c.react(&is.Reactions)
+	}), needToken)
+	t.on("DELETE "+p+"/{index}/reactions", onIssue(func(c *call, is *issue) error {
+		return c.unreact(&is.Reactions)
+	}), needToken)
+	t.on("GET "+p+"/comments/{id}/reactions", onComment(func(c *call, _ *issue, m *comment) error {
+		return c.ok(c.reactions(m.Reactions))
+	}))
+	t.on("POST "+p+"/comments/{id}/reactions", onComment(func(c *call, _ *issue, m *comment) error {
+		return c.react(&m.Reactions)
+	}), needToken)
 
 	handleAssets(t, p+"/{index}/assets", func(c *call) (*[]*attachment, string, error) {
 		is := c.repo.issueByIndex(c.id("index"))

@@ -190,7 +190,7 @@ func (c *call) rawFile(cached bool) error {
 	return nil
 }
 
-// contentType tells text from bytes.
+// contentType is the type of a download: text, or bytes when there is a NUL or no UTF-8.
 func contentType(data []byte) string {
 	head := data[:min(len(data), 8000)]
 	if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) && len(head) == len(data) {

@@ -60,7 +60,8 @@ func createFile(c *call) error {
 	if err := c.bind(&in); err != nil {
 		return err
 	}
-	return c.writeOne(in.commitInput, fileOp{Operation: "create", Path: c.params["filepath"], Content: &in.Content}, http.StatusCreated)
+	return c.writeOne(in.commitInput, fileOp{Operation: "create", Path: c.params["filepath"], Content: &in.Content},
+		http.StatusCreated)
 }
 
 // updateFile replaces a file, or creates it when no sha is given.
@@ -91,7 +92,8 @@ func deleteFile(c *call) error {
 	if err := c.bind(&in); err != nil {
 		return err
 	}
-	return c.writeOne(in.commitInput, fileOp{Operation: "delete", Path: c.params["filepath"], SHA: in.SHA}, http.StatusOK)
+	return c.writeOne(in.commitInput, fileOp{Operation: "delete", Path: c.params["filepath"], SHA: in.SHA},
+		http.StatusOK)
 }
 
 // changeFiles applies several changes in one commit.
@@ -186,7 +188,7 @@ func (c *call) branches(in commitInput) (from, to string, err error) {
 	return from, to, nil
 }
 
-// moveBranch points a branch at a commit and tells its pull requests.
+// moveBranch points a branch at a commit. Pull requests follow by themselves: they name branches.
 func (c *call) moveBranch(name string, cm *commit) {
 	c.repo.git.refs["refs/heads/"+name] = cm.id
 	c.repo.Updated = c.now
@@ -260,10 +262,12 @@ func (c *call) putFile(files map[string]string, op *fileOp) error {
 	}
 	for p := range files {
 		if strings.HasPrefix(p, op.Path+"/") {
-			return fail(http.StatusUnprocessableEntity, "a directory exists where you’re trying to create a file [path: %s]", op.Path)
+			return fail(http.StatusUnprocessableEntity,
+				"a directory exists where you’re trying to create a file [path: %s]", op.Path)
 		}
 		if strings.HasPrefix(op.Path, p+"/") {
-			return fail(http.StatusUnprocessableEntity, "a file exists where you’re trying to create a subdirectory [path: %s]", p)
+			return fail(http.StatusUnprocessableEntity,
+				"a file exists where you’re trying to create a subdirectory [path: %s]", p)
 		}
 	}
 	files[op.Path] = c.repo.git.addBlob(data)
@@ -286,7 +290,7 @@ func (c *call) signatures(in commitInput) (author, committer signature) {
 	return author, committer
 }
 
-// signature is the caller as git sees her.
+// signature is the caller as an author or committer of git.
 func (c *call) signature() signature {
 	name := c.doer.FullName
 	if name == "" {
@@ -295,11 +299,12 @@ func (c *call) signature() signature {
 	return signature{name, c.doer.Email, c.now}
 }
 
-// messageOf is the commit message; without one it tells the changes.
+// messageOf is the commit message; without one it lists the changes.
 func (c *call) messageOf(in commitInput, ops []fileOp) string {
 	msg := in.Message
 	if msg == "" {
-		verbs := map[string]string{"create": "Add", "update": "Update", "upload": "Upload", "rename": "Rename", "delete": "Delete"}
+		verbs := map[string]string{"create": "Add", "update": "Update", "upload": "Upload", "rename": "Rename",
+			"delete": "Delete"}
 		msg = strings.Join(mapped(ops, func(op fileOp) string { return verbs[op.Operation] + " " + op.Path }), "\n")
 	}
 	if in.Signoff {

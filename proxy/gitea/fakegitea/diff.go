@@ -54,7 +54,9 @@ func (g *gitStore) changes(from, to map[string]string) []change {
 func pairRenames(in []change) []change {
 	out := in[:0:0]
 	for _, c := range in {
-		if c.status == "removed" && slices.ContainsFunc(in, func(o change) bool { return o.status == "added" && o.newID == c.oldID }) {
+		if c.status == "removed" && slices.ContainsFunc(in, func(o change) bool {
+			return o.status == "added" && o.newID == c.oldID
+		}) {
 			continue
 		}
 		if c.status == "added" {

@@ -62,6 +62,7 @@ func branchNext(t *testing.T, s http.Handler, token string) {
 
 // TestNoNewline marks a last line without a newline wherever a diff is shown.
 func TestNoNewline(t *testing.T) {
+	t.Parallel()
 	s, alice := newNotes(t)
 	old := map[string]string{
 		"both.txt": "one\ntwo", "far.txt": "0\n1\n2\n3\n4\n5\n6", "gain.txt": "one\ntwo", "lose.txt": "one\ntwo\n", "near.txt": "a\nb",
@@ -105,6 +106,7 @@ func TestNoNewline(t *testing.T) {
 // TestDiffApplies checks that the diff of any two texts, applied to the first,
 // gives the second, byte for byte.
 func TestDiffApplies(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := func() string {
 		var out strings.Builder

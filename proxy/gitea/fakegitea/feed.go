@@ -42,7 +42,7 @@ func (c *call) record(op, content, ref string) {
 	}
 }
 
-// notify tells the watchers of the repository, the assignees and the poster of
+// notify makes notifications for the watchers of the repository, the assignees and the poster of
 // an issue, but not the caller.
 func (c *call) notify(is *issue, m *comment) {
 	for _, u := range append(append(slices.Clone(is.Repo.Watchers), is.Assignees...), is.Poster) {
@@ -92,7 +92,8 @@ func handleFeed(t table) {
 func (c *call) listFeed(keep func(*activity) bool) error {
 	day := c.query.Get("date")
 	items := filter(c.w.feed, func(a *activity) bool {
-		return keep(a) && c.w.access(c.doer, a.repo) >= accessRead && (day == "" || a.Created.Format(time.DateOnly) == day)
+		return keep(a) && c.w.access(c.doer, a.repo) >= accessRead &&
+			(day == "" || a.Created.Format(time.DateOnly) == day)
 	})
 	slices.Reverse(items)
 	return c.ok(mapped(counted(c, items), func(a *activity) obj {
@@ -129,7 +130,7 @@ func (c *call) threadView(t *thread) obj {
 	}
 }
 
-// state is the word for where a notification stands.
+// state is the API's word for the state of a notification.
 func (t *thread) state() string {
 	switch {
 	case t.Pinned:
@@ -219,7 +220,8 @@ func (c *call) threadOf() (*thread, error) {
 	case !ok:
 		return nil, fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
 	case t.user != c.doer:
-		return nil, fail(http.StatusForbidden, "only user itself and admin are allowed to read/change this thread %d", t.ID)
+		return nil, fail(http.StatusForbidden,
+			"only user itself and admin are allowed to read/change this thread %d", t.ID)
 	}
 	return t, nil
 }

@@ -148,7 +148,8 @@ func (e treeEntry) kind() string {
 }
 
 // addCommit stores a snapshot.
-func (g *gitStore) addCommit(files map[string]string, parents []string, author, committer signature, message string) *commit {
+func (g *gitStore) addCommit(files map[string]string, parents []string, author, committer signature,
+	message string) *commit {
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"
 	}

@@ -216,7 +216,8 @@ func (c *call) treeID(name string) (string, bool) {
 func (c *call) walkTree(id, prefix string, deep bool) []treeEntryJSON {
 	out := []treeEntryJSON{}
 	for _, e := range c.repo.git.trees[id] {
-		row := treeEntryJSON{Path: prefix + e.name, Mode: e.mode(), Type: e.kind(), SHA: e.id, URL: c.api(c.repo, "git", e.kind()+"s", e.id)}
+		row := treeEntryJSON{Path: prefix + e.name, Mode: e.mode(), Type: e.kind(), SHA: e.id,
+			URL: c.api(c.repo, "git", e.kind()+"s", e.id)}
 		if !e.dir {
 			row.Size = len(c.repo.git.blobs[e.id])
 		}

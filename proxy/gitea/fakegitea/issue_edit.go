@@ -63,7 +63,8 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 		return nil
 	}
 	if *in.State == "closed" && slices.ContainsFunc(is.DependsOn, func(o *issue) bool { return !o.Closed }) {
-		return fail(http.StatusPreconditionFailed, "cannot close this issue or pull request because it still has open dependencies")
+		return fail(http.StatusPreconditionFailed,
+			"cannot close this issue or pull request because it still has open dependencies")
 	}
 	c.setState(is, *in.State == "closed")
 	return nil
@@ -88,7 +89,8 @@ func (c *call) applyTriage(is *issue, in issueEdit) error {
 	if in.Milestone != nil {
 		m := c.repo.milestoneByID(*in.Milestone)
 		if m == nil && *in.Milestone != 0 {
-			return fail(http.StatusInternalServerError, "milestone does not exist [id: %d, repo_id: %d]", *in.Milestone, c.repo.ID)
+			return fail(http.StatusInternalServerError,
+				"milestone does not exist [id: %d, repo_id: %d]", *in.Milestone, c.repo.ID)
 		}
 		if m != is.Milestone {
 			c.w.addEvent(is, c.doer, comment{Kind: "milestone", milestone: m, oldMilestone: is.Milestone})

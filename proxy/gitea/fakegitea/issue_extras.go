@@ -10,12 +10,13 @@ import (
 func handleIssueExtras(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/issues/{index}/subscriptions", onIssue(func(c *call, _ *issue) error {
-		return c.ok(linked(c, []any{})) // who chose to follow; nobody can here
+		return c.ok(linked(c, []any{})) // explicit subscriptions, which cannot be made here
 	}))
 	for _, kind := range []string{"dependencies", "blocks"} {
 		t.on("GET "+p+"/issues/{index}/"+kind, onNamedIssue(listLinks(kind == "blocks")))
 		t.on("POST "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", true)), needToken, needActive)
-		t.on("DELETE "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", false)), needToken, needActive)
+		t.on("DELETE "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", false)), needToken,
+			needActive)
 	}
 	t.on("POST "+p+"/issues/{index}/assignees", onIssue(changeAssignees(true)), needToken, needWrite)
 	t.on("DELETE "+p+"/issues/{index}/assignees", onIssue(changeAssignees(false)), needToken, needWrite)
@@ -29,7 +30,9 @@ func listLinks(blocks bool) func(*call, *issue) error {
 		if blocks {
 			items = nil
 			for _, r := range c.w.repos {
-				items = append(items, filter(r.issues, func(o *issue) bool { return slices.Contains(o.DependsOn, is) })...)
+				items = append(items, filter(r.issues, func(o *issue) bool {
+					return slices.Contains(o.DependsOn, is)
+				})...)
 			}
 		}
 		items = filter(items, func(o *issue) bool { return c.w.access(c.doer, o.Repo) >= accessRead })
@@ -54,7 +57,8 @@ func changeLink(blocks, on bool) func(*call, *issue) error {
 		}
 		r := c.w.repoByName(in.Owner, in.Repo)
 		if r == nil || c.w.access(c.doer, r) < accessRead {
-			return fail(http.StatusNotFound, "repository does not exist [id: 0, uid: 0, owner_name: %s, name: %s]", in.Owner, in.Repo)
+			return fail(http.StatusNotFound,
+				"repository does not exist [id: 0, uid: 0, owner_name: %s, name: %s]", in.Owner, in.Repo)
 		}
 		if r.issueByIndex(in.Index) == nil {
 			return errNoIssue(r, in.Index)
@@ -75,9 +79,12 @@ func changeLink(blocks, on bool) func(*call, *issue) error {
 			c.w.addEvent(from, c.doer, comment{Kind: "remove_dependency", dependent: to})
 			return c.created(c.issueView(is))
 		case slices.Contains(from.DependsOn, to):
-			return fail(http.StatusInternalServerError, "issue dependency does already exist [issue id: %d, dependency id: %d]", from.ID, to.ID)
+			return fail(http.StatusInternalServerError,
+				"issue dependency does already exist [issue id: %d, dependency id: %d]", from.ID, to.ID)
 		case from != to && slices.Contains(to.DependsOn, from):
-			return fail(http.StatusInternalServerError, "circular dependencies exists (two issues blocking each other) [issue id: %d, dependency id: %d]", from.ID, to.ID)
+			return fail(http.StatusInternalServerError,
+				"circular dependencies exists (two issues blocking each other) [issue id: %d, dependency id: %d]",
+				from.ID, to.ID)
 		}
 		from.DependsOn = append(from.DependsOn, to)
 		c.w.addEvent(from, c.doer, comment{Kind: "add_dependency", dependent: to})

@@ -25,7 +25,9 @@ func searchIssues(c *call) error {
 				(!c.queryBool("created") || is.Poster == c.doer) &&
 				(!c.queryBool("mentioned") || strings.Contains(is.Body, "@"+c.doer.Login)) &&
 				(!c.queryBool("review_requested") || p != nil && slices.Contains(p.Reviewers, c.doer)) &&
-				(!c.queryBool("reviewed") || p != nil && slices.ContainsFunc(p.Reviews, func(v *review) bool { return v.User == c.doer }))
+				(!c.queryBool("reviewed") || p != nil && slices.ContainsFunc(p.Reviews, func(v *review) bool {
+					return v.User == c.doer
+				}))
 		})
 	}
 	items, err = c.filterIssues(items)
@@ -54,7 +56,8 @@ func (c *call) searchScope() (func(*repo) bool, error) {
 	}
 	t, ok := find(owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, teamName) })
 	if !ok {
-		return nil, fail(http.StatusBadRequest, "team does not exist [org_id %d, team_id 0, name: %s]", owner.ID, teamName)
+		return nil, fail(http.StatusBadRequest,
+			"team does not exist [org_id %d, team_id 0, name: %s]", owner.ID, teamName)
 	}
 	return func(r *repo) bool { return r.Owner == owner && t.has(r) }, nil
 }

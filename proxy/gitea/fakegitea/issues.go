@@ -46,7 +46,8 @@ func (w *world) newIssue(r *repo, poster *user, title, body string) *issue {
 	r.next++
 	now := w.now()
 	is := &issue{
-		ID: w.next("issue"), Index: r.next, Repo: r, Poster: poster, Title: title, Body: body, Created: now, Updated: now,
+		ID: w.next("issue"), Index: r.next, Repo: r, Poster: poster, Title: title, Body: body, Created: now,
+		Updated: now,
 	}
 	r.issues = append(r.issues, is)
 	r.Updated = now
@@ -75,7 +76,7 @@ func listIssues(c *call) error {
 }
 
 // filterIssues applies the query. As on the real server, a label, milestone or
-// other value that nobody knows drops the filter instead of emptying the list;
+// other value that does not exist drops the filter instead of emptying the list;
 // only users are checked.
 func (c *call) filterIssues(items []*issue) ([]*issue, error) {
 	keep, err := c.byPeople()
@@ -149,7 +150,9 @@ func (c *call) byText() func(*issue) bool {
 		if q == "" || strings.Contains(strings.ToLower(is.Title+"\n"+is.Body), q) {
 			return true
 		}
-		return slices.ContainsFunc(is.talk(), func(m *comment) bool { return strings.Contains(strings.ToLower(m.Body), q) })
+		return slices.ContainsFunc(is.talk(), func(m *comment) bool {
+			return strings.Contains(strings.ToLower(m.Body), q)
+		})
 	}
 }
 
@@ -236,8 +239,8 @@ type issueInput struct {
 	Due       *time.Time `json:"due_date"`
 }
 
-// createIssue creates an issue. Labels, assignees and the like of somebody
-// without write access are dropped silently, as on the real server.
+// createIssue creates an issue. Labels, assignees and the like from a
+// caller without write access are dropped silently, as on the real server.
 func createIssue(c *call) error {
 	var in issueInput
 	if err := c.bind(&in); err != nil {
@@ -278,7 +281,8 @@ func (c *call) assigneesOf(one string, many []string) ([]*user, error) {
 			return nil, errNoAssignee(name)
 		}
 		if c.w.access(u, c.repo) < accessRead {
-			return nil, fail(http.StatusUnprocessableEntity, "user does not have access to repo [repo_id: %d, user_id: %d]", c.repo.ID, u.ID)
+			return nil, fail(http.StatusUnprocessableEntity,
+				"user does not have access to repo [repo_id: %d, user_id: %d]", c.repo.ID, u.ID)
 		}
 		out = with(out, u)
 	}

@@ -42,10 +42,12 @@ func (c *call) readKey() (keyInput, error) {
 	fields := strings.Fields(in.Key)
 	if len(fields) == 1 { // the bare base64 of a key
 		if _, err := base64.StdEncoding.DecodeString(fields[0]); err != nil {
-			return in, fail(http.StatusUnprocessableEntity, "Invalid key content: extractTypeFromBase64Key: invalid key format: %v", err)
+			return in, fail(http.StatusUnprocessableEntity,
+				"Invalid key content: extractTypeFromBase64Key: invalid key format: %v", err)
 		}
 	}
-	if len(fields) < 2 || !strings.HasPrefix(fields[0], "ssh-") && !strings.HasPrefix(fields[0], "ecdsa-") && !strings.HasPrefix(fields[0], "sk-") {
+	if len(fields) < 2 || !strings.HasPrefix(fields[0], "ssh-") && !strings.HasPrefix(fields[0], "ecdsa-") &&
+		!strings.HasPrefix(fields[0], "sk-") {
 		return in, fail(http.StatusUnprocessableEntity, "Invalid key content: unsupported key")
 	}
 	if _, err := base64.StdEncoding.DecodeString(fields[1]); err != nil {
@@ -84,7 +86,9 @@ func (c *call) keyView(k *publicKey) obj {
 // listKeys lists the keys of u.
 func listKeys(c *call, u *user) error {
 	want := c.query.Get("fingerprint")
-	items := filter(c.w.keys, func(k *publicKey) bool { return k.user == u && (want == "" || fingerprint(k.Key) == want) })
+	items := filter(c.w.keys, func(k *publicKey) bool {
+		return k.user == u && (want == "" || fingerprint(k.Key) == want)
+	})
 	return c.ok(mapped(linked(c, items), c.keyView))
 }
 

@@ -17,19 +17,25 @@ func handleLabels(t table) {
 	t.on("GET "+p+"/labels/{id}", getLabel)
 	t.on("DELETE "+p+"/labels/{id}", deleteLabel, needToken, needWrite)
 
-	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error { return c.ok(c.labels(sortedLabels(is.Labels))) }))
+	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error {
+		return c.ok(c.labels(sortedLabels(is.Labels)))
+	}))
 	t.on("POST "+p+"/issues/{index}/labels", onIssue(addIssueLabels), needToken)
 	t.on("PUT "+p+"/issues/{index}/labels", onIssue(setIssueLabels), needToken)
 	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
 
 	t.on("GET "+p+"/milestones", listMilestones)
 	t.on("POST "+p+"/milestones", createMilestone, needToken, needWrite)
-	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error { return c.ok(c.milestone(c.repo, m)) }))
+	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error {
+		return c.ok(c.milestone(c.repo, m))
+	}))
 	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
 
 	t.on("POST /orgs/{org}/labels", createLabel, needOrgOwner)
 	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
-	t.on("GET /orgs/{org}/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels)))) })
+	t.on("GET /orgs/{org}/labels", func(c *call) error {
+		return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels))))
+	})
 }
 
 // allLabels is what an issue of the repository can carry: its own labels and
@@ -41,7 +47,9 @@ func (r *repo) allLabels() []*label {
 // sortedLabels orders labels by name.
 func sortedLabels(ls []*label) []*label {
 	out := slices.Clone(ls)
-	slices.SortStableFunc(out, func(a, b *label) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
+	slices.SortStableFunc(out, func(a, b *label) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	})
 	return out
 }
 
@@ -285,7 +293,8 @@ func createMilestone(c *call) error {
 		return err
 	}
 	m := &milestone{
-		ID: c.w.next("milestone"), Title: in.Title, Description: in.Description, Due: in.Due, Created: c.now, Updated: c.now,
+		ID: c.w.next("milestone"), Title: in.Title, Description: in.Description, Due: in.Due, Created: c.now,
+		Updated: c.now,
 	}
 	c.closeMilestone(m, in.State)
 	c.repo.milestones = append(c.repo.milestones, m)

@@ -140,7 +140,8 @@ func (c *call) mergeMessage(is *issue, in mergeInput) string {
 		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
 	}
 	if title == "" {
-		title = fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head, is.pull.Base)
+		title = fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head,
+			is.pull.Base)
 	}
 	return strings.TrimRight(title+"\n\n"+body, "\n")
 }

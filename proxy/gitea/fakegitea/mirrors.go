@@ -57,7 +57,8 @@ func createMirror(c *call) error {
 		}
 	}
 	m := &pushMirror{
-		Repo: c.repo.Name, Remote: "remote_mirror_" + randomHex(5), Address: in.Address, Created: c.now, Interval: in.Interval, OnCommit: in.OnCommit,
+		Repo: c.repo.Name, Remote: "remote_mirror_" + randomHex(5), Address: in.Address, Created: c.now,
+		Interval: in.Interval, OnCommit: in.OnCommit,
 	}
 	c.repo.mirrors = append(c.repo.mirrors, m)
 	return c.ok(m)

@@ -19,8 +19,10 @@ func handlers() table {
 	for _, family := range []func(table){
 		handleMisc, handleTemplates, handleUsers, handleSelf, handleOrgs, handleTeams, handleRepos, handleRepoPeople,
 		handleContents, handleWrites, handleBranches, handleReleases, handleGit, handleStatuses,
-		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge, handleReviews,
-		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin, handleTimes,
+		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge,
+		handleReviews,
+		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin,
+		handleTimes,
 		handleRuns, handleActionsConfig,
 	} {
 		family(t)
@@ -53,12 +55,15 @@ func handleMisc(t table) {
 	t.on("GET /settings/attachment", func(c *call) error {
 		return c.ok(obj{
 			"enabled", true,
-			"allowed_types", ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip",
+			"allowed_types",
+			".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip",
 			"max_size", 100, "max_files", 5,
 		})
 	})
 	t.on("POST /markdown", (*call).render, needToken)
-	t.on("GET /repos/{owner}/{repo}/keys", func(c *call) error { return c.ok(linked(c, []any{})) }, needAdmin) // no deploy keys
+	t.on("GET /repos/{owner}/{repo}/keys", func(c *call) error {
+		return c.ok(linked(c, []any{}))
+	}, needAdmin) // no deploy keys
 }
 
 // render answers the text of the body as one paragraph: the double knows no Markdown,
@@ -90,45 +95,27 @@ var gitignoreTemplates = map[string]string{
 	"Python": "__pycache__/\n*.pyc\n.venv/\n",
 }
 
-// licenseTemplate is a license that new repositories can have.
-type licenseTemplate struct {
-	Key  string `json:"key"`
-	Name string `json:"name"`
-	URL  string `json:"url"`
-	Hint string `json:"implementation"`
-	Body string `json:"body"`
-}
+// licenseNote is the text of every license here: a license that the demo writes into a
+// repository must not look like the legal text.
+const licenseNote = "\n\nPlaceholder of the demo instance: put the text of the license here.\n"
 
-// licenseTemplates are short notes in our own words, not the legal texts.
-var licenseTemplates = []licenseTemplate{
-	{Key: "Apache-2.0", Name: "Apache-2.0", Body: "Apache License, Version 2.0\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
-	{Key: "MIT", Name: "MIT", Body: "MIT License (placeholder)\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
-	{Key: "Unlicense", Name: "Unlicense", Body: "The Unlicense (placeholder)\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
-}
-
-// templateLabel is a label of a label template.
-type templateLabel struct {
-	Name        string `json:"name"`
-	Color       string `json:"color"`
-	Description string `json:"description"`
-	Exclusive   bool   `json:"exclusive"`
+// licenseTemplates are the licenses that new repositories can have, by their SPDX name.
+var licenseTemplates = []struct{ Key, Body string }{
+	{"Apache-2.0", "Apache License, Version 2.0" + licenseNote},
+	{"MIT", "MIT License (placeholder)" + licenseNote},
+	{"Unlicense", "The Unlicense (placeholder)" + licenseNote},
 }
 
 // labelTemplates are the label sets that new repositories can have.
-var labelTemplates = map[string][]templateLabel{
+var labelTemplates = map[string][]label{
 	"Default": {
-		{"bug", "ee0701", "Something does not work", false},
-		{"duplicate", "cccccc", "Told before", false},
-		{"enhancement", "84b6eb", "Something new", false},
-		{"help wanted", "128a0c", "Who can help?", false},
-		{"invalid", "e6e6e6", "Not as it seems", false},
-		{"question", "cc317c", "Somebody has to say more", false},
-		{"wontfix", "ffffff", "It stays as it is", false},
+		{Name: "bug", Color: "ee0701", Description: "Something does not work"},
+		{Name: "enhancement", Color: "84b6eb", Description: "Something new"},
+		{Name: "question", Color: "cc317c", Description: "More information is needed"},
 	},
 	"Advanced": {
-		{"Kind/Bug", "ee0701", "Something is not working", true},
-		{"Kind/Feature", "0288d1", "New functionality", true},
-		{"Priority/High", "d93f0b", "The priority is high", true},
+		{Name: "Kind/Bug", Color: "ee0701", Description: "Something is not working", Exclusive: true},
+		{Name: "Priority/High", Color: "d93f0b", Description: "The priority is high", Exclusive: true},
 	},
 }
 
@@ -136,16 +123,19 @@ var labelTemplates = map[string][]templateLabel{
 func handleTemplates(t table) {
 	t.on("GET /gitignore/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(gitignoreTemplates))) })
 	t.on("GET /licenses", func(c *call) error {
-		return c.ok(mapped(licenseTemplates, func(l licenseTemplate) any {
-			return obj{"key", l.Key, "name", l.Name, "url", c.root + "/api/v1/licenses/" + l.Key}
-		}))
+		list := []obj{}
+		for _, l := range licenseTemplates {
+			list = append(list, obj{"key", l.Key, "name", l.Key, "url", c.root + "/api/v1/licenses/" + l.Key})
+		}
+		return c.ok(list)
 	})
 	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })
 }
 
 // labelsOfTemplate makes the labels of a template.
 func (w *world) labelsOfTemplate(name string) []*label {
-	return mapped(labelTemplates[name], func(t templateLabel) *label {
-		return &label{ID: w.next("label"), Name: t.Name, Color: t.Color, Description: t.Description, Exclusive: t.Exclusive}
+	return mapped(labelTemplates[name], func(l label) *label {
+		l.ID = w.next("label")
+		return &l
 	})
 }

@@ -112,7 +112,9 @@ func (s *Server) Grants(login string) []Grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.world.userByLogin(login)
-	return mapped(filter(s.world.oauth.grants, func(g *oauthGrant) bool { return g.user == u }), func(g *oauthGrant) Grant {
+	return mapped(filter(s.world.oauth.grants, func(g *oauthGrant) bool {
+		return g.user == u
+	}), func(g *oauthGrant) Grant {
 		return Grant{
 			ID: g.id, Login: g.user.Login, UserID: g.user.ID, App: g.app.Name, ClientID: g.app.ClientID,
 			Scope: g.scope, Effective: strings.Join(grantScopes(g.scope).list(), ","), Counter: g.counter,
@@ -135,7 +137,7 @@ func (s *Server) AddGrant(login, clientID, scope string) bool {
 }
 
 // RevokeGrant takes back what the user allowed the application, as the button on
-// the page of her applications does. It is false when there was nothing.
+// the page of the user's applications does. It is false when there was nothing.
 func (s *Server) RevokeGrant(login, clientID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +197,7 @@ func (s *Server) changeUser(login string, f func(*user) bool) bool {
 	return u != nil && !u.Org && f(u)
 }
 
-// SetTeamMember puts a user into a team of an organisation, or takes her out. It
+// SetTeamMember puts a user into a team of an organisation, or out of it. It
 // is false when one of the three does not exist.
 func (s *Server) SetTeamMember(org, teamName, login string, member bool) bool {
 	return s.changeUser(login, func(u *user) bool {

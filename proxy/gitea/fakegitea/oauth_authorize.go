@@ -20,8 +20,9 @@ type authorization struct {
 func authorize(c *call) {
 	a := &authorization{
 		app: c.w.appByClientID(c.form.Get("client_id")), redirectURI: c.form.Get("redirect_uri"),
-		state: c.form.Get("state"), scope: c.form.Get("scope"), nonce: c.form.Get("nonce"), responseType: c.form.Get("response_type"),
-		challenge: c.form.Get("code_challenge"), method: c.form.Get("code_challenge_method"),
+		state: c.form.Get("state"), scope: c.form.Get("scope"), nonce: c.form.Get("nonce"),
+		responseType: c.form.Get("response_type"),
+		challenge:    c.form.Get("code_challenge"), method: c.form.Get("code_challenge_method"),
 	}
 	if a.app == nil {
 		c.failedPage("Client ID not registered")
@@ -53,7 +54,7 @@ func authorize(c *call) {
 	})
 }
 
-// creator is who registered the application; nobody means the instance.
+// creator is the user who registered the application; "" means the instance.
 func (a *oauthApp) creator() string {
 	if a.user == nil {
 		return ""
@@ -88,7 +89,8 @@ type consent struct {
 // to be of the page that this browser opened last.
 func decide(c *call) {
 	a := &authorization{redirectURI: c.form.Get("redirect_uri"), state: c.form.Get("state"), scope: c.form.Get("scope")}
-	if !c.sess.pending || c.sess.clientID != c.form.Get("client_id") || c.sess.state != a.state || c.sess.redirectURI != a.redirectURI {
+	if !c.sess.pending || c.sess.clientID != c.form.Get("client_id") || c.sess.state != a.state ||
+		c.sess.redirectURI != a.redirectURI {
 		c.plain(http.StatusBadRequest, "Bad Request\n")
 		return
 	}

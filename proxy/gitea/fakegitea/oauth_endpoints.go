@@ -228,7 +228,8 @@ func introspect(c *call) {
 	if claims, err := c.w.oauth.parse(c.form.Get("token"), c.now); err == nil {
 		g := c.w.grantByID(claims.Grant)
 		if g != nil && (g.app == app || c.w.oauth.options.OldIntrospection) {
-			out = introspection{true, g.scope, g.user.Login, c.root, strconv.FormatInt(g.user.ID, 10), []string{g.app.ClientID}}
+			out = introspection{true, g.scope, g.user.Login, c.root, strconv.FormatInt(g.user.ID, 10),
+				[]string{g.app.ClientID}}
 		}
 	}
 	c.line(http.StatusOK, out)

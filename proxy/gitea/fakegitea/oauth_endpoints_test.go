@@ -34,6 +34,7 @@ func payload(t *testing.T, token string) map[string]any {
 // TestRedeemRefusals lists the errors of an exchange; none of them uses the code
 // up.
 func TestRedeemRefusals(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	code := a.approve("alice", "scope", "read:user", "code_challenge", challenge(), "code_challenge_method", "S256").Get("code")
 	other, otherSecret := a.RegisterOAuthApp("other", true, callback, "http://127.0.0.1:9999/second")
@@ -81,6 +82,7 @@ func TestRedeemRefusals(t *testing.T) {
 
 // TestTokenForms takes credentials in the header or the body, and JSON bodies.
 func TestTokenForms(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	refresh := a.login("alice", "read:user").Refresh
 	if got := a.tokenAs("", "", "client_id", a.id, "client_secret", a.secret, "grant_type", "refresh_token", "refresh_token", refresh); got.status != 200 {
@@ -111,6 +113,7 @@ func TestTokenForms(t *testing.T) {
 // TestRefresh: by default every refresh token stays good until it expires, and an
 // access token is as good; the errors are those of a provider that says 400 only.
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	first := a.login("alice", "read:user")
 	if c := payload(t, first.Refresh); c["tt"] != 1.0 || c["cnt"] != nil || c["exp"].(float64)-c["iat"].(float64) != 730*3600 {
@@ -164,6 +167,7 @@ func TestRefresh(t *testing.T) {
 // TestInvalidatedRefresh: one counter for each grant, so that every answer ends all
 // earlier refresh tokens; replay revokes nothing.
 func TestInvalidatedRefresh(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	before := a.login("alice", "read:user")
 	a.SetOAuthOptions(fakegitea.OAuthOptions{InvalidateRefreshTokens: true, AccessLifetime: 5 * time.Minute})
@@ -212,6 +216,7 @@ func TestInvalidatedRefresh(t *testing.T) {
 
 // TestGrantScopes holds how the words of a grant become rights; it fails open.
 func TestGrantScopes(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	for asked, want := range map[string]string{
 		"":                                   "all",
@@ -251,6 +256,7 @@ func TestGrantScopes(t *testing.T) {
 
 // TestIntrospection tells the truth about a grant, to its own client.
 func TestIntrospection(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{RootURL: "https://git.example/sub/"})
 	got := a.login("alice", "read:user bogus")
 	ask := func(id, secret, token string) (int, http.Header, string) {
@@ -295,6 +301,7 @@ func TestIntrospection(t *testing.T) {
 
 // TestUserInfo wants read:user as soon as the grant restricts anything.
 func TestUserInfo(t *testing.T) {
+	t.Parallel()
 	for scope, want := range map[string]int{"openid profile": 200, "openid read:repository": 403, "openid profile read:user": 200, "bogus": 200} {
 		a := newApp(t, true, fakegitea.Options{})
 		got := a.login("alice", scope)

@@ -176,14 +176,15 @@ func (f *OAuthFault) covers(path string) bool {
 
 // serve fails a request. The work is what the double would do without the fault.
 func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *response) {
-	if f.Kind != FaultHoldAnswer && f.Kind != FaultLostAnswer { // those tell when the work is done
+	if f.Kind != FaultHoldAnswer && f.Kind != FaultLostAnswer { // those report when the work is done
 		f.enter()
 	}
 	switch f.Kind {
 	case FaultStatus:
 		f.say(w, http.StatusBadGateway, "text/plain; charset=utf-8", "Bad Gateway\n")
 	case FaultHTML:
-		f.say(w, http.StatusOK, "text/html; charset=utf-8", "<!DOCTYPE html><title>Maintenance</title><h1>Back soon</h1>\n")
+		f.say(w, http.StatusOK, "text/html; charset=utf-8",
+			"<!DOCTYPE html><title>Maintenance</title><h1>Back soon</h1>\n")
 	case FaultLostRace:
 		f.say(w, http.StatusBadRequest, "application/json;charset=utf-8",
 			`{"error":"invalid_grant","error_description":"cannot increase the grant counter"}`+"\n")
@@ -204,7 +205,7 @@ func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *
 	}
 }
 
-// enter tells the test that a request was hit.
+// enter reports to the test that a request was hit.
 func (f *OAuthFault) enter() {
 	if f.Entered == nil {
 		return

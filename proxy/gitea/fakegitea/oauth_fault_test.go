@@ -34,6 +34,7 @@ func (a *oauthApp) tryRefresh(ctx context.Context, token string) (int, string, e
 // TestFaults: the faults that do nothing leave the grant's counter alone, the
 // others count it.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		fault  fakegitea.OAuthFault
@@ -79,6 +80,7 @@ func TestFaults(t *testing.T) {
 
 // TestHold keeps a request until the test lets it go, before or after the work.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	for kind, done := range map[fakegitea.FaultKind]int64{fakegitea.FaultHold: 1, fakegitea.FaultHoldAnswer: 2} {
 		a := newApp(t, true, fakegitea.Options{})
 		a.SetOAuthOptions(fakegitea.OAuthOptions{InvalidateRefreshTokens: true})
@@ -125,6 +127,7 @@ func TestHold(t *testing.T) {
 
 // TestHangUpWithoutConnection answers 502 where the connection cannot be closed.
 func TestHangUpWithoutConnection(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	s.FailOAuth(fakegitea.OAuthFault{})
 	if res := call(s, request{method: "GET", target: "/login/oauth/keys"}); res.Code != 502 || res.Body.Len() != 0 {
@@ -138,6 +141,7 @@ func TestHangUpWithoutConnection(t *testing.T) {
 // TestAppLife: an application that the API made works, its secret rotates, and its
 // deletion ends tokens.
 func TestAppLife(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	alice := a.Token("alice")
 	res := send(a.Server, alice, "POST", "/user/applications/oauth2", `{"name":"mine","redirect_uris":["`+callback+`"],"confidential_client":true}`)
@@ -182,6 +186,7 @@ func TestAppLife(t *testing.T) {
 // TestPeople: the number of a user stays through a rename, teams change what she
 // sees, and a deleted user's tokens die.
 func TestPeople(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	got := a.login("bob", "read:user read:repository write:repository")
 	before := payload(t, got.Access)["gnt"]
@@ -221,6 +226,7 @@ func TestPeople(t *testing.T) {
 
 // TestSaw finds a secret wherever it was sent, and does not when it was not.
 func TestSaw(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t/with+odd=chars"
 	for where, q := range map[string]request{
 		"header Authorization": {method: "GET", target: "/api/v1/version", token: secret},

@@ -14,6 +14,7 @@ import (
 // TestFlowByHand walks the whole way as a browser does: bounce to the login, wrong
 // password, login, consent page, code, tokens, API.
 func TestFlowByHand(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string]fakegitea.Options{
 		"plain": {}, "sub-path": {SubPath: "/git"},
 	} {
@@ -69,6 +70,7 @@ func TestFlowByHand(t *testing.T) {
 
 // TestAuthorizeRefusals lists what the endpoint pages and what it redirects.
 func TestAuthorizeRefusals(t *testing.T) {
+	t.Parallel()
 	pub, conf := newApp(t, false, fakegitea.Options{}), newApp(t, true, fakegitea.Options{})
 	for _, tt := range []struct {
 		name   string
@@ -111,6 +113,7 @@ func TestAuthorizeRefusals(t *testing.T) {
 // TestLoopbackPort: only a public client may add a port, only to an address, and
 // only when it registered none.
 func TestLoopbackPort(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, false, fakegitea.Options{})
 	for _, tt := range []struct {
 		confidential bool
@@ -138,6 +141,7 @@ func TestLoopbackPort(t *testing.T) {
 // TestSecondAsk: a confidential application gets its code at once and its new
 // scope is ignored; a public one is asked again and refused.
 func TestSecondAsk(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	a.login("alice", "read:repository")
 	p := newPerson(t)
@@ -177,6 +181,7 @@ func TestSecondAsk(t *testing.T) {
 // TestDecide checks the consent form: denial, forms that are not of the page that
 // was opened last, and other sites.
 func TestDecide(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	loc, err := a.Deny("alice", a.authorizeURL())
 	if err != nil || loc != callback+"?error=access_denied&error_description=the+request+is+denied&state=st8" || len(a.Grants("alice")) != 0 {

@@ -108,7 +108,8 @@ func (u *user) barred() bool { return u.ProhibitLogin || !u.Active }
 func (c *call) onSite(to string) string {
 	u, err := url.Parse(to)
 	home := c.link() + "/"
-	if err != nil || to == "" || len(to) > 1 && strings.ContainsRune(`/\`, rune(to[0])) && strings.ContainsRune(`/\`, rune(to[1])) {
+	if err != nil || to == "" || len(to) > 1 && strings.ContainsRune(`/\`, rune(to[0])) &&
+		strings.ContainsRune(`/\`, rune(to[1])) {
 		return home
 	}
 	if u.Scheme == "" && u.Host == "" && !strings.Contains(u.Path, `\`) && strings.HasPrefix(to, home) {
@@ -158,8 +159,10 @@ func showApplications(c *call) {
 	mine := filter(c.w.oauth.grants, func(g *oauthGrant) bool { return g.user == c.doer })
 	rows := mapped(mine, func(g *oauthGrant) grantRow {
 		return grantRow{
-			App: g.app.Name, Scope: g.scope, Everything: grantScopes(g.scope).all, Since: g.created.Format(time.DateOnly),
-			Revoke: c.link() + "/user/settings/applications/oauth2/" + strconv.FormatInt(g.app.ID, 10) + "/revoke/" + strconv.FormatInt(g.id, 10),
+			App: g.app.Name, Scope: g.scope, Everything: grantScopes(g.scope).all,
+			Since: g.created.Format(time.DateOnly),
+			Revoke: c.link() + "/user/settings/applications/oauth2/" + strconv.FormatInt(g.app.ID,
+				10) + "/revoke/" + strconv.FormatInt(g.id, 10),
 		}
 	})
 	c.applicationsPage(c.doer.Login, rows)

@@ -13,11 +13,14 @@ const style = `
 body { margin: 0; background: #f3f4f1; color: #24292b; font: 16px/1.5 system-ui, sans-serif }
 header { background: #fff; border-bottom: 1px solid #dcdfd8; padding: .7rem 1.2rem; font-weight: 600 }
 header a { color: #4c8a2b; text-decoration: none }
-main { max-width: 30rem; margin: 2rem auto; padding: 1.2rem 1.6rem; background: #fff; border: 1px solid #dcdfd8; border-radius: 8px }
+main { max-width: 30rem; margin: 2rem auto; padding: 1.2rem 1.6rem; background: #fff;
+  border: 1px solid #dcdfd8; border-radius: 8px }
 h1 { font-size: 1.25rem; margin: .2rem 0 1rem }
 label { display: block; margin: .8rem 0 .2rem }
-input { width: 100%; box-sizing: border-box; font: inherit; padding: .45rem; border: 1px solid #b9beb4; border-radius: 5px }
-button { font: inherit; padding: .45rem 1rem; border: 1px solid #b9beb4; border-radius: 5px; background: #fff; cursor: pointer }
+input { width: 100%; box-sizing: border-box; font: inherit;
+  padding: .45rem; border: 1px solid #b9beb4; border-radius: 5px }
+button { font: inherit; padding: .45rem 1rem;
+  border: 1px solid #b9beb4; border-radius: 5px; background: #fff; cursor: pointer }
 button.main { background: #4c8a2b; border-color: #4c8a2b; color: #fff }
 .row { display: flex; gap: .6rem; margin-top: 1.2rem }
 .bad { background: #fdecea; border: 1px solid #e6a9a3; border-radius: 5px; padding: .5rem .8rem }
@@ -32,9 +35,11 @@ func (c *call) loginPage(f loginForm) {
 		g.If(f.Wrong, h.P(h.Class("bad"), h.Role("alert"), g.Text("Username or password is incorrect."))),
 		h.Form(h.Action(c.link()+"/user/login"), h.Method("post"),
 			h.Label(h.For("user_name"), g.Text("Username or email address")),
-			h.Input(h.ID("user_name"), h.Type("text"), h.Name("user_name"), h.Value(f.Name), h.AutoComplete("username"), h.AutoFocus(), h.Required()),
+			h.Input(h.ID("user_name"), h.Type("text"), h.Name("user_name"), h.Value(f.Name),
+				h.AutoComplete("username"), h.AutoFocus(), h.Required()),
 			h.Label(h.For("password"), g.Text("Password")),
-			h.Input(h.ID("password"), h.Type("password"), h.Name("password"), h.AutoComplete("current-password"), h.Required()),
+			h.Input(h.ID("password"), h.Type("password"), h.Name("password"),
+				h.AutoComplete("current-password"), h.Required()),
 			h.P(h.Class("row"), h.Button(h.Class("main"), h.Type("submit"), g.Text("Sign in")))))
 }
 
@@ -59,13 +64,16 @@ func (c *call) grantPage(d consent) {
 	hidden := func(name, value string) g.Node { return h.Input(h.Type("hidden"), h.Name(name), h.Value(value)) }
 	c.page("Authorize "+d.App,
 		h.P(h.B(g.Text(d.App)), g.Text(by)),
-		g.If(d.Everything, h.P(h.Class("bad"), g.Text("It will be able to read and write everything that you can, private repositories and organizations included."))),
+		g.If(d.Everything, h.P(h.Class("bad"), g.Text("It will be able to read and write everything that you can, "+
+			"private repositories and organizations included."))),
 		h.P(g.Text("With scopes: "), h.B(g.Text(d.Scope))),
 		h.P(g.Text("You will be sent to "), h.Code(g.Text(d.RedirectURI))),
 		h.Form(h.Method("post"), h.Action(c.link()+"/login/oauth/grant"),
-			hidden("client_id", d.ClientID), hidden("state", d.State), hidden("scope", d.Scope), hidden("nonce", d.Nonce), hidden("redirect_uri", d.RedirectURI),
+			hidden("client_id", d.ClientID), hidden("state", d.State), hidden("scope", d.Scope),
+			hidden("nonce", d.Nonce), hidden("redirect_uri", d.RedirectURI),
 			h.P(h.Class("row"),
-				h.Button(h.Class("main"), h.Type("submit"), h.ID("authorize-app"), h.Name("granted"), h.Value("true"), g.Text("Authorize application")),
+				h.Button(h.Class("main"), h.Type("submit"), h.ID("authorize-app"), h.Name("granted"), h.Value("true"),
+					g.Text("Authorize application")),
 				h.Button(h.Type("submit"), h.Name("granted"), h.Value("false"), g.Text("Cancel")))))
 }
 
@@ -84,7 +92,9 @@ func (c *call) applicationsPage(login string, rows []grantRow) {
 				h.Form(h.Method("post"), h.Action(r.Revoke), h.Button(h.Type("submit"), g.Text("Revoke"))))
 		}))
 	}
-	c.page("Applications", h.P(g.Text("Applications that may use the account of "), h.B(g.Text(login)), g.Text(":")), list)
+	c.page("Applications",
+		h.P(g.Text("Applications that may use the account of "), h.B(g.Text(login)), g.Text(":")),
+		list)
 }
 
 func (c *call) homePage(login string) {
@@ -94,7 +104,8 @@ func (c *call) homePage(login string) {
 			h.Li(h.A(h.Href(c.link()+"/user/settings/applications"), g.Text("Applications"))),
 			h.Li(h.A(h.Href(c.link()+"/user/logout"), g.Text("Sign out"))))}
 	}
-	c.page("Gitea double", h.P(g.Text("This is a double of a Gitea server: it answers the API, and has pages for signing in only.")), links)
+	c.page("Gitea double", h.P(g.Text("This is a double of a Gitea server: it answers the API, "+
+		"and has pages for signing in only.")), links)
 }
 
 // page answers a page, with status 200.

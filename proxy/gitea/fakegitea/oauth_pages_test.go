@@ -23,6 +23,7 @@ func signedIn(t *testing.T, a *oauthApp, login string) *person {
 
 // TestLoginRedirect leads to links of this site only.
 func TestLoginRedirect(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{RootURL: "http://git.example/sub"})
 	for to, want := range map[string]string{
 		"/sub/user/settings/applications":            "/sub/user/settings/applications",
@@ -62,6 +63,7 @@ func TestLoginRedirect(t *testing.T) {
 
 // TestLoginRefusals: nobody gets in without a password of her own.
 func TestLoginRefusals(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	a.ProhibitUser("bob", true)
 	for _, tt := range []struct{ name, password, page string }{
@@ -80,6 +82,7 @@ func TestLoginRefusals(t *testing.T) {
 // TestBarred: the prohibited and the deactivated see one page and no API, while
 // their tokens can be refreshed and introspected.
 func TestBarred(t *testing.T) {
+	t.Parallel()
 	for name, bar := range map[string]func(*oauthApp, bool){
 		"prohibited":  func(a *oauthApp, on bool) { a.ProhibitUser("alice", on) },
 		"deactivated": func(a *oauthApp, on bool) { a.SetUserActive("alice", !on) },
@@ -122,6 +125,7 @@ func TestBarred(t *testing.T) {
 
 // TestApplicationsPage lists grants and takes them back; another user's stays.
 func TestApplicationsPage(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	alice, bob := a.login("alice", "read:user"), a.login("bob", "offline_access")
 	if res, _ := newPerson(t).open(a.base+"/user/settings/applications", nil); res.StatusCode != 303 ||
@@ -164,6 +168,7 @@ func TestApplicationsPage(t *testing.T) {
 
 // TestLogout ends the session, on the server too.
 func TestLogout(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	p := signedIn(t, a, "alice")
 	home, err := url.Parse(a.base)
@@ -193,6 +198,7 @@ func TestLogout(t *testing.T) {
 // TestMounted: with a sub-path and a root URL elsewhere, URLs name the root, links
 // its path, and nothing is served outside of the sub-path.
 func TestMounted(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{SubPath: "/git", RootURL: "https://public.example/git"})
 	status, _, body := a.get("/.well-known/openid-configuration", "")
 	var doc map[string]any
@@ -261,6 +267,7 @@ func (a *oauthApp) patch(path, body string) (int, http.Header, string) {
 
 // TestNoSuchPages: what Gitea does not have, the double has not either.
 func TestNoSuchPages(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, true, fakegitea.Options{})
 	for _, path := range []string{
 		"/login/oauth/revoke", "/login/oauth/register", "/login/oauth/device_code", "/.well-known/oauth-authorization-server", "/user/sign_up",
@@ -274,6 +281,7 @@ func TestNoSuchPages(t *testing.T) {
 // TestSigningKey publishes the key under the id that tokens name; a new key ends
 // all tokens, and tokens of another server are foreign.
 func TestSigningKey(t *testing.T) {
+	t.Parallel()
 	a, b := newApp(t, true, fakegitea.Options{}), newApp(t, true, fakegitea.Options{})
 	got := a.login("alice", "read:user")
 	b.login("alice", "read:user")

@@ -22,7 +22,7 @@ var signingKey = sync.OnceValues(func() (*rsa.PrivateKey, error) {
 	return rsa.GenerateKey(rand.Reader, 2048)
 })
 
-// tokenKind tells access and refresh tokens apart.
+// tokenKind distinguishes access and refresh tokens.
 type tokenKind int
 
 const (
@@ -190,7 +190,8 @@ func (c *call) idToken(g *oauthGrant, iat, exp int64) idClaims {
 		Expires: exp, Issued: iat, Nonce: g.nonce,
 	}
 	if g.scopeHas("profile") {
-		out.Name, out.Username, out.Profile, out.Picture = u.displayName(), u.Login, c.root+"/"+escape(u.Login), c.avatar(u)
+		out.Name, out.Username = u.displayName(), u.Login
+		out.Profile, out.Picture = c.root+"/"+escape(u.Login), c.avatar(u)
 		out.Website, out.Locale, out.Updated = u.Website, u.Language, u.Created.Unix()
 	}
 	if g.scopeHas("email") {
@@ -228,7 +229,7 @@ func (w *world) groupsOf(u *user, publicOnly bool) []string {
 }
 
 // useAccessToken logs in by an OAuth access token; the grant says who it is and
-// what she allowed.
+// what was allowed.
 func (c *call) useAccessToken(text string) error {
 	claims, err := c.w.oauth.parse(text, c.now)
 	if err != nil || claims.Kind != accessKind || claims.Issued > c.now.Unix() {

@@ -38,7 +38,7 @@ var webPages = map[string]webPage{
 const revokePath = "/user/settings/applications/oauth2/{id}/revoke/{grant}"
 
 // mount cuts the sub-path that the double lives under. A request elsewhere is
-// nobody's.
+// not found.
 func (s *Server) mount(r *http.Request) (*http.Request, bool) {
 	sub := strings.TrimSuffix(s.opts.SubPath, "/")
 	if sub == "" {

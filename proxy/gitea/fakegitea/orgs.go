@@ -10,7 +10,8 @@ import (
 func handleOrgs(t table) {
 	t.on("GET /orgs", func(c *call) error {
 		visible := filter(c.w.orgs(), func(o *user) bool {
-			return o.Visibility == "public" || c.doer != nil && (o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
+			return o.Visibility == "public" || c.doer != nil &&
+				(o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
 		})
 		return c.ok(mapped(linked(c, visible), c.org))
 	})
@@ -28,7 +29,9 @@ func handleOrgs(t table) {
 		return c.done()
 	}, needOrgOwner)
 	t.on("GET "+p+"/members", func(c *call) error { return c.ok(c.users(linked(c, c.visibleMembers()))) })
-	t.on("GET "+p+"/teams", func(c *call) error { return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare)) }, needMember)
+	t.on("GET "+p+"/teams", func(c *call) error {
+		return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare))
+	}, needMember)
 	t.on("POST "+p+"/teams", createTeam, needOrgOwner)
 }
 
@@ -57,7 +60,8 @@ func (c *call) createOrg(owner *user) error {
 		return fail(http.StatusUnprocessableEntity, "user already exists [name: %s]", in.UserName)
 	}
 	o := c.w.addOrg(in.UserName, owner)
-	o.FullName, o.Email, o.Description, o.Website, o.Location = in.FullName, in.Email, in.Description, in.Website, in.Location
+	o.FullName, o.Email, o.Description = in.FullName, in.Email, in.Description
+	o.Website, o.Location = in.Website, in.Location
 	if in.Visibility != "" {
 		o.Visibility = in.Visibility
 	}
@@ -69,8 +73,10 @@ func (c *call) createOrg(owner *user) error {
 // the server.
 func reservedUser(name string) bool {
 	return slices.Contains([]string{
-		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico", "ghost", "gitea-actions", "issues",
-		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo", "repo-avatars", "robots.txt",
+		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico", "ghost",
+		"gitea-actions", "issues",
+		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo", "repo-avatars",
+		"robots.txt",
 		"sitemap.xml", "ssh_info", "swagger.v1.json", "user", "v2",
 	}, strings.ToLower(name))
 }
@@ -132,7 +138,7 @@ func dropMember(c *call) error {
 }
 
 // visibleMembers lists all members to members and administrators. Others see those who
-// show their membership, which the double lets nobody do.
+// show their membership, which the double does not offer.
 func (c *call) visibleMembers() []*user {
 	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
 		return c.w.members(c.owner)
@@ -185,7 +191,8 @@ func createTeam(c *call) error {
 		return fail(http.StatusUnprocessableEntity, "[Name]: Required")
 	}
 	if slices.ContainsFunc(c.owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, in.Name) }) {
-		return fail(http.StatusUnprocessableEntity, "team already exists [org_id: %d, name: %s]", c.owner.ID, strings.ToLower(in.Name))
+		return fail(http.StatusUnprocessableEntity,
+			"team already exists [org_id: %d, name: %s]", c.owner.ID, strings.ToLower(in.Name))
 	}
 	if in.Permission != "admin" && len(in.Units) == 0 && len(in.UnitsMap) == 0 {
 		return fail(http.StatusInternalServerError, "units permission should not be empty")

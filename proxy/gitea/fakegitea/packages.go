@@ -36,10 +36,16 @@ func handlePackages(t table) {
 		}
 		return c.listPackages(owner)
 	}, needToken)
-	t.on("GET "+one, onPackages(func(c *call, all []*pkg) error { return c.ok(mapped(linked(c, all), c.pkgView)) }), needToken)
-	t.on("GET "+one+"/-/latest", onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) }), needToken)
+	t.on("GET "+one, onPackages(func(c *call, all []*pkg) error {
+		return c.ok(mapped(linked(c, all), c.pkgView))
+	}), needToken)
+	t.on("GET "+one+"/-/latest", onPackages(func(c *call, all []*pkg) error {
+		return c.ok(c.pkgView(all[0]))
+	}), needToken)
 	t.on("DELETE "+one, onPackages(dropPackages), needToken)
-	t.on("GET "+one+"/{version}", onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) }), needToken)
+	t.on("GET "+one+"/{version}", onPackages(func(c *call, all []*pkg) error {
+		return c.ok(c.pkgView(all[0]))
+	}), needToken)
 	t.on("DELETE "+one+"/{version}", onPackages(dropPackages), needToken)
 	t.on("GET "+one+"/{version}/files", onPackages(listPackageFiles), needToken)
 }
@@ -49,7 +55,9 @@ func (c *call) pkgView(p *pkg) obj {
 	out := obj{
 		"id", p.ID, "owner", c.user(p.Owner), "repository", nil, "creator", c.user(p.Creator), "type", p.Type,
 		"name", p.Name, "version", p.Version,
-		"html_url", fmt.Sprintf("%s/%s/-/packages/%s/%s/%s", c.root, escape(p.Owner.Login), p.Type, escape(p.Name), escape(p.Version)),
+		"html_url",
+		fmt.Sprintf("%s/%s/-/packages/%s/%s/%s", c.root, escape(p.Owner.Login), p.Type, escape(p.Name),
+			escape(p.Version)),
 		"created_at", p.Created,
 	}
 	if p.Repo != nil && c.w.access(c.doer, p.Repo) >= accessRead {
@@ -62,7 +70,8 @@ func (c *call) pkgView(p *pkg) obj {
 func (c *call) listPackages(owner *user) error {
 	kind, q := c.query.Get("type"), strings.ToLower(c.query.Get("q"))
 	items := filter(c.w.packages, func(p *pkg) bool {
-		return (owner == nil || p.Owner == owner) && (kind == "" || p.Type == kind) && strings.Contains(strings.ToLower(p.Name), q)
+		return (owner == nil || p.Owner == owner) && (kind == "" || p.Type == kind) &&
+			strings.Contains(strings.ToLower(p.Name), q)
 	})
 	slices.SortFunc(items, func(a, b *pkg) int { return int(b.ID - a.ID) })
 	return c.ok(mapped(linked(c, items), c.pkgView))

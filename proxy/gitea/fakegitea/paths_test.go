@@ -21,6 +21,7 @@ import (
 // columns are status, method, target below /api/v1, body, message. A message
 // may be cut short.
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedLab})
 	srv := httptest.NewServer(s)
 	defer srv.Close()

@@ -68,7 +68,8 @@ func listPullFiles(c *call, is *issue) error {
 		return obj{
 			"filename", ch.path, "previous_filename", previous, "status", names[ch.status], "additions", ch.plus,
 			"deletions", ch.minus, "changes", ch.plus + ch.minus, "html_url", page + "/src" + at,
-			"contents_url", c.api(c.repo, "contents", escapePath(ch.path)) + "?ref=" + head.id, "raw_url", page + "/raw" + at,
+			"contents_url", c.api(c.repo, "contents", escapePath(ch.path)) + "?ref=" + head.id,
+			"raw_url", page + "/raw" + at,
 		}
 	}))
 }

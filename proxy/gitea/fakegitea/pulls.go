@@ -140,9 +140,12 @@ func (c *call) pullRow(is *issue) obj {
 		"labels", c.labels(is.Labels), "milestone", milestone, "assignee", assignee, "assignees", c.anons(is.Assignees),
 		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", teams, "state", state(is.Closed),
 		"draft", is.draft(), "is_locked", is.Locked, "comments", len(is.talk()), "review_comments", p.remarks(),
-		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page, "diff_url", page + ".diff",
-		"patch_url", page + ".patch", "mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(), "merged", p.Merged,
-		"merged_at", p.MergedAt, "merge_commit_sha", mergeCommit, "merged_by", nil, "allow_maintainer_edit", p.Maintainer,
+		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page,
+		"diff_url", page + ".diff",
+		"patch_url", page + ".patch", "mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(),
+		"merged", p.Merged,
+		"merged_at", p.MergedAt, "merge_commit_sha", mergeCommit, "merged_by", nil,
+		"allow_maintainer_edit", p.Maintainer,
 		"base", c.side(is.Repo, is.Repo, p.Base, base), "head", c.side(is.Repo, p.HeadRepo, p.Head, head),
 		"merge_base", mergeBase, "due_date", is.Due, "created_at", is.Created, "updated_at", is.Updated,
 		"closed_at", is.ClosedAt, "pin_order", is.PinOrder, "content_version", is.Version,
@@ -295,12 +298,14 @@ func (c *call) checkPull(headRepo *repo, head, base string) error {
 		return errNotFound
 	}
 	if headRepo == c.repo && head == base {
-		return fail(http.StatusUnprocessableEntity, "Invalid PullRequest: There are no changes between the head and the base")
+		return fail(http.StatusUnprocessableEntity,
+			"Invalid PullRequest: There are no changes between the head and the base")
 	}
 	for _, is := range c.repo.pulls() {
 		if p := is.pull; !is.Closed && p.HeadRepo == headRepo && p.Head == head && p.Base == base {
 			return fail(http.StatusConflict,
-				"pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: %d, base_repo_id: %d, head_branch: %s, base_branch: %s]",
+				"pull request already exists for these targets "+
+					"[id: %d, issue_id: %d, head_repo_id: %d, base_repo_id: %d, head_branch: %s, base_branch: %s]",
 				p.ID, is.ID, headRepo.ID, c.repo.ID, head, base)
 		}
 	}

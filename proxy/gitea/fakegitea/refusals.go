@@ -4,12 +4,12 @@ import "net/http"
 
 // Some routes name what is missing; the others say "not found".
 
-// errNoUser is the complaint about a user that nobody knows.
+// errNoUser is the complaint about a user that does not exist.
 func errNoUser(status int, name string) error {
 	return fail(status, "user does not exist [uid: 0, name: %s]", name)
 }
 
-// errNoAssignee is the complaint about an assignee that nobody knows.
+// errNoAssignee is the complaint about an assignee that does not exist.
 func errNoAssignee(name string) error {
 	return fail(http.StatusUnprocessableEntity, "Assignee does not exist: [name: %v]", errNoUser(0, name))
 }
@@ -22,7 +22,8 @@ func errNoIssue(r *repo, index int64) error {
 // errNoPull is the complaint about a pull request.
 func (c *call) errNoPull() error {
 	return fail(http.StatusNotFound,
-		"pull request does not exist [id: 0, issue_id: 0, head_repo_id: 0, base_repo_id: %d, head_branch: , base_branch: ]", c.repo.ID)
+		"pull request does not exist [id: 0, issue_id: 0, head_repo_id: 0, "+
+			"base_repo_id: %d, head_branch: , base_branch: ]", c.repo.ID)
 }
 
 // errNoComment is the complaint about a comment.

@@ -25,6 +25,7 @@ func checkRefusals(t *testing.T, s *fakegitea.Server, list []refusal) {
 // TestSearchScope refuses an unknown owner or team of the issue search, and
 // narrows to known ones.
 func TestSearchScope(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	const p = "/repos/issues/search?state=all&"
 	org := id(t, get(s, s.Token("alice"), "/orgs/acme"))
@@ -69,6 +70,7 @@ func id(t *testing.T, res *httptest.ResponseRecorder) int64 {
 
 // TestEmptyTimeline is null when nothing happened, and on a page past the end.
 func TestEmptyTimeline(t *testing.T) {
+	t.Parallel()
 	s, alice := newNotes(t)
 	const p = "/repos/alice/notes/issues"
 	send(s, alice, "POST", p, `{"title":"quiet"}`)
@@ -87,6 +89,7 @@ func TestEmptyTimeline(t *testing.T) {
 
 // TestIssueMistakes makes the common mistakes with issues and what hangs on them.
 func TestIssueMistakes(t *testing.T) {
+	t.Parallel()
 	s, alice := newNotes(t)
 	const p = "/repos/alice/notes"
 	repo := id(t, get(s, alice, p))
@@ -124,6 +127,7 @@ func TestIssueMistakes(t *testing.T) {
 // TestGitMistakes makes the common mistakes with files, branches, tags and
 // releases.
 func TestGitMistakes(t *testing.T) {
+	t.Parallel()
 	s, alice := newNotes(t)
 	const p = "/repos/alice/notes"
 	writeFile(t, s, alice, "x.txt", "x", "main")
@@ -169,6 +173,7 @@ func TestGitMistakes(t *testing.T) {
 
 // TestPullMistakes makes the common mistakes with pull requests and reviews.
 func TestPullMistakes(t *testing.T) {
+	t.Parallel()
 	s, alice := newNotes(t)
 	const p = "/repos/alice/notes"
 	repo := id(t, get(s, alice, p))
@@ -206,6 +211,7 @@ func TestPullMistakes(t *testing.T) {
 // TestOwnerMistakes makes the common mistakes with repositories, people and
 // organisations.
 func TestOwnerMistakes(t *testing.T) {
+	t.Parallel()
 	s, alice := newNotes(t)
 	const p = "/repos/alice/notes"
 	org := id(t, send(s, alice, "POST", "/orgs", `{"username":"guild"}`))

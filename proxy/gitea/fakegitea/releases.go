@@ -36,7 +36,9 @@ func handleReleases(t table) {
 		return &r.Assets, r.Tag, nil
 	}, needWrite)
 
-	t.on("GET "+p+"/tags", func(c *call) error { return c.ok(mapped(counted(c, c.repo.git.names("refs/tags/")), c.tagView)) })
+	t.on("GET "+p+"/tags", func(c *call) error {
+		return c.ok(mapped(counted(c, c.repo.git.names("refs/tags/")), c.tagView))
+	})
 	t.on("POST "+p+"/tags", createTag, needToken, needWrite, needActive)
 	t.on("GET "+p+"/tags/{tag}", getTag)
 	t.on("DELETE "+p+"/tags/{tag}", deleteTag, needToken, needWrite, needActive)
@@ -125,7 +127,8 @@ func createRelease(c *call) error {
 		return fail(http.StatusConflict, "Release is has no Tag")
 	}
 	r := &release{
-		ID: c.w.next("release"), Tag: in.TagName, Target: in.Target, Name: in.Name, Body: in.Body, Draft: in.Draft, Pre: in.Pre,
+		ID: c.w.next("release"), Tag: in.TagName, Target: in.Target, Name: in.Name, Body: in.Body, Draft: in.Draft,
+		Pre:     in.Pre,
 		Created: c.now, Published: c.now, Author: c.doer,
 	}
 	if r.Target == "" {
@@ -147,7 +150,8 @@ func (c *call) tagRelease(r *release, message string) error {
 	cm := c.repo.git.resolve(r.Target)
 	switch {
 	case cm == nil:
-		return fail(http.StatusNotFound, "target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
+		return fail(http.StatusNotFound,
+			"target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
 	case !goodRef(r.Tag):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", r.Tag)
 	}

@@ -46,6 +46,7 @@ var otherBytes = map[string]bool{}
 
 // TestReplay replays every recorded request, in order, on the lab world.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedLab})
 	tokens := map[string]string{"alice": s.Token("alice"), "bob": s.Token("bob"), "admin": s.Token("aegis-admin")}
 	lines, defs := readRecorded(t)

@@ -21,7 +21,8 @@ func transferRepo(c *call) error {
 	case c.repo.PendingOwner != nil:
 		return fail(http.StatusConflict, "repository is already in a transfer")
 	case c.w.repoByName(to.Login, c.repo.Name) != nil:
-		return fail(http.StatusUnprocessableEntity, "repository already exists [uname: %s, name: %s]", to.Login, c.repo.Name)
+		return fail(http.StatusUnprocessableEntity,
+			"repository already exists [uname: %s, name: %s]", to.Login, c.repo.Name)
 	}
 	if to == c.doer || c.doer.Admin || to.Org && c.w.mayCreateRepo(to, c.doer) {
 		c.w.rename(c.repo, to, c.repo.Name)

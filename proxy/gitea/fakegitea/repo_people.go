@@ -11,7 +11,9 @@ import (
 // handleRepoPeople registers collaborators, watchers, stars and topics.
 func handleRepoPeople(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("GET "+p+"/collaborators", func(c *call) error { return c.ok(c.users(counted(c, c.collaborators()))) }, needToken)
+	t.on("GET "+p+"/collaborators", func(c *call) error {
+		return c.ok(c.users(counted(c, c.collaborators())))
+	}, needToken)
 	t.on("PUT "+p+"/collaborators/{collaborator}", addCollaborator, needAdmin)
 	t.on("DELETE "+p+"/collaborators/{collaborator}", func(c *call) error {
 		u, err := c.collaborator()
@@ -51,7 +53,8 @@ func (c *call) collaborators() []*user {
 // workers lists who can be assigned: who may write, and the members of teams.
 func (c *call) workers() []*user {
 	return filter(c.w.people(), func(u *user) bool {
-		return !u.Admin && (c.w.access(u, c.repo) >= accessWrite || c.w.isMember(c.repo.Owner, u)) || u == c.repo.Owner ||
+		return !u.Admin && (c.w.access(u, c.repo) >= accessWrite || c.w.isMember(c.repo.Owner, u)) ||
+			u == c.repo.Owner ||
 			c.repo.Collaborators[u.ID] > accessNone
 	})
 }
@@ -86,7 +89,9 @@ func getPermission(c *call) error {
 		return errNoUser(http.StatusNotFound, c.params["collaborator"])
 	}
 	if u != c.doer && c.perm < accessAdmin {
-		return fail(http.StatusForbidden, "Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own")
+		return fail(http.StatusForbidden,
+			"Only admins can query all permissions, repo admins can query all repo permissions, "+
+				"collaborators can query only their own")
 	}
 	a := c.w.access(u, c.repo).String()
 	return c.ok(obj{"permission", a, "role_name", a, "user", c.user(u)})

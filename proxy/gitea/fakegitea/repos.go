@@ -81,20 +81,24 @@ func (in *repoInput) checkTemplates() error {
 		return fail(http.StatusBadRequest, "readme template does not exist, available templates: [Default]")
 	}
 	if name := in.IssueLabels; name != "" && labelTemplates[name] == nil {
-		return fail(http.StatusUnprocessableEntity, "failed to load label template file %q: label template %q not found", name, name)
+		return fail(http.StatusUnprocessableEntity,
+			"failed to load label template file %q: label template %q not found", name, name)
 	}
 	return nil
 }
 
 // mayCreateRepo says whether u may create repositories in the organisation.
 func (w *world) mayCreateRepo(org, u *user) bool {
-	return u.Admin || slices.ContainsFunc(org.Teams, func(t *team) bool { return t.CanCreateRepo && slices.Contains(t.Members, u) })
+	return u.Admin || slices.ContainsFunc(org.Teams, func(t *team) bool {
+		return t.CanCreateRepo && slices.Contains(t.Members, u)
+	})
 }
 
 // freeName refuses a name that is taken or reserved.
 func (c *call) freeName(owner *user, name string) error {
 	if strings.Contains(name, "..") {
-		return fail(http.StatusInternalServerError, "name is invalid [%s]: must be valid alpha or numeric or dash(-_) or dot characters", name)
+		return fail(http.StatusInternalServerError,
+			"name is invalid [%s]: must be valid alpha or numeric or dash(-_) or dot characters", name)
 	}
 	if reservedName.MatchString(name) {
 		if i := strings.LastIndexByte(name, '.'); i > 0 {
@@ -111,7 +115,8 @@ func (c *call) freeName(owner *user, name string) error {
 // addRepo creates an empty repository. A new one takes over a redirect.
 func (w *world) addRepo(owner *user, name string) *repo {
 	r := &repo{
-		ID: w.next("repo"), Owner: owner, Name: name, DefaultBranch: "main", Created: w.now(), Updated: w.now(), ArchTime: epoch,
+		ID: w.next("repo"), Owner: owner, Name: name, DefaultBranch: "main", Created: w.now(), Updated: w.now(),
+		ArchTime: epoch,
 		Settings: defaultSettings(), Collaborators: map[int64]access{}, git: newGitStore(), wiki: newGitStore(),
 	}
 	w.repos = append(w.repos, r)
@@ -123,8 +128,10 @@ func (w *world) addRepo(owner *user, name string) *repo {
 func (c *call) initRepo(r *repo, in repoInput) {
 	text := "# " + r.Name + "\n\n" + r.Description
 	files := map[string]string{"README.md": r.git.addBlob([]byte(text))}
-	if l, ok := find(licenseTemplates, func(l licenseTemplate) bool { return l.Key == in.License }); ok {
-		files["LICENSE"] = r.git.addBlob([]byte(l.Body))
+	for _, l := range licenseTemplates {
+		if l.Key == in.License {
+			files["LICENSE"] = r.git.addBlob([]byte(l.Body))
+		}
 	}
 	if g := gitignoreTemplates[in.Gitignores]; g != "" {
 		files[".gitignore"] = r.git.addBlob([]byte(g))
@@ -257,7 +264,8 @@ func forkRepo(c *call) error {
 			return errNotFound
 		}
 		if !c.w.mayCreateRepo(owner, c.doer) {
-			return fail(http.StatusForbidden, "User is not allowed to create repository in organization %s", owner.Login)
+			return fail(http.StatusForbidden,
+				"User is not allowed to create repository in organization %s", owner.Login)
 		}
 	}
 	if in.Name == "" {
@@ -267,7 +275,9 @@ func forkRepo(c *call) error {
 		return fail(http.StatusConflict, "repository already exists [uname: %s, name: %s]", owner.Login, c.repo.Name)
 	}
 	if f, ok := find(c.w.forks(c.repo), func(f *repo) bool { return f.Owner == owner }); ok {
-		return fail(http.StatusConflict, "repository is already forked by user [uname: %s, repo path: %s, fork path: %s]", owner.Login, c.repo.fullName(), f.fullName())
+		return fail(http.StatusConflict,
+			"repository is already forked by user [uname: %s, repo path: %s, fork path: %s]",
+			owner.Login, c.repo.fullName(), f.fullName())
 	}
 	if c.w.repoByName(owner.Login, in.Name) != nil {
 		return fail(http.StatusConflict, "The repository with the same name already exists.")

@@ -47,7 +47,9 @@ func handleReviews(t table) {
 	const p = "/repos/{owner}/{repo}/pulls"
 	t.on("GET "+p+"/{index}/reviews", onNamedPull(listReviews))
 	t.on("POST "+p+"/{index}/reviews", onNamedPull(createReview), needToken)
-	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error { return c.ok(c.reviewView(is, v)) }))
+	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error {
+		return c.ok(c.reviewView(is, v))
+	}))
 	t.on("POST "+p+"/{index}/reviews/{id}", onReview(submitReview), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}/comments", onReview(listRemarks))
 	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(replyRemark), needToken)
@@ -95,8 +97,8 @@ var reviewEvents = map[string]string{
 	"REQUEST_CHANGES": "REQUEST_CHANGES",
 }
 
-// reviewState checks an event; an unknown one leaves the review pending. Nobody approves or rejects her own pull request,
-// and a remark needs words.
+// reviewState checks an event; an unknown one leaves the review pending. Authors cannot
+// approve or reject their own pull requests, and a comment needs words.
 func (c *call) reviewState(is *issue, event, body string, remarks int) (string, error) {
 	st, ok := reviewEvents[event]
 	if !ok {
@@ -240,8 +242,9 @@ func replyRemark(c *call, is *issue) error {
 		return errNotFound
 	}
 	reply := &remark{
-		ID: c.w.next("comment"), User: c.doer, Body: in.Body, Path: m.Path, Position: m.Position, OldPosition: m.OldPosition,
-		Created: c.now, Updated: c.now, Hunk: m.Hunk,
+		ID: c.w.next("comment"), User: c.doer, Body: in.Body, Path: m.Path, Position: m.Position,
+		OldPosition: m.OldPosition,
+		Created:     c.now, Updated: c.now, Hunk: m.Hunk,
 	}
 	v.Remarks = append(v.Remarks, reply)
 	return c.created(c.remarkView(is, v, reply))
@@ -285,7 +288,8 @@ func (c *call) readReviewers() ([]*user, []*team, error) {
 	for _, name := range in.Teams {
 		t, ok := find(c.repo.Owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, name) })
 		if !ok {
-			return nil, nil, fail(http.StatusNotFound, "team does not exist [org_id %d, team_id 0, name: %s]", c.repo.Owner.ID, name)
+			return nil, nil, fail(http.StatusNotFound,
+				"team does not exist [org_id %d, team_id 0, name: %s]", c.repo.Owner.ID, name)
 		}
 		ts = append(ts, t)
 	}
@@ -312,17 +316,20 @@ func requestReview(c *call, is *issue) error {
 		return err
 	}
 	if slices.Contains(us, is.Poster) {
-		return fail(http.StatusUnprocessableEntity, "poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)
+		return fail(http.StatusUnprocessableEntity,
+			"poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)
 	}
 	out := []obj{}
 	for _, u := range us {
 		is.pull.Reviewers = with(is.pull.Reviewers, u)
 		c.w.addEvent(is, c.doer, comment{Kind: "review_request", assignee: u})
-		out = append(out, c.reviewView(is, &review{ID: c.w.next("review"), User: u, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
+		out = append(out, c.reviewView(is,
+			&review{ID: c.w.next("review"), User: u, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
 	}
 	for _, t := range ts {
 		is.pull.ReviewTeams = with(is.pull.ReviewTeams, t)
-		out = append(out, c.reviewView(is, &review{ID: c.w.next("review"), Team: t, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
+		out = append(out, c.reviewView(is,
+			&review{ID: c.w.next("review"), Team: t, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
 	}
 	return c.created(out)
 }

@@ -198,7 +198,8 @@ func (c *call) rerun(r *run, view func(*run) any) error {
 // addRun stores a run of a repository's workflow at the head of a branch.
 func (w *world) addRun(r *repo, by *user, workflow, branch, event, title string) *run {
 	x := &run{
-		ID: w.next("run"), Number: int64(len(r.actions.runs) + 1), Attempt: 1, repo: r, Title: title, Workflow: workflow, Event: event,
+		ID: w.next("run"), Number: int64(len(r.actions.runs) + 1), Attempt: 1, repo: r, Title: title,
+		Workflow: workflow, Event: event,
 		Branch: branch, Status: "queued", actor: by, Started: epoch, Completed: epoch, Created: w.now(),
 		job: &job{ID: w.next("job"), Name: "build", Labels: []string{"ubuntu-latest"}},
 	}

@@ -61,7 +61,7 @@ func (b *builder) admin(login string) *user {
 	return u
 }
 
-// sig is a user as git sees her, at the builder's time.
+// sig is a user as an author or committer of git, at the builder's time.
 func (b *builder) sig(u *user) signature {
 	name := u.FullName
 	if name == "" {

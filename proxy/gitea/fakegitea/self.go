@@ -15,7 +15,9 @@ func handleSelf(t table) {
 	t.on("GET /user/teams", listMyTeams, needToken)
 	t.on("GET /user/settings", func(c *call) error { return c.ok(c.settings()) }, needToken)
 	t.on("GET /user/emails", func(c *call) error { return c.ok(c.emails()) }, needToken)
-	t.on("GET /user/followers", func(c *call) error { return c.ok(c.users(linked(c, c.w.followers(c.doer)))) }, needToken)
+	t.on("GET /user/followers", func(c *call) error {
+		return c.ok(c.users(linked(c, c.w.followers(c.doer))))
+	}, needToken)
 	t.on("GET /user/starred", onSelf(listStarred), needToken)
 	handleStars(t)
 	t.on("GET /user/subscriptions", onSelf(listWatched), needToken)
@@ -77,7 +79,8 @@ type settingsJSON struct {
 // settings renders the caller's settings.
 func (c *call) settings() settingsJSON {
 	u := c.doer
-	return settingsJSON{u.FullName, u.Website, u.Description, u.Location, u.Language, u.Theme, u.DiffStyle, u.HideEmail, u.HideActivity}
+	return settingsJSON{u.FullName, u.Website, u.Description, u.Location, u.Language, u.Theme, u.DiffStyle,
+		u.HideEmail, u.HideActivity}
 }
 
 // emailJSON is an address.
@@ -89,7 +92,7 @@ type emailJSON struct {
 	Username string `json:"username"`
 }
 
-// emails lists the caller's one address; it does not name her.
+// emails lists the caller's one address; it does not name the user.
 func (c *call) emails() []emailJSON {
 	return []emailJSON{{Email: c.doer.Email, Verified: true, Primary: true}}
 }

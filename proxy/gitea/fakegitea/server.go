@@ -81,7 +81,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // record appends the request to the ring and returns the hooks in force.
-func (s *Server) record(r *http.Request, body []byte) (func(http.ResponseWriter, *http.Request) bool, http.HandlerFunc) {
+func (s *Server) record(r *http.Request, body []byte) (func(http.ResponseWriter, *http.Request) bool,
+	http.HandlerFunc) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	seen := Request{

@@ -20,6 +20,7 @@ import (
 // TestRoutes counts the operations, and holds the number that is answered from
 // state; the others say "not in the demo" in the form of every refusal.
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty})
 	alice := s.Token("alice")
 	routes := s.Routes()
@@ -46,6 +47,7 @@ func TestRoutes(t *testing.T) {
 // TestRoutesAreThePinnedOnes compares the routes with the pinned facts of the API,
 // which the double itself does not import.
 func TestRoutesAreThePinnedOnes(t *testing.T) {
+	t.Parallel()
 	facts, err := build.DecodeFacts(spec.Facts())
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +69,7 @@ func TestRoutesAreThePinnedOnes(t *testing.T) {
 // TestVersionIsThePinnedOne: without an option the double says the version of the
 // facts.
 func TestVersionIsThePinnedOne(t *testing.T) {
+	t.Parallel()
 	facts, err := build.DecodeFacts(spec.Facts())
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +84,7 @@ func TestVersionIsThePinnedOne(t *testing.T) {
 // TestDemoKeepsItsPlaces: documentation, tests and recorded transcripts name these two
 // repositories and their files.
 func TestDemoKeepsItsPlaces(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	alice, bob := s.Token("alice"), s.Token("bob")
 	for _, tt := range []struct {
@@ -105,6 +109,7 @@ func TestDemoKeepsItsPlaces(t *testing.T) {
 // TestEveryRouteAnswers sends an empty request to every operation on every
 // world: none may panic, be unrouted, or lack a body where it is refused.
 func TestEveryRouteAnswers(t *testing.T) {
+	t.Parallel()
 	fill := strings.NewReplacer(
 		"{owner}", "acme", "{repo}", "garden", "{org}", "acme", "{username}", "bob", "{index}", "1", "{id}", "1", "{branch}", "main",
 		"{sha}", "main", "{ref}", "main", "{filepath}", "README.md", "{tag}", "v1.0.0", "{basehead}", "main...release/v1", "{archive}", "main.zip",
@@ -128,6 +133,7 @@ func TestEveryRouteAnswers(t *testing.T) {
 
 // TestRecording records what arrived, bounded, and forgets on request.
 func TestRecording(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty})
 	send(s, "", "POST", "/repos/a%2Fb/c?x=1&y=%20", `{"a":1}`)
 	got := s.Requests()
@@ -151,6 +157,7 @@ func TestRecording(t *testing.T) {
 
 // TestHooks checks Intercept and AnswerAll.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty})
 	s.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		body, err := io.ReadAll(r.Body)
@@ -182,6 +189,7 @@ func TestHooks(t *testing.T) {
 
 // TestSetToken makes a chosen token valid.
 func TestSetToken(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	s.SetToken("bob", "chosen-token")
 	if res := get(s, "chosen-token", "/user"); !strings.Contains(res.Body.String(), `"login":"bob"`) {
@@ -192,6 +200,7 @@ func TestSetToken(t *testing.T) {
 // TestConcurrent lets many clients read and write at once; the race detector
 // judges.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	srv := httptest.NewServer(s)
 	defer srv.Close()
@@ -216,6 +225,7 @@ func TestConcurrent(t *testing.T) {
 
 // TestNotTheAPI answers outside of /api/v1 and serves downloads.
 func TestNotTheAPI(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	for target, want := range map[string]string{
 		"/API/v1/version": "Not found.\n", "/api/v1%2Fversion": "Not found.\n", "/": "Not found.\n",

@@ -103,7 +103,8 @@ func createStatus(c *call) error {
 	name := c.params["sha"]
 	cm := c.repo.git.resolve(name)
 	if cm == nil {
-		return fail(http.StatusInternalServerError, "GetCommit[%s]: object does not exist [id: %s, rel_path: ]", name, name)
+		return fail(http.StatusInternalServerError,
+			"GetCommit[%s]: object does not exist [id: %s, rel_path: ]", name, name)
 	}
 	s := &commitStatus{
 		ID: c.w.next("status"), SHA: cm.id, State: in.State, Context: in.Context, TargetURL: in.TargetURL,

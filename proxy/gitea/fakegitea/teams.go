@@ -9,7 +9,9 @@ import (
 func handleTeams(t table) {
 	const p = "/teams/{id}"
 	t.on("GET "+p, onTeam(func(c *call, tm *team) error { return c.ok(c.team(tm)) }), needToken)
-	t.on("GET "+p+"/members", onTeam(func(c *call, tm *team) error { return c.ok(c.users(linked(c, tm.Members))) }), needToken)
+	t.on("GET "+p+"/members", onTeam(func(c *call, tm *team) error {
+		return c.ok(c.users(linked(c, tm.Members)))
+	}), needToken)
 	t.on("PUT "+p+"/members/{username}", onOwnTeam(addTeamMember), needToken)
 	t.on("GET "+p+"/repos", onTeam(listTeamRepos), needToken)
 	t.on("PUT "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {

@@ -36,7 +36,9 @@ func handleTimes(t table) {
 		}
 		return c.listTimes(all, c.doer)
 	}, needToken)
-	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error { return c.listTimes([]*issue{is}, nil) }))
+	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
+		return c.listTimes([]*issue{is}, nil)
+	}))
 	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(addTime), needToken)
 	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(func(c *call, is *issue) error {
 		return c.dropTimes(is, func(tt *trackedTime) bool {
@@ -85,7 +87,8 @@ func (c *call) timesOf(items []*issue, of *user) ([]obj, error) {
 	out := []obj{}
 	for _, is := range items {
 		for _, tt := range is.Times {
-			if (of == nil || tt.User == of) && (since.IsZero() || !tt.Created.Before(since)) && (before.IsZero() || !tt.Created.After(before)) {
+			if (of == nil || tt.User == of) && (since.IsZero() || !tt.Created.Before(since)) &&
+				(before.IsZero() || !tt.Created.After(before)) {
 				out = append(out, c.timeView(is, tt))
 			}
 		}

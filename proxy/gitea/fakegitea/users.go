@@ -15,14 +15,17 @@ func handleUsers(t table) {
 	t.on("GET "+p+"/repos", onUser(func(c *call, u *user) error { return c.ok(c.repos(linked(c, c.reposOf(u)))) }))
 	t.on("GET "+p+"/starred", onUser(listStarred))
 	t.on("GET "+p+"/subscriptions", onUser(listWatched))
-	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error { return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org)) }), needToken)
+	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error {
+		return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org))
+	}), needToken)
 }
 
 // onUser finds the user of the path. An organisation's page is there too.
 func onUser(f func(*call, *user) error) handler {
 	return func(c *call) error {
 		u := c.w.userByLogin(c.params["username"])
-		if u == nil || u.Visibility == "private" && u != c.doer && (c.doer == nil || !c.doer.Admin && !c.w.isMember(u, c.doer)) {
+		if u == nil || u.Visibility == "private" && u != c.doer &&
+			(c.doer == nil || !c.doer.Admin && !c.w.isMember(u, c.doer)) {
 			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params["username"])
 		}
 		return f(c, u)
@@ -38,7 +41,8 @@ func onSelf(f func(*call, *user) error) handler {
 func searchUsers(c *call) error {
 	q, uid := strings.ToLower(c.query.Get("q")), int64(c.queryInt("uid"))
 	items := filter(c.w.people(), func(u *user) bool {
-		visible := u.Visibility == "public" || c.doer != nil && (u.Visibility == "limited" || u == c.doer || c.doer.Admin)
+		visible := u.Visibility == "public" || c.doer != nil &&
+			(u.Visibility == "limited" || u == c.doer || c.doer.Admin)
 		return visible && (uid == 0 || u.ID == uid) &&
 			(strings.Contains(strings.ToLower(u.Login), q) || strings.Contains(strings.ToLower(u.FullName), q))
 	})

@@ -113,7 +113,8 @@ func (c *call) milestone(r *repo, m *milestone) obj {
 	open := len(filter(all, func(is *issue) bool { return !is.Closed }))
 	return obj{
 		"id", m.ID, "title", m.Title, "description", m.Description, "state", state(m.Closed), "open_issues", open,
-		"closed_issues", len(all) - open, "created_at", m.Created, "updated_at", m.Updated, "closed_at", m.ClosedAt, "due_on", m.Due,
+		"closed_issues", len(all) - open, "created_at", m.Created, "updated_at", m.Updated, "closed_at", m.ClosedAt,
+		"due_on", m.Due,
 	}
 }
 

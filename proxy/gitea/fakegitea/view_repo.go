@@ -58,7 +58,8 @@ func defaultSettings() repoSettings {
 
 // onlyCode switches off what a fork does not have.
 func (s *repoSettings) onlyCode() {
-	s.HasIssues, s.HasWiki, s.HasProjects, s.HasReleases, s.HasPackages, s.HasActions, s.Tracker = false, false, false, false, false, false, nil
+	s.HasIssues, s.HasWiki, s.HasProjects, s.HasReleases = false, false, false, false
+	s.HasPackages, s.HasActions, s.Tracker = false, false, nil
 }
 
 // epoch is how the API spells "never" in places that are not null.
@@ -93,11 +94,13 @@ func (c *call) repoBare(r *repo) obj {
 	out := obj{
 		"id", r.ID, "owner", c.ownerOf(r), "name", r.Name, "full_name", r.fullName(), "description", r.Description,
 		"empty", r.empty(), "private", r.Private, "fork", r.Fork != nil, "template", r.Template, "parent", omitted,
-		"mirror", r.Mirror, "size", r.git.size(), "language", c.w.mainLanguage(r), "languages_url", c.api(r, "languages"),
+		"mirror", r.Mirror, "size", r.git.size(), "language", c.w.mainLanguage(r),
+		"languages_url", c.api(r, "languages"),
 		"html_url", page, "url", c.api(r), "link", "", "ssh_url", "git@" + host + ":" + r.fullName() + ".git",
 		"clone_url", page + ".git", "original_url", "", "website", r.Website, "stars_count", len(c.w.stargazers(r)),
 		"forks_count", len(c.w.forks(r)), "watchers_count", len(r.Watchers),
-		"branch_count", len(r.git.names("refs/heads/")), "open_issues_count", len(open) - pulls, "open_pr_counter", pulls,
+		"branch_count", len(r.git.names("refs/heads/")), "open_issues_count", len(open) - pulls,
+		"open_pr_counter", pulls,
 		"release_counter", len(releases), "default_branch", r.DefaultBranch, "archived", r.Archived,
 		"created_at", r.Created, "updated_at", r.Updated, "archived_at", r.ArchTime, "permissions", omitted,
 	}
@@ -120,7 +123,7 @@ func (s *repoSettings) view() (out obj) {
 }
 
 // ownerOf renders the owner: the address shows to anyone logged in, the private
-// fields to nobody.
+// fields are never shown.
 func (c *call) ownerOf(r *repo) obj {
 	out := c.anon(r.Owner)
 	if c.doer != nil && !r.Owner.HideEmail {
@@ -162,7 +165,8 @@ func (w *world) forks(r *repo) []*repo {
 
 // languageOf maps file extensions to languages.
 var languageOf = map[string]string{
-	".go": "Go", ".py": "Python", ".js": "JavaScript", ".ts": "TypeScript", ".sh": "Shell", ".css": "CSS", ".html": "HTML",
+	".go": "Go", ".py": "Python", ".js": "JavaScript", ".ts": "TypeScript", ".sh": "Shell", ".css": "CSS",
+	".html": "HTML",
 }
 
 // languages sums up the bytes of each language on the default branch.

@@ -14,7 +14,7 @@ import (
 // more, a stranger sees a no-reply address.
 func (c *call) user(u *user) obj { return c.userFor(u, c.doer) }
 
-// anon renders u as for nobody, which is how Gitea puts people into comments,
+// anon renders u as for an anonymous caller, which is how Gitea puts people into comments,
 // commits, assignees and releases.
 func (c *call) anon(u *user) obj { return c.userFor(u, nil) }
 
@@ -65,7 +65,7 @@ func (c *call) avatar(u *user) string {
 // users renders a list for the caller.
 func (c *call) users(us []*user) []obj { return mapped(us, c.user) }
 
-// anons renders a list as for nobody; without entries it is null.
+// anons renders a list as for an anonymous caller; without entries it is null.
 func (c *call) anons(us []*user) []obj {
 	if len(us) == 0 {
 		return nil

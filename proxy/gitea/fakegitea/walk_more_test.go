@@ -10,6 +10,7 @@ import (
 
 // TestRepoWalk edits, renames, archives, transfers and deletes a repository.
 func TestRepoWalk(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		repoStep,
 		{do: "PATCH /repos/alice/r", body: `{"description":"d","private":true,"has_wiki":false}`, status: 200, has: `"has_wiki":false`},
@@ -37,6 +38,7 @@ func TestRepoWalk(t *testing.T) {
 
 // TestOrgWalk runs an organisation with a team.
 func TestOrgWalk(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		{do: "POST /orgs", body: `{"username":"walkers"}`, status: 201},
 		{do: "POST /orgs/walkers/repos", body: `{"name":"r","private":true,"auto_init":true}`, status: 201},
@@ -57,6 +59,7 @@ func TestOrgWalk(t *testing.T) {
 
 // TestWikiWalk writes and renames pages.
 func TestWikiWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r/wiki"
 	walk(t, []step{
 		repoStep,
@@ -74,6 +77,7 @@ func TestWikiWalk(t *testing.T) {
 
 // TestActionsWalk keeps secrets, variables and runs.
 func TestActionsWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r/actions"
 	walk(t, []step{
 		repoStep,
@@ -97,6 +101,7 @@ const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERIT
 
 // TestUserWalk keeps keys and applications.
 func TestUserWalk(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		{do: "POST /user/keys", body: `{"title":"k","key":"` + sshKey + `"}`, status: 201, has: "SHA256:", save: "k=id"},
 		{do: "POST /user/keys", body: `{"title":"k","key":"garbage"}`, status: 422},
@@ -110,6 +115,7 @@ func TestUserWalk(t *testing.T) {
 
 // TestAdminWalk looks around as the site administrator and runs a task.
 func TestAdminWalk(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		{do: "GET /admin/cron", status: 403},
 		{as: "root", do: "GET /admin/cron", status: 200, has: "update_mirrors"},
@@ -122,6 +128,7 @@ func TestAdminWalk(t *testing.T) {
 // TestEmptyLists: what nobody can make here is an empty page, where the path is
 // known.
 func TestEmptyLists(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		repoStep,
 		{do: "GET /repos/alice/r/keys", status: 200, has: "[]"},
@@ -132,6 +139,7 @@ func TestEmptyLists(t *testing.T) {
 
 // TestTaskWalk takes the steps of the demo's tasks that no other walk takes.
 func TestTaskWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r"
 	steps := append([]step{repoStep}, pullSteps("next", "next.txt")...)
 	walk(t, append(steps, []step{
@@ -165,6 +173,7 @@ func TestTaskWalk(t *testing.T) {
 
 // TestNotices tells watchers, and lets them read.
 func TestNotices(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		repoStep,
 		{as: "bob", do: "POST /repos/alice/r/issues", body: `{"title":"news"}`, status: 201},
@@ -179,6 +188,7 @@ func TestNotices(t *testing.T) {
 
 // TestUploads takes files as forms and as bytes, and refuses too big ones.
 func TestUploads(t *testing.T) {
+	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	alice := s.Token("alice")
 	form := http.Header{"Content-Type": {"multipart/form-data; boundary=XX"}}

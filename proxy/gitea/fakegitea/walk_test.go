@@ -76,6 +76,7 @@ var repoStep = step{do: "POST /user/repos", body: `{"name":"r","auto_init":true}
 // TestIssueWalk creates, reads, edits, closes and deletes an issue and what
 // hangs on it.
 func TestIssueWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r/issues"
 	walk(t, []step{
 		repoStep,
@@ -124,6 +125,7 @@ func TestIssueWalk(t *testing.T) {
 
 // TestFileWalk writes, moves and deletes files, also with odd names.
 func TestFileWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r"
 	walk(t, []step{
 		repoStep,
@@ -149,6 +151,7 @@ func TestFileWalk(t *testing.T) {
 
 // TestBranchWalk creates, protects, renames and deletes branches and tags.
 func TestBranchWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r"
 	walk(t, []step{
 		repoStep,
@@ -189,6 +192,7 @@ func pullSteps(branch, file string) []step {
 // TestPullWalk reviews and merges in every style, and refuses what the real
 // server refuses.
 func TestPullWalk(t *testing.T) {
+	t.Parallel()
 	const p = "/repos/alice/r/pulls"
 	steps := []step{repoStep}
 	for _, style := range []string{"merge", "squash", "rebase", "rebase-merge"} {
@@ -233,6 +237,7 @@ func TestPullWalk(t *testing.T) {
 
 // TestForkWalk forks, changes the fork, and merges it back across.
 func TestForkWalk(t *testing.T) {
+	t.Parallel()
 	walk(t, []step{
 		repoStep,
 		{as: "bob", do: "POST /repos/alice/r/forks", body: `{}`, status: 202, has: `"parent":{`},

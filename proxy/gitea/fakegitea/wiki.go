@@ -23,7 +23,7 @@ func handleWiki(t table) {
 // wikiBranch is the branch of every wiki.
 const wikiBranch = "main"
 
-// wikiFile is the name under which a page is stored. A dash stands for a space;
+// wikiFile is the name under which a page is stored. A dash replaces a space;
 // a title that has dashes itself is marked by ".-" and keeps them.
 func wikiFile(title string) string {
 	if strings.Contains(title, "-") {
@@ -158,7 +158,8 @@ func createPage(c *call) error {
 	if head := c.repo.wikiHead(); head != nil && head.files[file] != "" {
 		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", file)
 	}
-	if strings.HasPrefix(strings.ToLower(in.Title), "_pages") || strings.EqualFold(in.Title, "_edit") || strings.EqualFold(in.Title, "_new") {
+	if strings.HasPrefix(strings.ToLower(in.Title), "_pages") || strings.EqualFold(in.Title, "_edit") ||
+		strings.EqualFold(in.Title, "_new") {
 		return fail(http.StatusBadRequest, "wiki title is reserved: %s", in.Title)
 	}
 	if in.Message == "" {

@@ -85,7 +85,8 @@ func (c *call) workflowView(file string) obj {
 		"id", id, "name", name, "path", file, "state", "active", "created_at", last.committer.When,
 		"updated_at", last.committer.When, "url", c.api(c.repo, "actions", "workflows", escape(id)),
 		"html_url", c.repoURL(c.repo) + "/src/branch/" + escapePath(c.repo.DefaultBranch) + "/" + escapePath(file),
-		"badge_url", c.repoURL(c.repo) + "/actions/workflows/" + escape(id) + "/badge.svg?branch=" + escape(c.repo.DefaultBranch),
+		"badge_url",
+		c.repoURL(c.repo) + "/actions/workflows/" + escape(id) + "/badge.svg?branch=" + escape(c.repo.DefaultBranch),
 		"deleted_at", time.Time{},
 	}
 }

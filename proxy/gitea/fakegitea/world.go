@@ -41,7 +41,7 @@ type team struct {
 	Repos             []*repo
 }
 
-// access is what somebody may do in a repository.
+// access is the level of access to a repository. The levels are ordered.
 type access int
 
 const (
@@ -111,7 +111,8 @@ type world struct {
 
 // newWorld returns an empty world.
 func newWorld(clock func() time.Time) *world {
-	return &world{clock: clock, ids: map[string]int64{}, renamed: map[string]*repo{}, tokens: map[string]*token{}, oauth: newOAuthWorld()}
+	return &world{clock: clock, ids: map[string]int64{}, renamed: map[string]*repo{}, tokens: map[string]*token{},
+		oauth: newOAuthWorld()}
 }
 
 // now is the time in the API's resolution.
@@ -223,7 +224,7 @@ func (t *team) has(r *repo) bool {
 	return r.Owner == t.Org && (t.AllRepos || slices.Contains(t.Repos, r))
 }
 
-// access is what u (nil for nobody) may do in r.
+// access is the level of u, nil for an anonymous caller, in r.
 func (w *world) access(u *user, r *repo) access {
 	best := accessNone
 	if !r.Private && (u != nil || r.Owner.Visibility == "public") {
