@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/server"
+	"aegis/proxy/gitea/demo"
 )
 
 // elsewhere are pages whose commands are not run here, and why.
@@ -184,17 +184,17 @@ func TestCommandLines(t *testing.T) {
 // runPage runs the blocks of one page. The addresses of the documentation are
 // replaced by those of the test.
 func runPage(t *testing.T, page string, list []block, bin string) {
-	demo, err := server.StartDemo()
+	gitea, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer demo.Close()
-	tok, err := demo.Token("")
+	defer gitea.Close()
+	tok, err := gitea.Token("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr, dir := freeAddr(t), t.TempDir()
-	adapt := strings.NewReplacer("http://127.0.0.1:3000", demo.URL().String(), "127.0.0.1:8080", addr, "bin/aegis", "aegis")
+	adapt := strings.NewReplacer("http://127.0.0.1:3000", gitea.URL().String(), "127.0.0.1:8080", addr, "bin/aegis", "aegis")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, b := range list {

@@ -2,7 +2,10 @@ package spec
 
 import (
 	"embed"
+	"encoding/json"
+	"fmt"
 	"io/fs"
+	"os"
 )
 
 //go:generate go run ./build/generate
@@ -22,7 +25,39 @@ func Facts() []byte { return facts }
 
 // Builtin returns the catalog of the pinned Gitea version. It is parsed anew at
 // each call; the caller owns it.
-func Builtin() (*Catalog, error) { return Parse(builtin) }
+//
+// Every start waits for it, so it does without the checks of [Parse] and its decoder, which
+// is strict and copies the text as it grows. A test holds that [Parse] reads the same and
+// finds nothing wrong, and the text cannot change after that.
+func Builtin() (*Catalog, error) {
+	c := new(Catalog)
+	if err := json.Unmarshal(builtin, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Load reads the catalog of a file; "" is the built-in one.
+func Load(file string) (*Catalog, error) {
+	if file == "" {
+		return Builtin()
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("is larger than %d MiB", maxFile>>20)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	return Parse(data)
+}
+
+// maxFile bounds what is read at all; what is larger than [MaxBytes] is no catalog.
+const maxFile = 64 << 20
 
 // Inputs returns the hand-made YAML files that a catalog is built with, for
 // building one from another server's description.

@@ -3,6 +3,8 @@ package spec_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -23,6 +25,23 @@ func TestParse(t *testing.T) {
 	}
 	if got := string(cat.Schema(&cat.Operations[0].Params[0])); got != `{"type":"string"}` {
 		t.Errorf("shared schema %s", got)
+	}
+}
+
+// TestBuiltinIsStrict: the built-in catalog, which is read without the strict decoder, is
+// what that one makes of the same file.
+func TestBuiltinIsStrict(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("catalog.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := spec.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := spec.Builtin(); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the built-in catalog is another than catalog.json (%v)", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"aegis/config"
+	"aegis/proxy/gitea/demo"
 	"aegis/proxy/server"
 )
 
@@ -32,12 +33,12 @@ always the built-in one, and tls.mode, which is off.`,
 	addr := cmd.Flags().String("listen", "", "`ADDR` to listen on (default 127.0.0.1:8080, or the configuration's)")
 	token := cmd.Flags().String("token", "", "bearer `TOKEN` for clients, 16 characters or longer (default a random one)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		demo, err := server.StartDemo()
+		gitea, err := demo.Start()
 		if err != nil {
 			return failed(err)
 		}
-		defer demo.Close()
-		cfg, err := demoConfig(demo, *file, *addr, *token)
+		defer gitea.Close()
+		cfg, err := demoConfig(gitea, *file, *addr, *token)
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ always the built-in one, and tls.mode, which is off.`,
 			return err
 		}
 		cfg.Listen = ln.Addr().String() // port 0 has become a real one
-		demo.SignIn(cfg)
+		gitea.SignIn(cfg, cfg.Base().String())
 		srv, err := openServer(cfg, log)
 		if err != nil {
 			_ = ln.Close() // the error that counts is the other one
@@ -74,20 +75,20 @@ always the built-in one, and tls.mode, which is off.`,
 
 // demoConfig is the file's configuration, or the default one, with the demo's
 // upstream and its token, which comes last.
-func demoConfig(demo *server.Demo, file, addr, token string) (*config.Config, error) {
-	tok, err := demo.Token(token)
+func demoConfig(gitea *demo.Demo, file, addr, token string) (*config.Config, error) {
+	tok, err := gitea.Token(token)
 	if err != nil {
 		return nil, failed(err)
 	}
 	cfg := config.Default()
-	cfg.Gitea.URL = demo.URL()
+	cfg.Gitea.URL = gitea.URL()
 	cfg.Auth.Tokens = []config.Token{tok}
 	if file != "" {
 		if cfg, err = loadDemoFile(file, cfg); err != nil {
 			return nil, err
 		}
-		demo.Adopt(cfg.Auth.Tokens)
-		cfg.Gitea.URL = demo.URL()
+		gitea.Adopt(cfg.Auth.Tokens)
+		cfg.Gitea.URL = gitea.URL()
 		if cfg.IsSet("auth.tokens") {
 			cfg.Auth.Tokens = append(cfg.Auth.Tokens, tok)
 		}
@@ -140,7 +141,7 @@ Or call a tool by hand:
     -H 'Accept: application/json, text/event-stream' \
     -d '%[6]s'
 
-`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv), server.DemoLogin, server.DemoPassword)
+`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv), demo.Login, demo.Password)
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"aegis/cmd/internal/browsertest"
-	"aegis/proxy/server"
+	"aegis/proxy/gitea/demo"
 )
 
 // TestOAuthScripts runs the real program as operators of OAuth do.
@@ -40,7 +40,7 @@ func scriptSignIn(ts *testscript.TestScript, _ bool, args []string) {
 	sum := sha256.Sum256([]byte(verifier))
 	ask := url.Values{"client_id": {id}, "redirect_uri": {redirect}, "response_type": {"code"}, "state": {args[1]},
 		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
-	person := browsertest.New(server.DemoLogin, server.DemoPassword, func(u *url.URL) bool { return !strings.HasPrefix(u.String(), redirect) })
+	person := browsertest.New(demo.Login, demo.Password, func(u *url.URL) bool { return !strings.HasPrefix(u.String(), redirect) })
 	to, err := person.Allow(issuer + "/authorize?" + ask.Encode())
 	ts.Check(err)
 	token := scriptPost(ts, issuer+"/token", "application/x-www-form-urlencoded", url.Values{"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")},

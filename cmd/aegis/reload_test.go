@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/server"
+	"aegis/proxy/gitea/demo"
 )
 
 const testToken = "0123456789abcdef0123456789abcdef"
@@ -75,16 +75,16 @@ type running struct {
 // addresses until the test ends.
 func serveTest(t *testing.T, config func(r *running) string) *running {
 	t.Helper()
-	demo, err := server.StartDemo()
+	gitea, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(demo.Close)
-	tok, err := demo.Token(testToken)
+	t.Cleanup(gitea.Close)
+	tok, err := gitea.Token(testToken)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, file: filepath.Join(t.TempDir(), "aegis.yaml"), addr: unusedAddr(t), gitea: demo.URL().String(), giteaToken: tok.GiteaToken.Reveal(), log: &syncBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
+	r := &running{t: t, file: filepath.Join(t.TempDir(), "aegis.yaml"), addr: unusedAddr(t), gitea: gitea.URL().String(), giteaToken: tok.GiteaToken.Reveal(), log: &syncBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
 	r.base = "http://" + r.addr
 	r.write(config(r))
 	r.start()

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"aegis/proxy/server"
+	"aegis/proxy/gitea/demo"
 )
 
 // supervised is "aegis serve" as systemd starts it.
@@ -26,26 +26,26 @@ type supervised struct {
 	cmd    *exec.Cmd
 	inbox  *net.UnixConn
 	done   chan struct{}
-	demo   *server.Demo
+	demo   *demo.Demo
 	config string
 }
 
 // newSupervised prepares a configuration that listens on addr.
 func newSupervised(t *testing.T, addr, more string) *supervised {
 	t.Helper()
-	demo, err := server.StartDemo()
+	gitea, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(demo.Close)
-	tok, err := demo.Token(testToken)
+	t.Cleanup(gitea.Close)
+	tok, err := gitea.Token(testToken)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	s := &supervised{
-		running: &running{t: t, file: filepath.Join(dir, "aegis.yaml"), addr: addr, gitea: demo.URL().String(), giteaToken: tok.GiteaToken.Reveal(), log: &syncBuffer{}, client: &http.Client{Transport: &http.Transport{}}, base: "http://" + addr},
-		demo:    demo, done: make(chan struct{}),
+		running: &running{t: t, file: filepath.Join(dir, "aegis.yaml"), addr: addr, gitea: gitea.URL().String(), giteaToken: tok.GiteaToken.Reveal(), log: &syncBuffer{}, client: &http.Client{Transport: &http.Transport{}}, base: "http://" + addr},
+		demo:    gitea, done: make(chan struct{}),
 	}
 	s.config = s.variant(1, more)
 	s.write(s.config)

@@ -21,12 +21,18 @@ type rivalry struct {
 // rivals returns, by tool name, the routes of the same method that a value of
 // the tool could reach. Most tools have none.
 func (r *router) rivals() map[string]*rivalry {
-	out := map[string]*rivalry{}
+	byMethod := map[string][]*route{} // every start compares all pairs, so only those that can meet
 	for i := range r.routes {
-		for j := range r.routes {
-			a, b := &r.routes[i], &r.routes[j]
-			// Every pair once, at the start; calls then look at the few that matter.
-			if i != j && a.tool.Method == b.tool.Method && mayMeet(a.segments, b.segments) {
+		m := r.routes[i].tool.Method
+		byMethod[m] = append(byMethod[m], &r.routes[i])
+	}
+	out := map[string]*rivalry{}
+	for _, routes := range byMethod {
+		for _, a := range routes {
+			for _, b := range routes {
+				if a == b || !mayMeet(a.segments, b.segments) {
+					continue
+				}
 				if out[a.tool.Name] == nil {
 					out[a.tool.Name] = &rivalry{own: a.segments}
 				}

@@ -27,6 +27,7 @@ const lockWait = 500 * time.Millisecond
 // batchDelay is how long a write waits for others to share its fsync.
 const batchDelay = 500 * time.Microsecond
 
+// openBolt opens the database and makes its buckets.
 func openBolt(path string, wait time.Duration) (db *bolt.DB, err error) {
 	defer func() {
 		// The library trusts what it reads: on a damaged file it panics, or reads
@@ -60,7 +61,7 @@ func openBolt(path string, wait time.Duration) (db *bolt.DB, err error) {
 		err = settle(path)
 	}
 	if err != nil {
-		_ = db.Close() // the error that counts is the other one
+		_ = db.Close() // err says why the file cannot be used
 		return nil, err
 	}
 	return db, nil
@@ -92,6 +93,7 @@ func whole(path string, wait time.Duration) error {
 	})
 }
 
+// openError says what an error of the library means for the operator.
 func openError(path string, err error) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return fmt.Errorf("%w: stop the one that has %s open, or give this one another path", ErrInUse, path)
@@ -102,8 +104,10 @@ func openError(path string, err error) error {
 	return damaged(path, err)
 }
 
+// damaged is the error of a file that has to be replaced.
 func damaged(path string, err error) error {
-	return fmt.Errorf("%s cannot be used; restore it from a backup, or remove it and everybody signs in again: %w", path, err)
+	return fmt.Errorf("%s cannot be used; restore it from a backup, or remove it and everybody signs in again: %w",
+		path, err)
 }
 
 // settle closes the file to others than its owner, and makes its name durable.
@@ -153,6 +157,7 @@ func (t tx) live(key string, now time.Time) (Entry, error) {
 	return e, nil
 }
 
+// expired reports whether a record's time has come.
 func expired(raw []byte, now time.Time) bool {
 	at := int64(binary.BigEndian.Uint64(raw[8:]))
 	return at != 0 && now.UnixNano() >= at
@@ -200,6 +205,7 @@ func (t tx) unlist(key string) error {
 	return t.expiry.Delete(expiryKey(at, key))
 }
 
+// expiryKey orders entries by time, since numbers in big endian sort as bytes do.
 func expiryKey(at uint64, key string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, at), key...)
 }

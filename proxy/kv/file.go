@@ -25,7 +25,7 @@ type FileOptions struct {
 	MaxBytes int64
 	// Wait is how long a process that still has the file is waited for. 0: 500 ms.
 	Wait time.Duration
-	// Failed is told when a sweep fails; nil: nobody is. The next one tries again.
+	// Failed is called when a sweep fails; may be nil. The next one tries again.
 	Failed func(error)
 }
 
@@ -137,7 +137,9 @@ func (f *File) Take(ctx context.Context, key string) (Entry, error) {
 }
 
 // CompareAndSwap implements [Store].
-func (f *File) CompareAndSwap(ctx context.Context, key string, version uint64, value []byte, ttl time.Duration) (uint64, error) {
+func (f *File) CompareAndSwap(
+	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
+) (uint64, error) {
 	if err := checkWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestFileIsForItsOwner(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes say nothing here")
 	}
@@ -49,6 +50,7 @@ func TestFileIsForItsOwner(t *testing.T) {
 }
 
 func TestFileKeepsWhatItWasGiven(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	path := filepath.Join(t.TempDir(), "aegis.db")
 	f := openFile(t, path, kv.FileOptions{Now: clock.Now})
@@ -196,6 +198,7 @@ func TestSweep(t *testing.T) {
 }
 
 func TestSweepsByItself(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	asked := make(chan struct{}, 1)
 	now := func() time.Time {
@@ -217,6 +220,7 @@ func TestSweepsByItself(t *testing.T) {
 }
 
 func TestMemoryForgetsWhatExpired(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	m := kv.NewMemory(clock.Now)
 	for i := range 20000 {

@@ -1,7 +1,7 @@
 // Package kv is the small key-value store that Aegis keeps its state in: a
 // [File] for one process, a [Memory] that forgets, and [Sealed], which keeps the
 // values of either secret. A store shared by several processes is one more
-// [Store]; kvtest is the table that it must pass.
+// [Store]; the tests of kvtest are the table that it must pass.
 package kv
 
 import (

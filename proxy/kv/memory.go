@@ -70,6 +70,7 @@ func (m *Memory) Put(ctx context.Context, key string, value []byte, ttl time.Dur
 	return nil
 }
 
+// write sets key and returns its version. m.mu is held.
 func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
 	m.version++
 	m.entries[key] = Entry{Value: append([]byte{}, value...), Version: m.version, Expires: expiry(m.now(), ttl)}
@@ -102,7 +103,9 @@ func (m *Memory) Take(ctx context.Context, key string) (Entry, error) {
 }
 
 // CompareAndSwap implements [Store].
-func (m *Memory) CompareAndSwap(ctx context.Context, key string, version uint64, value []byte, ttl time.Duration) (uint64, error) {
+func (m *Memory) CompareAndSwap(
+	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
+) (uint64, error) {
 	if err := checkWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}
@@ -151,6 +154,7 @@ func (m *Memory) Keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 	}
 }
 
+// keys are collected at once, so that the caller of Keys may write to the store.
 func (m *Memory) keys(prefix string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

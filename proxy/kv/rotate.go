@@ -61,25 +61,7 @@ func Rotate(ctx context.Context, keyFile, storeFile string) (Rotation, error) {
 	return Rotation{KeyID: id, Resealed: n}, err
 }
 
-// ResealFile seals the store anew with the ring's current key, for keys that
-// are in the configuration, and returns how many values that changed. The error
-// wraps [ErrInUse] when a running Aegis has it open.
-func ResealFile(ctx context.Context, storeFile string, ring *seal.Ring) (n int, err error) {
-	f, err := openExisting(storeFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	s := Sealed(f, ring)
-	if err := s.Check(ctx); err != nil {
-		return 0, err
-	}
-	return s.Reseal(ctx)
-}
-
+// openExisting makes no file, unlike OpenFile: a wrong path would look like an empty store.
 func openExisting(path string) (*File, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("store: %w", err)

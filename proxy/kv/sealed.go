@@ -13,7 +13,7 @@ import (
 
 // SealedStore is a [Store] that seals the values of another one under a key
 // ring, each for its key alone. Keys, versions and lifetimes stay readable, and
-// are not protected from whoever can write to the other store: a value whose
+// are not protected from one who can write to the other store: a value whose
 // lifetime matters says so itself.
 type SealedStore struct {
 	inner Store
@@ -43,6 +43,8 @@ func (s *SealedStore) Get(ctx context.Context, key string) (Entry, error) {
 	return e, nil
 }
 
+// open unseals the value of e; stale: by another key than the current one. The error names
+// the kind of value, never the key, which may name a person.
 func (s *SealedStore) open(key string, e Entry) (Entry, bool, error) {
 	plain, stale, err := s.ring.Open(key, e.Value)
 	if err != nil {
@@ -58,7 +60,7 @@ func family(key string) string {
 	return kind + "/"
 }
 
-// reseal writes the opened entry e again if nobody has changed it since.
+// reseal writes the opened entry e again unless it was changed since.
 func (s *SealedStore) reseal(ctx context.Context, key string, e Entry) (uint64, error) {
 	var ttl time.Duration
 	if !e.Expires.IsZero() {
@@ -105,7 +107,9 @@ func (s *SealedStore) Take(ctx context.Context, key string) (Entry, error) {
 }
 
 // CompareAndSwap implements [Store].
-func (s *SealedStore) CompareAndSwap(ctx context.Context, key string, version uint64, value []byte, ttl time.Duration) (uint64, error) {
+func (s *SealedStore) CompareAndSwap(
+	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
+) (uint64, error) {
 	sealed, err := s.seal(key, value)
 	if err != nil {
 		return 0, err
@@ -150,7 +154,8 @@ func (s *SealedStore) Check(ctx context.Context) error {
 	}
 	var errs []error
 	for id, n := range missing {
-		errs = append(errs, fmt.Errorf("store: %d values were sealed with key %s: %w; put that key back behind the current one", n, id, seal.ErrKey))
+		errs = append(errs, fmt.Errorf("store: %d values were sealed with key %s: %w; "+
+			"put that key back behind the current one", n, id, seal.ErrKey))
 	}
 	return errors.Join(errs...)
 }
@@ -174,6 +179,8 @@ func (s *SealedStore) Reseal(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
+// resealKey seals one value anew and reports whether that was needed. It fails rather than skip
+// a value that cannot be opened: the operator is about to remove the key.
 func (s *SealedStore) resealKey(ctx context.Context, key string) (bool, error) {
 	for {
 		e, err := s.inner.Get(ctx, key)
@@ -187,7 +194,7 @@ func (s *SealedStore) resealKey(ctx context.Context, key string) (bool, error) {
 		if err != nil || !stale {
 			return false, err
 		}
-		// Whoever was faster may hold an older ring: look again.
+		// The process that wrote it meanwhile may have an older ring: look again.
 		if _, err := s.reseal(ctx, key, e); !errors.Is(err, ErrConflict) {
 			return err == nil, err
 		}

@@ -2,7 +2,6 @@ package kv_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,17 +17,8 @@ import (
 	"aegis/proxy/kv/kvtest"
 )
 
-// mixed puts with an older ring than it does everything else.
-type mixed struct {
-	kv.Store
-	old kv.Store
-}
-
-func (m mixed) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	return m.old.Put(ctx, key, value, ttl)
-}
-
 func TestNothingPlainReachesTheFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "aegis.db")
 	f := openFile(t, path, kv.FileOptions{})
 	s := kv.Sealed(f, newRing(t, keyA))
@@ -65,6 +55,7 @@ func get(t testing.TB, s kv.Store, key string) string {
 // TestMovedValuesDoNotOpen: somebody who can write to the file puts one person's
 // credential in the place of another's, changes one, or makes one up.
 func TestMovedValuesDoNotOpen(t *testing.T) {
+	t.Parallel()
 	inner := kv.NewMemory(nil)
 	s := kv.Sealed(inner, newRing(t, keyA))
 	put(t, s, "cred/1", "mallory's", 0)
@@ -95,6 +86,7 @@ func TestMovedValuesDoNotOpen(t *testing.T) {
 }
 
 func TestOldValuesAreSealedAnewWhenRead(t *testing.T) {
+	t.Parallel()
 	clock := kvtest.NewClock()
 	inner := kv.NewMemory(clock.Now)
 	put(t, kv.Sealed(inner, newRing(t, keyA)), "cred/1", "kept", time.Hour)
@@ -114,6 +106,7 @@ func TestOldValuesAreSealedAnewWhenRead(t *testing.T) {
 }
 
 func TestMissingKeysAreFoundAtStart(t *testing.T) {
+	t.Parallel()
 	inner := kv.NewMemory(nil)
 	a, b, c := newRing(t, keyA), newRing(t, keyB), newRing(t, keyC)
 	put(t, kv.Sealed(inner, a), "cred/1", "x", 0)
@@ -137,6 +130,7 @@ func TestMissingKeysAreFoundAtStart(t *testing.T) {
 }
 
 func TestResealWhileInUse(t *testing.T) {
+	t.Parallel()
 	inner := kv.NewMemory(nil)
 	old := kv.Sealed(inner, newRing(t, keyA))
 	for i := range 200 {
@@ -232,6 +226,7 @@ func openRing(t *testing.T, path string) *seal.Ring {
 
 // TestRotateLeavesAForeignStoreAlone: with the wrong key file, nothing is changed.
 func TestRotateLeavesAForeignStoreAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keys, path := filepath.Join(dir, "store.keys"), filepath.Join(dir, "aegis.db")
 	before := openRing(t, keys).KeyIDs()
@@ -245,31 +240,5 @@ func TestRotateLeavesAForeignStoreAlone(t *testing.T) {
 	}
 	if after := openRing(t, keys).KeyIDs(); len(after) != 1 || after[0] != before[0] {
 		t.Errorf("keys %v, were %v", after, before)
-	}
-}
-
-func TestResealFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "aegis.db")
-	if n, err := kv.ResealFile(t.Context(), path, newRing(t, keyA)); n != 0 || err != nil {
-		t.Errorf("without a store: %d, %v", n, err)
-	}
-	f := openFile(t, path, kv.FileOptions{})
-	put(t, kv.Sealed(f, newRing(t, keyA)), "k", "x", time.Hour)
-	if _, err := kv.ResealFile(t.Context(), path, newRing(t, keyB, keyA)); !errors.Is(err, kv.ErrInUse) {
-		t.Errorf("while it is in use: %v", err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := kv.ResealFile(t.Context(), path, newRing(t, keyB)); n != 0 || !errors.Is(err, seal.ErrKey) {
-		t.Errorf("without the old key: %d, %v", n, err)
-	}
-	if n, err := kv.ResealFile(t.Context(), path, newRing(t, keyB, keyA)); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	f = openFile(t, path, kv.FileOptions{})
-	if got := get(t, kv.Sealed(f, newRing(t, keyB)), "k"); got != "x" {
-		t.Errorf("%q", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Switch is a [Store] that another one stands behind, which may be replaced while it
+// Switch is a [Store] that passes calls on to another one, which may be replaced while it
 // is used: for what outlives a change of the store's keys. Safe for concurrent use.
 type Switch struct{ behind atomic.Pointer[Store] }
 
@@ -38,7 +38,9 @@ func (w *Switch) Take(ctx context.Context, key string) (Entry, error) {
 }
 
 // CompareAndSwap implements [Store].
-func (w *Switch) CompareAndSwap(ctx context.Context, key string, version uint64, value []byte, ttl time.Duration) (uint64, error) {
+func (w *Switch) CompareAndSwap(
+	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
+) (uint64, error) {
 	return w.store().CompareAndSwap(ctx, key, version, value, ttl)
 }
 
@@ -50,5 +52,5 @@ func (w *Switch) Keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 	return w.store().Keys(ctx, prefix)
 }
 
-// Close does nothing: whoever opened the store behind it closes that.
+// Close does nothing: the store behind it is closed where it was opened.
 func (w *Switch) Close() error { return nil }

@@ -3,27 +3,9 @@ package kv_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"aegis/proxy/kv"
-	"aegis/proxy/kv/kvtest"
 )
-
-// switched is a switch that closes the store behind it, as the table wants it.
-type switched struct {
-	*kv.Switch
-	behind kv.Store
-}
-
-func (s switched) Close() error { return s.behind.Close() }
-
-func TestSwitch(t *testing.T) {
-	t.Parallel()
-	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
-		m := kv.NewMemory(now)
-		return switched{kv.NewSwitch(m), m}
-	})
-}
 
 // TestSwitchIsThrown: what begins after it meets the new store, and the one before it
 // stays open.

@@ -37,13 +37,30 @@ func TestNewRefuses(t *testing.T) {
 			"tool x: the input schema is not an object"},
 		"broken schema": {func(o *mcp.Options) { o.Tools[0] = &proxy.Tool{Name: "x", InputSchema: json.RawMessage(`{"a":`)} },
 			"tool x: encode JSON"},
-		"broken sudo tools": {func(o *mcp.Options) { o.SudoTools = []*proxy.Tool{{}} }, "tool list with sudo"},
 	}
 	for name, c := range cases {
 		o := settings(textChain(""))
 		c.change(&o)
 		if _, err := mcp.New(o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestBrokenSudoTools: a list that cannot be made is an internal error, on the fast path and
+// on the SDK's, and no list of other tools.
+func TestBrokenSudoTools(t *testing.T) {
+	t.Parallel()
+	o := settings(textChain(""))
+	o.SudoTools = func() []*proxy.Tool { return []*proxy.Tool{{}} }
+	h := newHandler(t, o)
+	for _, protocol := range []string{legacy, oldest} {
+		r := newRequest(t, "http://127.0.0.1/mcp", protocol, "tools/list", `{}`)
+		x := &proxy.RequestInfo{RequestID: "r", Identity: &proxy.Identity{Login: "root", AllowSudo: true}}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r.WithContext(proxy.WithRequestInfo(r.Context(), x)))
+		if body := w.Body.String(); !strings.Contains(body, "internal error") || strings.Contains(body, `"tools"`) {
+			t.Errorf("%s: %d %s", protocol, w.Code, body)
 		}
 	}
 }

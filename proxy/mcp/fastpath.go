@@ -227,9 +227,9 @@ func (e *endpoint) end(b []byte, q *fastRequest, c *proxy.Call, source string) [
 
 // fastList answers tools/list when a page is ready for it.
 func (e *endpoint) fastList(w http.ResponseWriter, r *http.Request, req *request, q *fastRequest) bool {
-	list := e.list
-	if req.info.Identity.AllowSudo {
-		list = e.sudo
+	list, err := e.listFor(req.info.Identity)
+	if err != nil {
+		return false // the SDK's way reports it
 	}
 	from, err := list.seek(q.cursor)
 	if err != nil || from%e.opts.PageSize != 0 || q.version < titledSince {

@@ -82,7 +82,7 @@ type twin struct{ fast, sdk http.Handler }
 func newTwin(t testing.TB) twin {
 	o := settings(oddChain)
 	o.PageSize = 3
-	o.SudoTools = toolSet(8)
+	o.SudoTools = func() []*proxy.Tool { return toolSet(8) }
 	h := newHandler(t, o)
 	return twin{identified(h), identified(mcp.BySDK(h))}
 }

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,12 +18,12 @@ import (
 	"aegis/proxy"
 )
 
-// listTools answers one tools/list with bytes that were made at start: hundreds of schemas
-// are not encoded for each client.
+// listTools answers one tools/list with bytes that were made once.
 func (e *endpoint) listTools(r *request, req *sdk.ListToolsRequest) (sdk.Result, error) {
-	list := e.list
-	if r.info.Identity.AllowSudo {
-		list = e.sudo
+	list, err := e.listFor(r.info.Identity)
+	if err != nil {
+		e.opts.Log.Error().Err(err).Msg("a tool list cannot be made")
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 	}
 	var cursor string
 	if req.Params != nil {
@@ -48,7 +49,8 @@ type toolList struct {
 	names []string
 	// titled is for protocols that know a tool's title (2025-06-18 and later);
 	// plain is for the one that has it among the annotations.
-	titled, plain encodedTools
+	titled encodedTools
+	plain  func() encodedTools // made when it is first asked for: few clients are that old
 	// legacy and current are the pages of titled as the fast path sends them:
 	// with a handshake, and without.
 	legacy, current []*listPage
@@ -59,7 +61,7 @@ func (l *toolList) shape(version string) encodedTools {
 	if version >= titledSince {
 		return l.titled
 	}
-	return l.plain
+	return l.plain()
 }
 
 // encodedTools are JSON objects with commas between them, so that a page is one span of the
@@ -95,10 +97,13 @@ func newToolList(tools []*proxy.Tool, outputSchemas bool) (*toolList, error) {
 		if err := l.titled.add(t, true, outputSchemas); err != nil {
 			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
-		if err := l.plain.add(t, false, outputSchemas); err != nil {
-			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
-		}
 	}
+	l.plain = sync.OnceValue(func() (plain encodedTools) {
+		for _, t := range tools {
+			_ = plain.add(t, false, outputSchemas) // what titled has taken can be encoded
+		}
+		return plain
+	})
 	return l, nil
 }
 

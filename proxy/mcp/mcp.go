@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,9 +51,10 @@ type Options struct {
 	Instructions string
 	// Tools are what clients see, in any order; names must be unique.
 	Tools []*proxy.Tool
-	// SudoTools are what identities with AllowSudo see instead of Tools: the
-	// same tools with the sudo argument in their schemas. Nil: Tools.
-	SudoTools []*proxy.Tool
+	// SudoTools returns what identities with AllowSudo see instead of Tools: the same tools
+	// with the sudo argument in their schemas. It is called once, by the first such identity
+	// that asks for a list: most servers have none. Nil: Tools.
+	SudoTools func() []*proxy.Tool
 	// TakesCode is [proxy.Call]'s, for all calls.
 	TakesCode bool
 	// OutputSchemas lists the tools' output schemas, for endpoints whose
@@ -81,7 +83,8 @@ type Options struct {
 // endpoint is the HTTP handler of one team. It is immutable but for its buffers.
 type endpoint struct {
 	opts        Options
-	list, sudo  *toolList
+	list        *toolList
+	sudo        func() (*toolList, error)
 	json, event http.Handler // the SDK, answering with JSON and with events
 	buffers     buffers.Pool
 	marks       marks
@@ -98,25 +101,21 @@ func New(o Options) (http.Handler, error) {
 	}
 	e := &endpoint{opts: o, now: time.Now}
 	var err error
-	if e.list, err = newToolList(o.Tools, o.OutputSchemas); err != nil {
-		return nil, fmt.Errorf("mcp endpoint: tool list: %w", err)
-	}
-	e.sudo = e.list
-	if o.SudoTools != nil {
-		if e.sudo, err = newToolList(o.SudoTools, o.OutputSchemas); err != nil {
-			return nil, fmt.Errorf("mcp endpoint: tool list with sudo: %w", err)
-		}
-	}
 	if e.marks, err = newMarks(); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
 	}
 	if e.lw, err = newFastWords(&e.opts, e.cacheable()); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
 	}
-	e.paginate(e.list)
-	if e.sudo != e.list {
-		e.paginate(e.sudo)
+	if e.list, err = e.newList(o.Tools); err != nil {
+		return nil, fmt.Errorf("mcp endpoint: tool list: %w", err)
 	}
+	e.sudo = sync.OnceValues(func() (*toolList, error) {
+		if o.SudoTools == nil {
+			return e.list, nil
+		}
+		return e.newList(o.SudoTools())
+	})
 	srv := e.newServer()
 	e.json, e.event = sdkHandler(srv, true), sdkHandler(srv, false)
 	return e, nil
@@ -139,7 +138,7 @@ func (o *Options) complete() error {
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = defaultMaxBodyBytes
 	}
-	o.Tools, o.SudoTools = slices.Clone(o.Tools), slices.Clone(o.SudoTools)
+	o.Tools = slices.Clone(o.Tools)
 	return nil
 }
 

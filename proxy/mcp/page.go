@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"aegis/proxy"
 )
 
 // listPage is one page of tools/list for one shape of answer, a response that lacks its id
@@ -19,12 +21,25 @@ type listPage struct {
 	compressed        func() *gzipped
 }
 
-// paginate makes the pages that clients of the fast path get.
-func (e *endpoint) paginate(l *toolList) {
+// newList encodes tools, and makes the pages that clients of the fast path get.
+func (e *endpoint) newList(tools []*proxy.Tool) (*toolList, error) {
+	l, err := newToolList(tools, e.opts.OutputSchemas)
+	if err != nil {
+		return nil, err
+	}
 	for from := 0; from == 0 || from < len(l.names); from += e.opts.PageSize {
 		l.legacy = append(l.legacy, e.newPage(l, from, false))
 		l.current = append(l.current, e.newPage(l, from, true))
 	}
+	return l, nil
+}
+
+// listFor returns what an identity sees.
+func (e *endpoint) listFor(id *proxy.Identity) (*toolList, error) {
+	if id.AllowSudo {
+		return e.sudo()
+	}
+	return e.list, nil
 }
 
 // newPage returns the page of the tools from the index on, for the protocols without a

@@ -79,7 +79,8 @@ func playFile(t *testing.T, url, file string) {
 func transcriptOptions() mcp.Options {
 	o := settings(transcriptChain)
 	o.PageSize, o.MaxBodyBytes = 2, 3000
-	o.Tools, o.SudoTools = nil, nil
+	o.Tools = nil
+	var withSudo []*proxy.Tool
 	for _, name := range []string{"c", "a", "e", "b", "d"} {
 		tool := proxy.Tool{
 			Name: "gitea_x_" + name, Title: "Tool " + name, Description: "Does " + name + " & more.",
@@ -87,8 +88,9 @@ func transcriptOptions() mcp.Options {
 		}
 		sudo := tool
 		sudo.InputSchema = json.RawMessage(`{"type":"object","properties":{"sudo":{"type":"string"}}}`)
-		o.Tools, o.SudoTools = append(o.Tools, &tool), append(o.SudoTools, &sudo)
+		o.Tools, withSudo = append(o.Tools, &tool), append(withSudo, &sudo)
 	}
+	o.SudoTools = func() []*proxy.Tool { return withSudo }
 	return o
 }
 

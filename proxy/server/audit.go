@@ -2,7 +2,6 @@ package server
 
 import (
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,52 +11,17 @@ import (
 	"aegis/proxy/mask"
 )
 
-// auditing is the audit log of a process, and the masking in force.
+// auditing is the audit log of a process, and the masking in force, by which it writes what
+// clients have named.
 type auditing struct {
 	log   *audit.Log // nil: switched off, or the process is only for looking
-	masks atomic.Pointer[mask.Engine]
-	names atomic.Pointer[cleanNames]
+	names atomic.Pointer[func(string) string]
 }
 
-// cleanNames remembers what masking makes of names that calls repeat: owners,
-// repositories, clients. It belongs to one set of rules.
-type cleanNames struct {
-	masks *mask.Engine
-	mu    sync.RWMutex
-	done  map[string]string
-}
-
-// What is remembered: so many texts of so many bytes.
-const (
-	maxCleanNames = 1024
-	maxCleanName  = 128
-)
-
-// clean masks a text of a client for the audit log.
-func (a *auditing) clean(text string) string {
-	masks := a.masks.Load()
-	n := a.names.Load()
-	if n == nil || n.masks != masks {
-		n = &cleanNames{masks: masks, done: map[string]string{}}
-		a.names.Store(n)
-	}
-	n.mu.RLock()
-	out, ok := n.done[text]
-	n.mu.RUnlock()
-	if ok {
-		return out
-	}
-	masked, _ := masks.Bytes([]byte(text))
-	out = string(masked)
-	if len(text) <= maxCleanName {
-		n.mu.Lock()
-		if len(n.done) >= maxCleanNames {
-			clear(n.done)
-		}
-		n.done[text] = out
-		n.mu.Unlock()
-	}
-	return out
+// use masks by other rules from now on.
+func (a *auditing) use(masks *mask.Engine) {
+	names := masks.Names()
+	a.names.Store(&names)
 }
 
 // newAuditLog returns the log that a configuration describes, not yet open; nil when it
@@ -72,13 +36,13 @@ func newAuditLog(cfg *config.Config, p *Process) *audit.Log {
 		replica = replicaName(cfg)
 	}
 	return audit.New(audit.Options{
-		Replica: replica, Path: path, KeyFile: key, Config: cfg.Audit, Version: p.version, Log: p.log.Logger, Stdout: os.Stdout,
-		Clean: p.audit.clean,
+		Replica: replica, Path: path, KeyFile: key, Config: cfg.Audit, Version: p.version, Log: p.log.Logger,
+		Stdout: os.Stdout, Clean: func(text string) string { return (*p.audit.names.Load())(text) },
 	})
 }
 
 // bearerRefused records a request without a valid token.
-func (s *Server) bearerRefused(x *proxy.RequestInfo, reason string) {
+func (s *core) bearerRefused(x *proxy.RequestInfo, reason string) {
 	s.process.audit.log.Event(audit.BearerRefused, x, audit.Detail{Reason: reason})
 }
 

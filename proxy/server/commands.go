@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"slices"
 
 	"aegis/config"
 	"aegis/proxy/mask"
@@ -28,42 +27,7 @@ func BuildCatalog(swagger []byte) ([]byte, fmt.Stringer, error) {
 // newMask returns the masking engine of a configuration, which knows every
 // secret in it.
 func newMask(cfg *config.Config, rules config.Masking) (*mask.Engine, error) {
-	var known []string
-	for _, t := range cfg.Auth.Tokens {
-		known = append(known, t.Token.Reveal(), t.GiteaToken.Reveal())
-	}
-	if !cfg.Server.CursorKey.IsZero() {
-		known = append(known, cfg.Server.CursorKey.Reveal())
-	}
-	if !cfg.TLS.ACME.EABMACKey.IsZero() {
-		known = append(known, cfg.TLS.ACME.EABMACKey.Reveal())
-	}
-	for _, s := range cfg.Audit.Sinks {
-		if !s.Token.IsZero() {
-			known = append(known, s.Token.Reveal())
-		}
-	}
-	for _, h := range cfg.Tracing.Headers {
-		known = append(known, h.Value.Reveal())
-	}
-	for _, s := range cfg.Masking.ExtraSecrets {
-		known = append(known, s.Reveal())
-	}
-	known = append(known, cfg.Auth.OAuth.ClientSecret.Reveal(), cfg.Policy.WriteToken.Reveal())
-	for _, c := range cfg.Auth.OAuth.Clients {
-		known = append(known, c.Secret.Reveal())
-	}
-	for _, k := range append(cfg.Store.Keys[:len(cfg.Store.Keys):len(cfg.Store.Keys)], cfg.Store.Password, cfg.Store.Sentinel.Password) {
-		known = append(known, k.Reveal())
-	}
-	for _, t := range cfg.Teams {
-		known = append(known, t.Policy.WriteToken.Reveal())
-		for _, s := range t.Masking.ExtraSecrets {
-			known = append(known, s.Reveal())
-		}
-	}
-	known = slices.DeleteFunc(known, func(s string) bool { return s == "" })
-	return mask.New(rules, known)
+	return mask.New(rules, cfg.Secrets())
 }
 
 // Mask returns what masks texts as the results of a configuration are masked: JSON or

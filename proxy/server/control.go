@@ -11,10 +11,11 @@ import (
 )
 
 // The control socket, by which commands on the same machine reach a running Aegis,
-// stands in data_dir.
+// is in data_dir, where file permissions decide who may use it.
 const (
 	controlName = "control.sock"
-	// maxSocket is what the shortest of the systems takes for a socket's path.
+	// maxSocket is the least that a system allows for a socket's path (macOS: 104 bytes with
+	// the final zero).
 	maxSocket = 103
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -85,18 +84,8 @@ func Examine(cfg *config.Config, version string) (*Examined, error) {
 	return e, nil
 }
 
-// Scopes returns the Gitea scopes that the enabled tools need.
-func (e *Examined) Scopes() []string {
-	list := make([]string, 0, len(e.Needs))
-	for s := range e.Needs {
-		list = append(list, s)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // CheckSignIn asks Gitea whether its OAuth application is as it must be; nothing
-// when people do not sign in. Problems must be mended, warnings look odd.
+// when people do not sign in. With problems people cannot sign in, with warnings they perhaps can.
 func (e *Examined) CheckSignIn(ctx context.Context) (problems, warnings []error) {
 	if e.server.signIn == nil {
 		return nil, nil

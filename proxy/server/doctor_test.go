@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aegis/config"
+	"aegis/proxy/gitea/demo"
 	"aegis/proxy/server"
 )
 
@@ -19,20 +20,20 @@ import (
 // trace.
 func examined(t *testing.T) (*config.Config, *server.Examined) {
 	t.Helper()
-	demo, err := server.StartDemo()
+	gitea, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(demo.Close)
-	tok, err := demo.Token("0123456789abcdef0123456789abcdef")
+	t.Cleanup(gitea.Close)
+	tok, err := gitea.Token("0123456789abcdef0123456789abcdef")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir() + "/data"
-	cfg.Gitea.URL = demo.URL()
+	cfg.Gitea.URL = gitea.URL()
 	cfg.Auth.Tokens = []config.Token{tok}
-	demo.SignIn(cfg)
+	gitea.SignIn(cfg, cfg.Base().String())
 	e, err := server.Examine(cfg, "test")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func TestExamineLeavesNoTrace(t *testing.T) {
 	if code2, challenge2, _ := ask(srv.Handler()); code2 != code || challenge2 != challenge {
 		t.Errorf("%d %s, and the server %d %s", code, challenge, code2, challenge2)
 	}
-	if len(e.Scopes()) == 0 || e.Endpoints[0] != "/mcp" || e.Needs["write:repository"] == 0 {
-		t.Error(e.Scopes(), e.Endpoints)
+	if e.Endpoints[0] != "/mcp" || e.Needs["write:repository"] == 0 {
+		t.Error(e.Needs, e.Endpoints)
 	}
 }

@@ -16,15 +16,16 @@ import (
 )
 
 // limitOptions returns what every limiter of the server has in common.
-func (s *Server) limitOptions(endpoint string) limit.Options {
-	metrics := s.process.metrics
+func (b *basis) limitOptions(endpoint string) limit.Options {
+	metrics := b.process.metrics
 	return limit.Options{
-		Refused:  func(b limit.Bucket) { metrics.Refused(string(b)) },
-		Counters: s.process.limits, Endpoint: endpoint, Shared: s.sharedLimits(),
+		Refused:  func(bucket limit.Bucket) { metrics.Refused(string(bucket)) },
+		Counters: b.process.limits, Endpoint: endpoint, Shared: b.process.sharedLimits(b.cfg.Limits),
 	}
 }
 
-// clients finds where requests come from.
+// clients tells where requests come from. Headers of other proxies than the trusted ones
+// are not believed, so that no client chooses the address that its limits go by.
 func (s *Server) clients() *edge.Clients {
 	return edge.NewClients(s.cfg.Server.TrustedProxies, s.cfg.Server.ClientHeader)
 }
@@ -65,7 +66,7 @@ func (s *Server) owns(mux *http.ServeMux) func(*http.Request) bool {
 
 // newPassthrough returns the way to Gitea for what is not Aegis's own; nil when it is
 // off.
-func (s *Server) newPassthrough() http.Handler {
+func (s *core) newPassthrough() http.Handler {
 	if !s.cfg.Gitea.Passthrough {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop
 		state.Audit = s.auditLag
 	}
 	if s.cfg.Store.Shared() {
-		state.Store = s.storeMetrics
+		state.Store = s.process.storeMetrics
 	}
 	s.process.metrics.Show(state)
 	srv := &http.Server{

@@ -9,6 +9,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy/audit"
+	"aegis/proxy/gitea"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 )
@@ -61,7 +62,7 @@ func RetryMissing(p *Process, every time.Duration) { p.pace.learn = every }
 func ConfigOf(s *Server) *config.Config { return s.cfg }
 
 // ReadinessTTL is how long readiness is believed.
-const ReadinessTTL = readinessTTL
+const ReadinessTTL = gitea.ReadinessTTL
 
 // SetClock gives a process another clock for what it believes for a while. Call it
 // before serving.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"aegis/proxy"
@@ -17,39 +16,44 @@ import (
 	"aegis/proxy/oauth"
 )
 
-// buildEndpoints makes the HTTP side of every team. With gitea.hide_missing it serves
+// endpoint is the HTTP side of a team.
+type endpoint struct {
+	team     *team
+	handler  http.Handler // with the guard in front
+	metadata http.Handler // RFC 9728
+}
+
+// newEndpoints makes the HTTP side of every team. With gitea.hide_missing it serves
 // what the generation before has learned of the same Gitea, so that a reload makes no
 // gap; else nothing until Gitea was asked.
-func (s *Server) buildEndpoints() error {
-	for _, t := range s.teams {
-		t.guard = s.guardOf(t)
-	}
+func (s *core) newEndpoints() ([]endpoint, error) {
 	if s.missing != nil {
 		if known := s.routes.known.Load(); known != nil {
 			if err := s.serveOnly(*known); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	for _, t := range s.teams {
+	list := make([]endpoint, len(s.teams))
+	for i, t := range s.teams {
 		h := http.Handler(s.hidden(t))
 		if s.missing == nil {
 			var err error
 			if h, err = s.mcpHandler(t, t.selection); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		var err error
-		if t.metadata, err = oauth.Metadata(s.base.String() + t.path()); err != nil {
-			return err
+		metadata, err := oauth.Metadata(s.base.String() + t.path())
+		if err != nil {
+			return nil, err
 		}
-		t.handler = through(s.teamHops(t), h)
+		list[i] = endpoint{t, through(s.teamHops(t), h), metadata}
 	}
-	return nil
+	return list, nil
 }
 
 // admit decides who may use a team's endpoint.
-func (s *Server) admit(t *team) func(context.Context, *proxy.Identity) error {
+func (s *core) admit(t *team) func(context.Context, *proxy.Identity) error {
 	return func(ctx context.Context, id *proxy.Identity) error {
 		err := t.gate.Enter(ctx, id)
 		e := proxy.AsError(err)
@@ -70,20 +74,21 @@ func (s *Server) admit(t *team) func(context.Context, *proxy.Identity) error {
 const metadataPath = "/.well-known/oauth-protected-resource"
 
 // metadataPath returns where the metadata of a team's endpoint is.
-func (s *Server) metadataPath(t *team) string { return metadataPath + s.base.Path + t.path() }
+func (s *core) metadataPath(t *team) string { return metadataPath + s.base.Path + t.path() }
 
 // Handler returns the whole HTTP handler, edge included.
 func (s *Server) Handler() http.Handler {
 	prefix, mux := s.base.Path, http.NewServeMux()
-	for _, t := range s.teams {
-		mux.Handle(prefix+t.path(), t.handler)
-		mux.Handle(prefix+t.path()+"/{$}", t.handler) // people paste it so, and mean the same
+	for _, e := range s.endpoints {
+		at := prefix + e.team.path()
+		mux.Handle(at, e.handler)
+		mux.Handle(at+"/{$}", e.handler) // people paste it so, and mean the same
 		if s.signIn != nil {
 			continue // has the metadata of all
 		}
-		mux.Handle(s.metadataPath(t), t.metadata)
-		if t.name == "" {
-			mux.Handle(metadataPath, t.metadata)
+		mux.Handle(s.metadataPath(e.team), e.metadata)
+		if e.team.name == "" {
+			mux.Handle(metadataPath, e.metadata)
 		}
 	}
 	if s.signIn != nil {
@@ -125,7 +130,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz is readiness: calls would work.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	checks, status, word := map[string]string{"gitea": "ok"}, http.StatusOK, "ready"
-	if err := s.gitea.ready.do(r.Context()); err != nil {
+	if err := s.gitea.ready.Check(r.Context()); err != nil {
 		checks["gitea"] = proxy.AsError(err).Public
 		status, word = http.StatusServiceUnavailable, "not ready"
 	}
@@ -151,6 +156,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
 }
 
+// notFound answers what no pattern matches. Most often a path was pasted wrongly into a
+// client, so the answer names the endpoint.
 func notFound(w http.ResponseWriter, r *http.Request) {
 	proxy.WriteError(w, proxy.RequestInfoFrom(r.Context()), http.StatusNotFound,
 		proxy.NewError(proxy.KindNotFound, "nothing is served here; the MCP endpoint is "+MCPPath, nil))
@@ -167,36 +174,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(body, '\n')) // the client has gone when this fails
 }
 
-// readiness remembers the last answer for a moment, so that probes, which
-// any client may send, do not become traffic to Gitea.
-type readiness struct {
-	check func(context.Context) error
-	now   func() time.Time
-	mu    sync.Mutex
-	asked time.Time
-	err   error
-}
-
-const (
-	readinessTTL     = 2 * time.Second
-	readinessTimeout = 5 * time.Second
-)
-
-func (p *readiness) do(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.asked.IsZero() && p.now().Sub(p.asked) < readinessTTL {
-		return p.err
-	}
-	// The answer is for the next probes too, so this one's client does not
-	// decide how long it may take.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readinessTimeout)
-	defer cancel()
-	p.err = p.check(ctx)
-	p.asked = p.now()
-	return p.err
-}
-
 // Serve answers requests on ln until ctx ends. Then it takes no new ones, lets
 // those in flight finish within server.shutdown_timeout, and returns nil, or
 // [ErrStopped] when it had to cut some off. It closes ln.
@@ -206,6 +183,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return NewLive(s).Serve(ctx, ln, nil)
 }
 
+// serve is Serve of what live makes of requests. Settings of the listener are those of s,
+// the generation of the start, whichever one is in force later.
 func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 	srv := &http.Server{
 		Handler:           live,
@@ -221,7 +200,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 	guarded, connections := s.guard(ln)
 	stopMetrics, err := s.serveMetrics(ctx, connections)
 	if err != nil {
-		_ = ln.Close() // the error that counts is the other one
+		_ = ln.Close() // the error of the metrics listener is what is reported
 		return err
 	}
 	defer stopMetrics()

@@ -38,7 +38,8 @@ type generation struct {
 	once     sync.Once
 }
 
-// retired makes the counter negative, whatever it was.
+// retired makes the counter negative, whatever it was, so that one atomic addition both
+// counts a request and tells whether the generation still takes it.
 const retired = math.MinInt64 / 2
 
 // enter counts a request in; false when the generation takes none any more.
@@ -50,6 +51,7 @@ func (g *generation) enter() bool {
 	return false
 }
 
+// leave counts a request out. The last one of a retired generation releases it.
 func (g *generation) leave() {
 	if g.requests.Add(-1) == retired {
 		g.once.Do(g.release)
@@ -72,7 +74,8 @@ func NewLive(s *Server) *Live {
 	return l
 }
 
-// put puts a generation in force.
+// put puts a generation in force. The process comes first: what the new generation audits
+// is masked by its own rules.
 func (l *Live) put(s *Server) {
 	l.process.use(s)
 	l.current.Store(&generation{server: s, handler: s.Handler()})
@@ -118,7 +121,7 @@ func (l *Live) Reload(cfg *config.Config, log Log) error {
 }
 
 // build opens the store, if this is the first configuration that needs it, and builds
-// the generation that stands on it.
+// the generation that uses it.
 func (l *Live) build(cfg *config.Config, log Log) (*Server, error) {
 	if !l.process.dry && open.Needed(cfg) {
 		if err := l.process.openStore(cfg); err != nil {
@@ -136,12 +139,14 @@ func (l *Live) Failed(err error) {
 	l.failed(err)
 }
 
+// failed is Failed with l.mu held.
 func (l *Live) failed(err error) {
 	log := l.Server().log
 	l.process.reload.note(err)
 	l.process.reloaded(err)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		log.Error().Str("problem", proxy.Clip(line, 500)).Msg("the changed configuration is not used; the one before it stays in force")
+		log.Error().Str("problem", proxy.Clip(line, 500)).
+			Msg("the changed configuration is not used; the one before it stays in force")
 	}
 }
 
@@ -182,7 +187,7 @@ func (l *Live) Serve(ctx context.Context, ln, plain net.Listener) error {
 		defer func() { _ = srv.Close() }()    // nothing there is worth waiting for
 	}
 	if err := s.process.tls.Start(ctx); err != nil {
-		_ = ln.Close() // the error that counts is the other one
+		_ = ln.Close() // the error of the start is what is reported
 		return fmt.Errorf("tls: %w", err)
 	}
 	return s.serve(ctx, ln, l)
@@ -196,13 +201,14 @@ func (l *Live) attend(s *Server) {
 			go l.sweep(l.ctx)
 			go l.control(l.ctx)
 			if l.process.storage.shared() != nil {
-				go l.beat(l.ctx)
+				go l.tellReplicas(l.ctx)
 			}
 		})
 	}
 }
 
-// Close releases what the current server has open.
+// Close releases what the current server has open. It waits for a reload under way, whose
+// generation would be left open otherwise.
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +226,8 @@ type ReloadStatus struct {
 	Reloads, Failures int
 }
 
-// reloadState is a ReloadStatus that all servers of a process share.
+// reloadState is a ReloadStatus that all generations of a process share: metrics and /readyz
+// show it whichever of them answers.
 type reloadState struct {
 	mu sync.Mutex
 	s  ReloadStatus
@@ -230,6 +237,8 @@ func newReloadState() *reloadState {
 	return &reloadState{s: ReloadStatus{Changed: time.Now()}}
 }
 
+// note counts an attempt; err is why it failed. The problem names nothing of the file, as
+// /readyz shows it to anybody.
 func (r *reloadState) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

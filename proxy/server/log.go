@@ -64,6 +64,7 @@ type lazyMasks struct {
 	err    error
 }
 
+// get compiles the rules at the first call, for which all callers wait.
 func (m *lazyMasks) get() (*mask.Engine, error) {
 	m.once.Do(func() { m.engine, m.err = newMask(m.cfg, m.cfg.Masking) })
 	return m.engine, m.err
@@ -101,4 +102,16 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	}
 	ev.Msg(proxy.Clip(line, 500))
 	return len(p), nil
+}
+
+// masking returns the masking of a configuration's default team: that of its log, where
+// the log has one.
+func (p *Process) masking(cfg *config.Config, log Log) (*mask.Engine, error) {
+	for _, masks := range []*lazyMasks{log.masks, p.log.masks} {
+		if masks != nil && masks.cfg == cfg {
+			return masks.get()
+		}
+	}
+	p.building("masking")
+	return newMask(cfg, cfg.Masking)
 }

@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,8 +16,12 @@ import (
 // (gitea.hide_missing). Until the server's description of its API has been read,
 // the MCP endpoint answers 503 and /readyz says why: a list that was once shown
 // never changes, so it is right from the start or not there.
-type missing struct {
-	problem atomic.Pointer[string] // why nothing is served; "" when something is
+type missing struct{ now atomic.Pointer[served] }
+
+// served is what a server of gitea.hide_missing serves.
+type served struct {
+	problem string // why the description could not be read; "" when it was
+	tools   map[*team]servedTools
 }
 
 // servedTools are the tools that are left, and the endpoint that serves them.
@@ -38,16 +39,15 @@ func newMissing(cfg *config.Config) *missing {
 		return nil
 	}
 	m := &missing{}
-	why := "Gitea's API description has not been read yet (gitea.hide_missing)"
-	m.problem.Store(&why)
+	m.now.Store(&served{problem: "Gitea's API description has not been read yet (gitea.hide_missing)"})
 	return m
 }
 
 // serveOnly serves the tools whose operation is among routes.
-func (s *Server) serveOnly(routes map[string]bool) error {
-	served := make([]*servedTools, len(s.teams))
-	for i, t := range s.teams {
-		set := t.set.Keep(func(t *proxy.Tool) bool { return routes[routeKey(t.Method, t.Path)] })
+func (s *core) serveOnly(routes catalog.Routes) error {
+	tools := make(map[*team]servedTools, len(s.teams))
+	for _, t := range s.teams {
+		set := t.set.Keep(routes.Has)
 		sel, problems := set.Select(t.rules.Tools)
 		for _, p := range problems {
 			// The configuration was right for the catalog, so this is news, no error.
@@ -57,33 +57,41 @@ func (s *Server) serveOnly(routes map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		served[i] = &servedTools{selection: sel, handler: h}
-	}
-	for i, t := range s.teams {
-		t.serving.Store(served[i])
+		tools[t] = servedTools{selection: sel, handler: h}
 	}
 	s.routes.known.Store(&routes)
-	s.missing.problem.Store(new(string))
+	s.missing.now.Store(&served{tools: tools})
 	return nil
 }
 
+// tools returns what a team's clients see.
+func (s *core) tools(t *team) *catalog.Selection {
+	if s.missing != nil {
+		if left, ok := s.missing.now.Load().tools[t]; ok {
+			return left.selection
+		}
+	}
+	return t.selection
+}
+
 // hidden serves the tools of a team that are left.
-func (s *Server) hidden(t *team) http.HandlerFunc {
+func (s *core) hidden(t *team) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if served := t.serving.Load(); served != nil {
-			served.handler.ServeHTTP(w, r)
+		now := s.missing.now.Load()
+		if left, ok := now.tools[t]; ok {
+			left.handler.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Retry-After", "5")
 		proxy.WriteError(w, proxy.RequestInfoFrom(r.Context()), http.StatusServiceUnavailable,
-			proxy.NewError(proxy.KindUpstreamUnavailable, *s.missing.problem.Load(), nil))
+			proxy.NewError(proxy.KindUpstreamUnavailable, now.problem, nil))
 	}
 }
 
 // missingCheck returns why the tools are not served; "ok" when they are.
 func (s *Server) missingCheck() string {
-	if p := *s.missing.problem.Load(); p != "" && s.teams[0].serving.Load() == nil {
-		return p
+	if now := s.missing.now.Load(); now.tools == nil {
+		return now.problem
 	}
 	return "ok"
 }
@@ -111,9 +119,10 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 				Msg(`the catalog is of another version; "aegis catalog build" makes one of this server`)
 			return
 		}
-		why := "gitea.hide_missing: " + reason
-		if s.missing.problem.Swap(&why); s.teams[0].serving.Load() == nil {
-			s.log.Error().Str("reason", reason).Msg("no tool is served before Gitea's API description could be read (gitea.hide_missing)")
+		if tools := s.missing.now.Load().tools; tools == nil { // else those of the generation before go on
+			s.missing.now.Store(&served{problem: "gitea.hide_missing: " + reason})
+			s.log.Error().Str("reason", reason).
+				Msg("no tool is served before Gitea's API description could be read (gitea.hide_missing)")
 		}
 		select {
 		case <-ctx.Done():
@@ -127,39 +136,31 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 }
 
 // reportAPI logs how the live server differs from the catalog.
-func (s *Server) reportAPI(version string, differs bool, routes map[string]bool) {
-	known, lacking := map[string]bool{}, 0
-	for _, t := range s.library.set.Tools() {
-		key := routeKey(t.Method, t.Path)
-		if known[key] = true; !routes[key] {
-			lacking++
-		}
-	}
-	unknown := 0
-	for key := range routes {
-		if !known[key] {
-			unknown++
-		}
-	}
+func (s *Server) reportAPI(version string, differs bool, routes catalog.Routes) {
+	_, lacking, unknown := s.library.set.Compare(routes)
 	if !differs && lacking == 0 && unknown == 0 {
 		return
 	}
-	event := s.log.Warn().Str("gitea", version).Str("catalog", s.library.catalog.GiteaVersion).Int("missing", lacking).Int("without_tool", unknown)
+	event := s.log.Warn().Str("gitea", version).Str("catalog", s.library.catalog.GiteaVersion).Int("missing", lacking).
+		Int("without_tool", unknown)
 	if s.missing != nil {
-		event.Int("tools", len(s.Tools())).Msg("the live server differs from the catalog; tools whose operation it lacks are hidden")
+		event.Int("tools", len(s.Tools())).Msg("the live server differs from the catalog; " +
+			"tools whose operation it lacks are hidden")
 		return
 	}
-	event.Msg(`the live server differs from the catalog: "missing" tools will answer 404 or 405, "without_tool" operations have none; ` +
+	event.Msg(`the live server differs from the catalog: "missing" tools will answer 404 or 405, ` +
+		`"without_tool" operations have none; ` +
 		`gitea.hide_missing hides the former, "aegis catalog build" makes a catalog of this server`)
 }
 
 // errDescription says that what was fetched is not the description of the API
 // that the catalog is about.
 var errDescription = proxy.NewError(proxy.KindUpstreamError,
-	"what Gitea shows as /swagger.v1.json is not the description of its API; check that gitea.url is the address of a Gitea server", nil)
+	"what Gitea shows as /swagger.v1.json is not the description of its API; "+
+		"check that gitea.url is the address of a Gitea server", nil)
 
 // liveRoutes fetches the live server's description and returns its operations.
-func (s *Server) liveRoutes(ctx context.Context) (map[string]bool, error) {
+func (s *Server) liveRoutes(ctx context.Context) (catalog.Routes, error) {
 	var cred proxy.Credential
 	if len(s.cfg.Auth.Tokens) > 0 {
 		cred = proxy.NewCredential(proxy.ModeStatic, s.cfg.Auth.Tokens[0].GiteaToken.Reveal())
@@ -168,47 +169,14 @@ func (s *Server) liveRoutes(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	routes, err := describedRoutes(data)
+	routes, err := catalog.DescribedRoutes(data)
 	if err != nil {
 		return nil, errDescription
 	}
-	for _, t := range s.library.set.Tools() {
-		if routes[routeKey(t.Method, t.Path)] {
-			return routes, nil
-		}
-	}
-	return nil, errDescription // hiding everything is nobody's wish
-}
-
-// describedRoutes lists the operations of a Swagger 2.0 document.
-func describedRoutes(data []byte) (map[string]bool, error) {
-	var doc struct {
-		Swagger string                                `json:"swagger"`
-		Paths   map[string]map[string]json.RawMessage `json:"paths"`
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, err
-	}
-	if doc.Swagger != "2.0" || len(doc.Paths) == 0 {
-		return nil, errors.New("not a Swagger 2.0 description")
-	}
-	routes := map[string]bool{}
-	for path, methods := range doc.Paths {
-		for method := range methods {
-			switch m := strings.ToUpper(method); m {
-			case "GET", "POST", "PUT", "PATCH", "DELETE":
-				routes[routeKey(m, path)] = true
-			}
-		}
+	if shared, _, _ := s.library.set.Compare(routes); shared == 0 {
+		return nil, errDescription // else every tool would be hidden
 	}
 	return routes, nil
-}
-
-var pathParameter = regexp.MustCompile(`\{[^{}/]*\}`)
-
-// routeKey names an operation whatever its path parameters are called.
-func routeKey(method, path string) string {
-	return method + " " + pathParameter.ReplaceAllString(path, "{}")
 }
 
 // baseVersion is a version without what builds append: "28.1.0+dev-12-gabc" and

@@ -8,7 +8,8 @@ func (s *Server) Rules(team string) (policy.Endpoint, bool) {
 	for _, t := range s.teams {
 		if t.name == team {
 			return policy.Endpoint{
-				Catalog: t.selection.Stage(), Operations: t.set.Tools(), Rules: t.rules.Policy, Confirms: t.confirm.Asks,
+				Catalog: t.selection.Stage(), Operations: t.set.Tools(), Rules: t.rules.Policy,
+				Confirms: t.confirm.Asks,
 			}, true
 		}
 	}

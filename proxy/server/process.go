@@ -12,6 +12,7 @@ import (
 	"aegis/proxy/edge/certs"
 	"aegis/proxy/kv"
 	"aegis/proxy/kv/open"
+	"aegis/proxy/kv/replicas"
 	"aegis/proxy/limit"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/policy"
@@ -29,24 +30,26 @@ type Process struct {
 	dry     bool
 	library *library // of the start
 
-	audit    *auditing
-	tls      *certs.TLS         // nil: plain HTTP
-	metrics  *telemetry.Metrics // nil: none are served
-	limits   *limit.Counters
-	writes   *policy.Counters
-	sharing  *sharing // with other replicas
-	reload   *reloadState
-	stopping context.Context // done when the process takes no more requests
-	stop     context.CancelFunc
-	storage  storage
-	inForce  atomic.Pointer[parts] // of the generation that serves; nil before the first
-	pace     pace
+	audit     *auditing
+	tls       *certs.TLS         // nil: plain HTTP
+	metrics   *telemetry.Metrics // nil: none are served
+	limits    *limit.Counters
+	writes    *policy.Counters
+	replica   *replicas.Replica // this process among those that share the store
+	uncounted atomic.Int64      // calls that shared limits could not count
+	reload    *reloadState
+	stopping  context.Context // done when the process takes no more requests
+	stop      context.CancelFunc
+	storage   storage
+	first     atomic.Pointer[draft]  // made by Open for the first generation, until that takes it
+	inForce   atomic.Pointer[Server] // what the next one takes parts of; nil before the first
+	pace      pace
 	// documents changes how client documents are fetched; nil but in tests,
 	// which have no public addresses to fetch from.
 	documents func(*client.Options)
 }
 
-// storage is the store of a process. A store in memory stands in until a
+// storage is the store of a process. A store in memory is used until a
 // configuration needs one, which may come by a reload.
 type storage struct {
 	mu      sync.Mutex
@@ -66,7 +69,7 @@ type pace struct {
 	poll  time.Duration                        // between two looks at another's lock; 0: as certstore has it
 	wait  time.Duration                        // for a process that has the store's file; 0: as kv has it
 	learn time.Duration                        // between two attempts to read Gitea's API description
-	made  func(part string)                    // is told of each part that is built; nil: nobody is
+	made  func(part string)                    // is called for each part that is built; nil but in a test that counts
 }
 
 // OpenError is trouble with what [Open] opens, as opposed to a configuration that is
@@ -106,15 +109,16 @@ func openProcess(cfg *config.Config, version string, log Log, prepare func(*Proc
 
 // open opens what is served with.
 func (p *Process) open(cfg *config.Config) error {
-	// What the configuration most often has wrong is said before files are made.
-	if _, err := p.library.choose(cfg, newTeams(cfg)); err != nil {
+	// What the configuration has wrong is said before files are made.
+	first, err := p.newDraft(cfg, p.log, nil)
+	if err != nil {
+		if first != nil {
+			first.warn()
+		}
 		return err
 	}
-	masks, err := p.masking(cfg, p.log)
-	if err != nil {
-		return maskProblem(cfg, newTeams(cfg)[0], err)
-	}
-	p.audit.masks.Store(masks)
+	p.first.Store(first)
+	p.audit.use(first.teams[0].masks)
 	if p.audit.log = newAuditLog(cfg, p); p.audit.log != nil {
 		err = p.audit.log.Open()
 	}
@@ -143,7 +147,7 @@ func newProcess(cfg *config.Config, version string, log Log) (*Process, error) {
 	p := &Process{
 		cfg: cfg, version: version, log: log.of(cfg), audit: &auditing{},
 		limits: limit.NewCounters(), writes: policy.NewCounters(),
-		sharing: newSharing(), reload: newReloadState(),
+		replica: replicas.New(), reload: newReloadState(),
 		pace: pace{now: time.Now, after: time.After, beat: beatEvery, learn: missingRetry},
 	}
 	var err error
@@ -168,7 +172,8 @@ func newProcess(cfg *config.Config, version string, log Log) (*Process, error) {
 // now is the clock by which Gitea's answers and sign-ins are believed.
 func (p *Process) now() time.Time { return p.pace.now() }
 
-// building notes that a part is built.
+// building notes that a part is built, for the test that counts how often that happens:
+// parts cost a start its time, and a reload what the part had learned.
 func (p *Process) building(part string) {
 	if p.pace.made != nil {
 		p.pace.made(part)
@@ -222,10 +227,12 @@ func (st *storage) sealed(cfg *config.Config) (*open.Store, error) {
 	return b.Seal(context.Background(), cfg)
 }
 
-// use puts a generation in force: what it made is what the next one takes on.
+// use puts a generation in force: what it made is what the next one takes on. Counters of
+// limits that no endpoint has any more are dropped here, not when a generation is built,
+// as one that fails must change nothing.
 func (p *Process) use(s *Server) {
-	p.inForce.Store(&s.parts)
-	p.audit.masks.Store(s.teams[0].masks)
+	p.inForce.Store(s)
+	p.audit.use(s.teams[0].masks)
 	p.storage.latest.Use(s.store)
 	limiters := make([]*limit.Limiter, len(s.teams))
 	for i, t := range s.teams {
@@ -254,5 +261,5 @@ func (p *Process) reloaded(err error) {
 	p.audit.log.Event(audit.ConfigReloaded, nil, audit.Detail{Version: p.version})
 }
 
-// errDry is why a process that records nothing serves nobody.
+// errDry is why a process that keeps no audit log does not serve: no call may go unrecorded.
 var errDry = errors.New("this process was made for looking at a configuration and keeps no audit log; it cannot serve")

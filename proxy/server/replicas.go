@@ -2,44 +2,29 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"aegis/config"
-	"aegis/proxy/kv"
 	"aegis/proxy/kv/redis"
+	"aegis/proxy/kv/replicas"
 	"aegis/proxy/limit"
 	"aegis/proxy/telemetry"
 )
 
-// sharing is what this replica knows of the others and of the store between them.
-// All servers of a process share one.
-type sharing struct {
-	id       string       // of this process
-	replicas atomic.Int64 // the last known number; 0: never counted
-	failed   atomic.Int64 // calls that could not be counted together
-	leavers  leavers      // whom the others have to be told of
-}
-
-func newSharing() *sharing { return &sharing{id: rand.Text()} }
-
-// count returns the last known number of replicas, at least 1.
-func (s *sharing) count() int { return max(1, int(s.replicas.Load())) }
+// beatEvery is between two signs of life of a replica.
+const beatEvery = 3 * time.Second
 
 // sharedLimits returns what counts calls for all replicas; nil when each counts its
 // own.
-func (s *Server) sharedLimits() *limit.Shared {
-	if !s.cfg.Limits.Shared {
+func (p *Process) sharedLimits(cfg config.Limits) *limit.Shared {
+	if !cfg.Shared {
 		return nil
 	}
 	return &limit.Shared{
-		Counter: counter{s.process}, Refuse: s.cfg.Limits.OnStoreFailure == "refuse",
-		Replicas: func() int { return s.process.sharing.count() },
-		Failed:   func(error) { s.process.sharing.failed.Add(1) },
+		Counter: counter{p}, Refuse: cfg.OnStoreFailure == "refuse", Replicas: p.replica.Count,
+		Failed: func(error) { p.uncounted.Add(1) },
 	}
 }
 
@@ -86,123 +71,25 @@ func replicaName(cfg *config.Config) string {
 	return "aegis"
 }
 
-const (
-	// presenceKey holds the replicas that are there.
-	presenceKey = "meta/replicas"
-	// beatEvery is between two signs of life, silence after which a replica is
-	// counted out.
-	beatEvery = 3 * time.Second
-	silence   = 15 * time.Second
-	// maxReplicas bounds the record, whatever is in it.
-	maxReplicas = 1000
-)
-
-// presence is how a replica learns which others there are: one record, in which
-// each counts up its own number. Clocks need not agree: who sees a number stand
-// still for long enough takes it out.
-type presence struct {
-	id    string
-	now   func() time.Time
-	beats map[string]uint64    // as last read
-	moved map[string]time.Time // when a number was last seen to have changed
-}
-
-func newPresence(id string, now func() time.Time) *presence {
-	return &presence{id: id, now: now, beats: map[string]uint64{}, moved: map[string]time.Time{}}
-}
-
-// beat gives a sign of life and returns how many replicas there are.
-func (p *presence) beat(ctx context.Context, store kv.Store) (int, error) {
-	return p.change(ctx, store, func(m map[string]uint64) { m[p.id]++ })
-}
-
-// leave takes this replica out.
-func (p *presence) leave(ctx context.Context, store kv.Store) error {
-	_, err := p.change(ctx, store, func(m map[string]uint64) { delete(m, p.id) })
-	return err
-}
-
-func (p *presence) change(ctx context.Context, store kv.Store, edit func(map[string]uint64)) (int, error) {
-	for range 20 {
-		e, err := store.Get(ctx, presenceKey)
-		if err != nil && !errors.Is(err, kv.ErrNotFound) {
-			return 0, err
-		}
-		m := map[string]uint64{}
-		if e.Value != nil && (json.Unmarshal(e.Value, &m) != nil || len(m) > maxReplicas) {
-			m = map[string]uint64{} // nobody can use what cannot be read
-		}
-		p.bury(m)
-		edit(m)
-		value, err := json.Marshal(m)
-		if err != nil {
-			return 0, err
-		}
-		if _, err = store.CompareAndSwap(ctx, presenceKey, e.Version, value, time.Minute); !errors.Is(err, kv.ErrConflict) {
-			return len(m), err
-		}
-	}
-	return 0, errors.New("too many replicas write at the same time")
-}
-
-// bury takes out those that have been silent.
-func (p *presence) bury(m map[string]uint64) {
-	now := p.now()
-	for id, n := range m {
-		if last, known := p.beats[id]; !known || last != n {
-			p.beats[id], p.moved[id] = n, now
-		}
-		if id != p.id && now.Sub(p.moved[id]) >= silence {
-			delete(m, id)
-		}
-	}
-	for id := range p.beats {
-		if _, there := m[id]; !there {
-			delete(p.beats, id)
-			delete(p.moved, id)
-		}
-	}
-}
-
-// beat gives signs of life until ctx ends.
-func (l *Live) beat(ctx context.Context) {
-	sharing := l.process.sharing
-	p := newPresence(sharing.id, time.Now)
-	news := &bulletin{}
-	tick := time.NewTicker(l.process.pace.beat)
-	defer tick.Stop()
-	down := false
-	for {
-		s := l.Server()
-		n, err := p.beat(ctx, s.store)
-		if err == nil {
-			err = news.exchange(ctx, s.store, &sharing.leavers, s.gitea.people.Recheck)
-		}
-		switch {
-		case err == nil:
-			sharing.replicas.Store(int64(n))
-			if down {
-				s.log.Info().Int("replicas", n).Msg("the store is back")
-			}
-			down = false
-		case ctx.Err() == nil && !down:
-			down = true
-			s.log.Error().Err(err).Msg("the store does not answer; calls with static tokens go on, those of people who signed in for store.grace")
-		}
-		select {
-		case <-ctx.Done():
-			leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			_ = p.leave(leave, s.store) // else the others notice by its silence
-			cancel()
-			return
-		case <-tick.C:
-		case <-sharing.leavers.waiting():
-		}
-	}
+// tellReplicas gives signs of life to the other replicas and hears theirs until ctx ends.
+// Whichever generation is in force logs, and is told who lost a membership.
+func (l *Live) tellReplicas(ctx context.Context) {
+	l.process.replica.Run(ctx, replicas.Options{
+		Store: l.process.storage.latest, Every: l.process.pace.beat,
+		Recheck: func(key string) { l.Server().gitea.people.Recheck(key) },
+		Up:      func(n int) { l.Server().log.Info().Int("replicas", n).Msg("the store is back") },
+		Down: func(err error) {
+			l.Server().log.Error().Err(err).
+				Msg("the store does not answer; calls with static tokens go on, " +
+					"those of people who signed in for store.grace")
+		},
+	})
 }
 
 // storeMetrics is the state of the store that replicas share.
-func (s *Server) storeMetrics() telemetry.Store {
-	store := s.process.storage.shared()
-	return telemetry.Store{Up: store != nil && !store.Down(), Replicas: s.process.sharing.count(), Uncounted: int(s.process.sharing.failed.Load())}
+func (p *Process) storeMetrics() telemetry.Store {
+	store := p.storage.shared()
+	return telemetry.Store{
+		Up: store != nil && !store.Down(), Replicas: p.replica.Count(), Uncounted: int(p.uncounted.Load()),
+	}
 }

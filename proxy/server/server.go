@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -20,17 +17,11 @@ import (
 const MCPPath = "/mcp"
 
 // Server is one generation of Aegis: everything that was built of one configuration.
-// It does not change. Build one with [New].
+// It does not change, but for what it learns of Gitea. Build one with [New].
 type Server struct {
-	parts
-	process *Process
-	log     zerolog.Logger
-	base    *url.URL // public address, without a trailing slash
-	library *library
-	teams   []*team      // the default team first
-	missing *missing     // nil: tools are served whatever the live server has
-	signIn  *signIn      // nil: people do not sign in
-	pass    http.Handler // nil: nothing is passed through to Gitea
+	*core
+	endpoints []endpoint   // of teams, in their order
+	pass      http.Handler // nil: nothing is passed through to Gitea
 
 	started chan struct{} // closed when Start has asked Gitea what it wants to know
 	begun   sync.Once
@@ -43,50 +34,41 @@ type Server struct {
 // change serve on in the new one. The error is [config.Problems] when the configuration
 // names something that does not exist.
 func New(p *Process, cfg *config.Config, log Log) (*Server, error) {
-	s := &Server{
-		process: p, log: log.Logger, base: publicURL(cfg), teams: newTeams(cfg), missing: newMissing(cfg),
-		started: make(chan struct{}),
-	}
-	var err error
-	if s.library, err = p.libraryOf(cfg); err != nil {
-		return nil, err
-	}
-	warnings, err := s.library.choose(cfg, s.teams)
-	for _, w := range warnings {
-		log.Warn().Msg(w.String())
+	before := p.inForce.Load()
+	d, err := p.draftOf(cfg, log, before)
+	if d != nil { // what tool lists cost is counted while they are made; both take their time
+		var warning sync.WaitGroup
+		warning.Go(d.warn)
+		defer warning.Wait()
 	}
 	if err != nil {
 		return nil, err
 	}
-	before := p.inForce.Load()
-	if s.parts, err = p.newParts(cfg, log, before); err != nil {
+	c, err := d.complete(before)
+	if err != nil {
 		return nil, err
 	}
-	for _, t := range s.teams {
-		s.warnOfCost(t)
-		if err := s.buildTeam(t, log); err != nil {
-			return nil, err
-		}
+	s, err := newServer(c)
+	if err != nil && (before == nil || c.tracing != before.tracing) {
+		c.endTraces(context.Background()) // it has sent nothing; only its goroutine ends
 	}
-	if s.signIn, err = s.newSignIn(); err != nil {
+	return s, err
+}
+
+// newServer adds the HTTP side.
+func newServer(c *core) (*Server, error) {
+	endpoints, err := c.newEndpoints()
+	if err != nil {
 		return nil, err
 	}
-	s.pass = s.newPassthrough()
-	s.tracing = p.newTracing(cfg, log, before)
-	if err := s.buildEndpoints(); err != nil {
-		if before == nil || s.tracing != before.tracing {
-			s.endTraces(context.Background()) // it has sent nothing; only its goroutine ends
-		}
-		return nil, err
-	}
-	return s, nil
+	return &Server{core: c, endpoints: endpoints, pass: c.newPassthrough(), started: make(chan struct{})}, nil
 }
 
 // Tools returns what clients of the default team see.
 func (s *Server) Tools() []*proxy.Tool { return s.Selection().Tools() }
 
 // Selection returns the tools of the default team and what they cost.
-func (s *Server) Selection() *catalog.Selection { return s.teams[0].tools() }
+func (s *Server) Selection() *catalog.Selection { return s.tools(s.teams[0]) }
 
 // Endpoint returns the absolute URL of the default team's MCP endpoint.
 func (s *Server) Endpoint() string { return s.base.String() + MCPPath }
@@ -116,6 +98,18 @@ func (s *Server) Close() {
 	s.closeSignIn()
 	s.process.Close()
 	s.gitea.close()
+}
+
+// release closes what next, which has taken s's place, does not use.
+func (s *Server) release(next *Server) {
+	if s.gitea != next.gitea {
+		s.gitea.close()
+	}
+	if s.tracing != next.tracing {
+		go s.endTraces(context.Background()) // a collector that is gone must not hold this up
+	}
+	go s.closeSignIn() // a Gitea that is gone must not hold this up
+	s.retired.Store(true)
 }
 
 // ErrStopped is returned by Serve when calls were still running at the end of

@@ -11,11 +11,13 @@ import (
 	"aegis/proxy"
 	"aegis/proxy/audit"
 	"aegis/proxy/kv"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/oauth"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/oauth/upstream"
 	"aegis/proxy/policy/confirm"
+	"aegis/proxy/policy/members"
 )
 
 // signIn is per-user OAuth: the authorization server for MCP clients and the
@@ -30,62 +32,69 @@ type signIn struct {
 const upstreamTimeout = 30 * time.Second
 
 // newSignIn makes per-user OAuth; nil when it is off.
-func (s *Server) newSignIn() (*signIn, error) {
-	cfg, p, store := s.cfg.Auth.OAuth, s.process, s.store
+func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
+	cfg, now, outage := b.cfg.Auth.OAuth, b.process.now, b.cfg.Store.Grace.Std()
 	if !cfg.Enabled {
 		return nil, nil
 	}
-	p.building("sign-in")
-	in := &signIn{}
-	var err error
-	if in.gitea, err = upstream.New(upstream.Options{
-		Config: cfg, Gitea: &s.cfg.Gitea.URL.URL, RedirectURL: s.base.String() + "/oauth/callback",
-		HTTP: &http.Client{Transport: s.gitea.signIn, Timeout: upstreamTimeout}, Store: store, Event: s.giteaEvent, Now: p.now,
-	}); err != nil {
+	b.process.building("sign-in")
+	credentials, err := upstream.New(upstream.Options{
+		Config: cfg, Gitea: &b.cfg.Gitea.URL.URL, RedirectURL: b.base.String() + "/oauth/callback",
+		HTTP:  &http.Client{Transport: b.gitea.signIn, Timeout: upstreamTimeout},
+		Store: store, Event: b.giteaEvent, Now: now,
+	})
+	if err != nil {
 		return nil, err
 	}
-	known := client.Options{Config: cfg, Store: store, Keys: store.Derive, Now: p.now}
-	if p.documents != nil {
-		p.documents(&known)
+	known := client.Options{Config: cfg, Store: store, Keys: store.Derive, Now: now}
+	if b.process.documents != nil {
+		b.process.documents(&known)
 	}
 	clients, err := client.NewResolver(known)
 	if err != nil {
 		return nil, err
 	}
-	outage := s.cfg.Store.Grace.Std()
-	if in.grants, err = grant.New(grant.Options{
-		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: s.grantEvent, Outage: outage, Now: p.now,
-	}); err != nil {
+	grants, err := grant.New(grant.Options{
+		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: b.grantEvent, Outage: outage, Now: now,
+	})
+	if err != nil {
 		return nil, err
 	}
-	in.server, err = oauth.New(oauth.Options{
-		Config: cfg, Base: s.base, Grants: in.grants, Clients: clients, Upstream: in.gitea, Store: store, Keys: store.Derive,
-		Resources: s.resources(), Admit: s.admits, Codes: codes{store}, Event: s.oauthEvent, Log: s.log, Outage: outage, Now: p.now,
+	resources, admit := b.resources(teams)
+	server, err := oauth.New(oauth.Options{
+		Config: cfg, Base: b.base, Grants: grants, Clients: clients, Upstream: credentials,
+		Store: store, Keys: store.Derive, Resources: resources, Admit: admit, Codes: codes{store},
+		Event: b.oauthEvent, Log: b.log, Outage: outage, Now: now,
 	})
-	return in, err
+	if err != nil {
+		return nil, err
+	}
+	return &signIn{server: server, gitea: credentials, grants: grants}, nil
 }
 
+// lifetimes returns how long what a grant gives is valid.
 func lifetimes(cfg config.OAuth) grant.Lifetimes {
-	return grant.Lifetimes{Access: cfg.AccessTTL.Std(), Refresh: cfg.RefreshTTL.Std(), Max: cfg.MaxTTL.Std(), Grace: cfg.RefreshGrace.Std()}
-}
-
-// resources returns the URLs of all endpoints, the default one first.
-func (s *Server) resources() []string {
-	list := make([]string, len(s.teams))
-	for i, t := range s.teams {
-		list[i] = s.base.String() + t.path()
+	return grant.Lifetimes{
+		Access: cfg.AccessTTL.Std(), Refresh: cfg.RefreshTTL.Std(), Max: cfg.MaxTTL.Std(),
+		Grace: cfg.RefreshGrace.Std(),
 	}
-	return list
 }
 
-// admits decides who may sign in for an endpoint, by the rule for its calls.
-func (s *Server) admits(ctx context.Context, resource string, id *proxy.Identity) error {
-	for _, t := range s.teams {
-		if s.base.String()+t.path() == resource {
-			return t.gate.Enter(ctx, id)
+// resources returns the URLs of all endpoints, the default one first, and what decides who
+// may sign in for one, by the rule for its calls.
+func (b *basis) resources(teams []*team) (urls []string, admit func(context.Context, string, *proxy.Identity) error) {
+	gates := map[string]*members.Gate{}
+	for _, t := range teams {
+		at := b.base.String() + t.path()
+		urls, gates[at] = append(urls, at), t.gate
+	}
+	return urls, func(ctx context.Context, resource string, id *proxy.Identity) error {
+		gate, ok := gates[resource]
+		if !ok {
+			return proxy.NewError(proxy.KindForbidden, "there is no such endpoint", nil)
 		}
+		return gate.Enter(ctx, id)
 	}
-	return proxy.NewError(proxy.KindForbidden, "there is no such endpoint", nil)
 }
 
 // codes shows the confirmations that wait on /account.
@@ -101,8 +110,10 @@ func (c codes) Pending(ctx context.Context, userID int64) ([]oauth.PendingCode, 
 	return out, err
 }
 
-// guard returns what stands before a team's endpoint.
-func (s *Server) guardOf(t *team) *oauth.Guard {
+// guardOf returns what checks bearer tokens before a team's endpoint. The scopes that a call
+// needs are those of the operation that it resolves to; a tool without one, such as the raw
+// one, may reach anything, so it needs all that are offered.
+func (s *core) guardOf(t *team) *oauth.Guard {
 	g := &oauth.Guard{
 		Team: t.name, Verifier: s.tokens, MetadataURL: s.base.Scheme + "://" + s.base.Host + s.metadataPath(t),
 		Log: s.log, Refused: s.bearerRefused,
@@ -114,7 +125,7 @@ func (s *Server) guardOf(t *team) *oauth.Guard {
 		g.Verifier = in.server.Verifier(s.base.String()+t.path(), s.tokens)
 		g.Scopes, g.Offered = in.server.Scopes(), s.cfg.Auth.OAuth.Scopes
 		g.Needs = oauth.NeedsFunc(func(name string, args json.RawMessage) []string {
-			tool := t.tools().Target(name, args)
+			tool := s.tools(t).Target(name, args)
 			switch {
 			case tool == nil:
 				return nil
@@ -128,8 +139,8 @@ func (s *Server) guardOf(t *team) *oauth.Guard {
 }
 
 // checkSignIn asks Gitea whether its OAuth application is as it must be, and logs
-// what an operator must mend.
-func (s *Server) checkSignIn(ctx context.Context) {
+// what an operator must correct.
+func (s *core) checkSignIn(ctx context.Context) {
 	if s.signIn == nil {
 		return
 	}
@@ -144,7 +155,7 @@ func (s *Server) checkSignIn(ctx context.Context) {
 
 // access returns the stage that knows what callers may still do: the scopes of their
 // grants, and, when Gitea refuses a call, that a permission or membership may be gone.
-func (s *Server) access() proxy.Stage {
+func (s *core) access() proxy.Stage {
 	people := s.gitea.people.Stage()
 	if s.signIn == nil {
 		return people
@@ -154,7 +165,7 @@ func (s *Server) access() proxy.Stage {
 }
 
 // oauthEvent records sign-ins and consents.
-func (s *Server) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
+func (s *basis) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
 	detail := e.Reason
 	if e.ClientName != "" {
 		detail += "; client " + e.ClientName
@@ -171,26 +182,31 @@ func (s *Server) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
 
 // grantEvents are what the audit log calls what becomes of grants.
 var grantEvents = map[grant.Kind]audit.Event{
-	grant.Issued: audit.TokenIssued, grant.Refreshed: audit.TokenRefreshed, grant.Revoked: audit.TokenRevoked, grant.Denied: audit.TokenRevoked,
+	grant.Issued: audit.TokenIssued, grant.Refreshed: audit.TokenRefreshed,
+	grant.Revoked: audit.TokenRevoked, grant.Denied: audit.TokenRevoked,
 	grant.CodeRefused: audit.CodeRefused, grant.CodeReplayed: audit.CodeRefused, grant.Reused: audit.RefreshReused,
 }
 
-// grantEvent records what becomes of tokens.
-func (s *Server) grantEvent(e grant.Event) {
+// grantEvent records what becomes of tokens. A code or refresh token that comes twice may have
+// been stolen, which an operator should see without reading the audit log.
+func (s *basis) grantEvent(e grant.Event) {
 	name := grantEvents[e.Kind]
 	if name == audit.CodeRefused || name == audit.RefreshReused {
-		s.log.Warn().Str("grant", e.Grant).Str("client", proxy.Clip(e.ClientName, 100)).Str("login", e.Login).Str("kind", string(e.Kind)).
+		s.log.Warn().Str("grant", e.Grant).Str("client", proxy.Clip(e.ClientName, 100)).Str("login", e.Login).
+			Str("kind", string(e.Kind)).
 			Msg("a code or refresh token came again, or was not its client's")
 	}
 	x := &proxy.RequestInfo{}
 	if e.Login != "" {
 		x.Identity = &proxy.Identity{Login: e.Login, Mode: proxy.ModeOAuth, UserID: e.UserID}
 	}
-	s.process.audit.log.Event(name, x, audit.Detail{Reason: string(e.Kind) + "; grant " + e.Grant + "; client " + e.ClientName})
+	s.process.audit.log.Event(name, x, audit.Detail{
+		Reason: string(e.Kind) + "; grant " + e.Grant + "; client " + e.ClientName,
+	})
 }
 
 // giteaEvent tells operators what happens to credentials.
-func (s *Server) giteaEvent(e upstream.Event) {
+func (s *basis) giteaEvent(e upstream.Event) {
 	ev := s.log.Info()
 	switch e.Kind {
 	case upstream.EventClient:
@@ -201,7 +217,7 @@ func (s *Server) giteaEvent(e upstream.Event) {
 	ev.Str("event", string(e.Kind)).Int64("user_id", e.UserID).Str("login", e.Login).Msg(e.Detail)
 }
 
-// sweepEvery is the time between two looks for credentials that nobody uses.
+// sweepEvery is the time between two looks for unused credentials.
 const sweepEvery = 5 * time.Minute
 
 // sweep forgets credentials of people without grants, until ctx ends.
@@ -226,8 +242,9 @@ func (l *Live) sweep(ctx context.Context) {
 	}
 }
 
-// closeSignIn waits for refreshes under way.
-func (s *Server) closeSignIn() {
+// closeSignIn waits for refreshes under way: Gitea has already taken back the old refresh
+// token, so one whose answer is not stored signs its person out.
+func (s *core) closeSignIn() {
 	if s.signIn == nil {
 		return
 	}
@@ -238,11 +255,12 @@ func (s *Server) closeSignIn() {
 	}
 }
 
-// ours reports whether a bearer token is for Aegis, so that it never reaches Gitea.
-func (s *Server) ours(token string) bool {
+// ours reports whether a bearer token is for Aegis. Passthrough drops such tokens, so that
+// they never reach Gitea.
+func (s *core) ours(token string) bool {
 	return strings.HasPrefix(token, "aegis_") || s.tokens.Knows(token)
 }
 
 // EndpointOf returns the address of the default team's endpoint under a
 // configuration; that of a team has its name behind it.
-func EndpointOf(cfg *config.Config) string { return publicURL(cfg).String() + MCPPath }
+func EndpointOf(cfg *config.Config) string { return cfg.Base().String() + MCPPath }

@@ -48,7 +48,8 @@ func sameCertificates(a, b *config.Config) bool {
 func sameListener(a, b *config.Config) bool {
 	x, y := a.Server, b.Server
 	return x.MaxConnections == y.MaxConnections && x.MaxConnectionsPerAddress == y.MaxConnectionsPerAddress &&
-		x.ProxyProtocol == y.ProxyProtocol && x.MaxHeaderBytes == y.MaxHeaderBytes && slices.Equal(x.TrustedProxies, y.TrustedProxies)
+		x.ProxyProtocol == y.ProxyProtocol && x.MaxHeaderBytes == y.MaxHeaderBytes &&
+		slices.Equal(x.TrustedProxies, y.TrustedProxies)
 }
 
 func keepListener(from, to *config.Config) {
@@ -65,6 +66,8 @@ func sameStore(a, b *config.Config) bool {
 	return reflect.DeepEqual(kept.Store, b.Store)
 }
 
+// keepStore keeps the store but its keys, which may be rotated while it is open, and its
+// grace, which only sign-in reads.
 func keepStore(from, to *config.Config) {
 	keys, file, grace := to.Store.Keys, to.Store.KeyFile, to.Store.Grace
 	to.Store = from.Store

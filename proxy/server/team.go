@@ -2,76 +2,66 @@ package server
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"aegis/config"
 	"aegis/proxy/catalog"
+	"aegis/proxy/kv/open"
 	"aegis/proxy/limit"
 	"aegis/proxy/mask"
 	"aegis/proxy/mcp"
-	"aegis/proxy/oauth"
 	"aegis/proxy/policy"
 	"aegis/proxy/policy/confirm"
 	"aegis/proxy/policy/members"
 )
 
-// team is one endpoint and its rules. The first one is the default team, whose
-// name is "".
-type team struct {
+// choice is what a team has configured and the tools that it selects. The first team is
+// the default one, whose name is "".
+type choice struct {
 	name      string
 	rules     config.Team
 	set       *catalog.Set
 	selection *catalog.Selection
-	masks     *mask.Engine
-	limits    *limit.Limiter
-	gate      *members.Gate
-	confirm   *confirm.Confirm            // nil: nothing is asked
-	policy    *policy.Policy              // what agents may do
-	serving   atomic.Pointer[servedTools] // with gitea.hide_missing, once it is known what is missing
-	guard     *oauth.Guard
-	handler   http.Handler // with the guard in front
-	metadata  http.Handler // RFC 9728
+}
+
+// teamRules are what a team may do.
+type teamRules struct {
+	choice
+	masks  *mask.Engine
+	limits *limit.Limiter
+	gate   *members.Gate
+	policy *policy.Policy // what agents may do
+}
+
+// team is one endpoint and its rules.
+type team struct {
+	teamRules
+	confirm *confirm.Confirm // nil: nothing is asked
 }
 
 // path is the endpoint's path below the public URL's.
-func (t *team) path() string {
-	if t.name == "" {
+func (c *choice) path() string {
+	if c.name == "" {
 		return MCPPath
 	}
-	return MCPPath + "/" + t.name
+	return MCPPath + "/" + c.name
 }
 
 // key returns the configuration key of a setting of the team.
-func (t *team) key(rest string) string {
-	if t.name == "" {
+func (c *choice) key(rest string) string {
+	if c.name == "" {
 		return rest
 	}
-	return "teams." + t.name + "." + rest
+	return "teams." + c.name + "." + rest
 }
 
 // label names the team in logs.
-func (t *team) label() string {
-	if t.name == "" {
+func (c *choice) label() string {
+	if c.name == "" {
 		return "default"
 	}
-	return t.name
-}
-
-// newTeams returns the teams of a configuration, the default one first.
-func newTeams(cfg *config.Config) []*team {
-	rules := cfg.DefaultTeam()
-	if len(cfg.Teams) == 0 && rules.Members.Empty() {
-		rules.Members.Everyone = true // a caller that Aegis does not know never gets here
-	}
-	list := []*team{{rules: rules}}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Teams)) {
-		list = append(list, &team{name: name, rules: cfg.Teams[name]})
-	}
-	return list
+	return c.name
 }
 
 // Team returns the tools of a team by its name, "" for the default one; false
@@ -79,106 +69,107 @@ func newTeams(cfg *config.Config) []*team {
 func (s *Server) Team(name string) (*catalog.Selection, bool) {
 	for _, t := range s.teams {
 		if t.name == name {
-			return t.tools(), true
+			return s.tools(t), true
 		}
 	}
 	return nil, false
 }
 
-// tools returns what the team's clients see.
-func (t *team) tools() *catalog.Selection {
-	if served := t.serving.Load(); served != nil {
-		return served.selection
+// newRules makes what decides about a team's calls. The default team comes first, since
+// others share its masking engine unless they have rules of their own.
+func (b *basis) newRules(choices []choice, log Log) (list []teamRules, err error) {
+	for _, c := range choices {
+		r := teamRules{
+			choice: c, limits: limit.New(b.teamLimits(&c), b.limitOptions(c.name)),
+			gate: members.NewGate(b.gitea.people, c.rules.Members),
+		}
+		switch {
+		case len(list) == 0:
+			r.masks, err = b.process.masking(b.cfg, log)
+		case !b.cfg.IsSet(c.key("masking")): // the same rules, and an engine takes time and memory
+			r.masks = list[0].masks
+		default:
+			b.process.building("masking of " + c.name)
+			r.masks, err = newMask(b.cfg, c.rules.Masking)
+		}
+		if err != nil {
+			return nil, maskProblem(b.cfg, &c, err)
+		}
+		b.process.building("policy" + c.path())
+		r.policy, err = policy.New(c.rules.Policy, policy.Options{
+			Operations: c.set.Tools(), Lookup: policy.Ask(b.gitea.client, b.library.set.Tools()), Hosts: b.giteaHosts(),
+			Counters: b.process.writes, Endpoint: c.name,
+		})
+		if err != nil {
+			return nil, config.Problems{b.cfg.Problem(c.key("policy"), err.Error(), "correct it")}
+		}
+		list = append(list, r)
 	}
-	return t.selection
+	return list, nil
 }
 
-// buildTeam makes what is between a team's clients and Gitea.
-func (s *Server) buildTeam(t *team, log Log) (err error) {
-	switch first := s.teams[0]; {
-	case t == first:
-		t.masks, err = s.process.masking(s.cfg, log)
-	case !s.cfg.IsSet(t.key("masking")): // the same rules, and an engine takes time and memory
-		t.masks = first.masks
-	default:
-		s.process.building("masking of " + t.name)
-		t.masks, err = newMask(s.cfg, t.rules.Masking)
+// newTeams adds what teams keep in the store: the calls that wait for a person to confirm.
+func (d *draft) newTeams(store *open.Store) ([]*team, error) {
+	o := confirm.Options{Store: store, Key: store.Derive("confirm")[0], Facts: d.gitea.client}
+	if d.cfg.Auth.OAuth.Enabled {
+		o.AccountURL = d.base.String() + "/account"
 	}
-	if err != nil {
-		return maskProblem(s.cfg, t, err)
+	list := make([]*team, len(d.teams))
+	for i, r := range d.teams {
+		c, err := confirm.New(r.rules.Policy.Confirm, o)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = &team{r, c}
 	}
-	t.limits = limit.New(s.teamLimits(t), s.limitOptions(t.name))
-	t.gate = members.NewGate(s.gitea.people, t.rules.Members)
-	if t.confirm, err = s.teamConfirm(t); err != nil {
-		return err
-	}
-	s.process.building("policy" + t.path())
-	t.policy, err = policy.New(t.rules.Policy, policy.Options{
-		Operations: t.set.Tools(), Lookup: policy.Ask(s.gitea.client, s.library.set.Tools()), Hosts: s.giteaHosts(),
-		Counters: s.process.writes, Endpoint: t.name,
-	})
-	if err != nil {
-		return config.Problems{s.cfg.Problem(t.key("policy"), err.Error(), "correct it")}
-	}
-	return nil
+	return list, nil
 }
 
 // teamLimits returns the team's limits. What a team has of its own counts at its
 // endpoint; caps on calls at a time count for all endpoints together, and addresses at
 // the edge alone.
-func (s *Server) teamLimits(t *team) config.Limits {
-	cfg := s.cfg.Limits
-	if l := t.rules.Limits; t.name != "" {
+func (b *basis) teamLimits(c *choice) config.Limits {
+	cfg := b.cfg.Limits
+	if own := c.rules.Limits; c.name != "" {
 		cfg.Address = config.Limit{}
-		cfg.Identity, cfg.Team, cfg.Tools = l.Identity, l.Team, l.Tools
-		cfg.Read, cfg.Write, cfg.Destructive = l.Read, l.Write, l.Destructive
+		cfg.Identity, cfg.Team, cfg.Tools = own.Identity, own.Team, own.Tools
+		cfg.Read, cfg.Write, cfg.Destructive = own.Read, own.Write, own.Destructive
 	}
 	return cfg
 }
 
 // giteaHosts returns the hosts at which people and Aegis reach Gitea, so that
-// links in texts to other hosts are no repositories of it. Where the public one is
+// links in texts to other hosts name no repository of it. Where the public one is
 // not known, which gitea.url need not be, every link is judged: nil.
-func (s *Server) giteaHosts() []string {
-	hosts := []string{s.cfg.Gitea.URL.Host}
-	switch u := s.cfg.Auth.OAuth.BrowserURL; {
+func (b *basis) giteaHosts() []string {
+	hosts := []string{b.cfg.Gitea.URL.Host}
+	switch u := b.cfg.Auth.OAuth.BrowserURL; {
 	case u != nil:
 		hosts = append(hosts, u.Host)
-	case !s.cfg.Gitea.Passthrough:
+	case !b.cfg.Gitea.Passthrough:
 		return nil
 	}
-	if s.cfg.Gitea.Passthrough {
-		hosts = append(hosts, s.base.Host)
+	if b.cfg.Gitea.Passthrough {
+		hosts = append(hosts, b.base.Host)
 	}
 	return hosts
 }
 
-// teamConfirm returns what asks people before calls of the team run.
-func (s *Server) teamConfirm(t *team) (*confirm.Confirm, error) {
-	keys := s.store.Derive("confirm")
-	account := ""
-	if s.cfg.Auth.OAuth.Enabled {
-		account = s.base.String() + "/account"
-	}
-	o := confirm.Options{Store: s.store, Key: keys[0], AccountURL: account, Facts: s.gitea.client}
-	return confirm.New(t.rules.Policy.Confirm, o)
-}
-
 // mcpHandler returns the MCP side of a team's selection of tools.
-func (s *Server) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, error) {
+func (s *core) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, error) {
 	s.process.building("endpoint " + t.path())
 	h, err := mcp.New(mcp.Options{
 		Name: "aegis", Title: "Aegis for Gitea", Version: s.process.version,
 		Instructions:   instructions(t),
 		Tools:          sel.Tools(),
-		SudoTools:      sel.SudoTools(),
+		SudoTools:      sel.SudoTools,
 		TakesCode:      t.confirm.TakesCode(),
 		OutputSchemas:  t.rules.Results.Structured,
 		Handler:        s.chain(t, sel),
 		PageSize:       t.rules.Tools.PageSize,
 		ListTTL:        time.Duration(t.rules.Tools.ListTTL),
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
-		Permits:        t.guard.Permits,
+		Permits:        s.guardOf(t).Permits,
 		CatalogVersion: s.library.catalog.Version,
 		Log:            s.log,
 	})

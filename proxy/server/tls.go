@@ -4,8 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -21,7 +19,8 @@ func (p *Process) secure(cfg *config.Config) (err error) {
 	if cfg.TLS.Mode == "off" {
 		return nil
 	}
-	o := certs.Options{TLS: cfg.TLS, Hosts: cfg.TLSHosts(), Base: publicURL(cfg), Listen: cfg.Listen, DataDir: cfg.DataDir, Log: p.log.Logger}
+	o := certs.Options{TLS: cfg.TLS, Hosts: cfg.TLSHosts(), Base: cfg.Base(), Listen: cfg.Listen,
+		DataDir: cfg.DataDir, Log: p.log.Logger}
 	if cfg.Store.Shared() {
 		o.Storage = func() certmagic.Storage {
 			return certstore.New(p.storage.latest, certstore.Options{Poll: p.pace.poll, Failed: func(err error) {
@@ -124,35 +123,9 @@ func (s *Server) certificateCheck() (text string, ready bool) {
 		case !c.Valid(now):
 			return "the certificate for " + c.Host + " is not valid now; the log says why it was not renewed", false
 		case c.Problem != "":
-			text = "valid until " + c.NotAfter.UTC().Format(time.RFC3339) + ", but it was not renewed or read again; the log says why"
+			text = "valid until " + c.NotAfter.UTC().Format(time.RFC3339) +
+				", but it was not renewed or read again; the log says why"
 		}
 	}
 	return text, true
-}
-
-// publicURL is the configured public address, or one that fits the listener.
-func publicURL(cfg *config.Config) *url.URL {
-	if cfg.PublicURL != nil {
-		u := cfg.PublicURL.URL
-		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-		return &u
-	}
-	u := &url.URL{Scheme: "http", Host: reachable(cfg.Listen)}
-	if cfg.TLS.Mode != "off" {
-		u.Scheme = "https"
-	}
-	if hosts := cfg.TLSHosts(); cfg.TLS.Mode == "auto" && len(hosts) > 0 {
-		u.Host = hosts[0]
-	}
-	return u
-}
-
-// reachable turns the address of a listener on every interface into one that a
-// client on this machine can use: no Host check lets 0.0.0.0 pass.
-func reachable(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
-		return net.JoinHostPort("localhost", port)
-	}
-	return listen
 }

@@ -11,7 +11,7 @@ const traceFlush = 5 * time.Second
 
 // endTraces sends the spans that are left, for as long as ctx and traceFlush
 // allow.
-func (s *Server) endTraces(ctx context.Context) {
+func (s *core) endTraces(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, traceFlush)
 	defer cancel()
 	if err := s.tracing.Close(ctx); err != nil {

@@ -26,9 +26,9 @@ func (s *Server) hops(mux *http.ServeMux) []hop {
 }
 
 // teamHops returns what requests to a team's endpoint pass between mux and MCP.
-func (s *Server) teamHops(t *team) []hop {
+func (s *core) teamHops(t *team) []hop {
 	return []hop{
-		{"guard", t.guard.Wrap},
+		{"guard", s.guardOf(t).Wrap},
 		{"trace", func(next http.Handler) http.Handler { return s.tracing.Requests(s.base.Path+t.path(), next) }},
 	}
 }
@@ -49,7 +49,7 @@ type stage struct {
 
 // stages returns the way of a call from MCP to Gitea: the first stage sees a call first
 // and its result last.
-func (s *Server) stages(t *team, sel *catalog.Selection) []stage {
+func (s *core) stages(t *team, sel *catalog.Selection) []stage {
 	env := envelope.New(t.rules.Results, s.cursors)
 	log := s.process.audit.log
 	return []stage{
@@ -71,7 +71,7 @@ func (s *Server) stages(t *team, sel *catalog.Selection) []stage {
 }
 
 // chain returns the handler of a team's calls.
-func (s *Server) chain(t *team, sel *catalog.Selection) proxy.Handler {
+func (s *core) chain(t *team, sel *catalog.Selection) proxy.Handler {
 	var stages []proxy.Stage
 	for _, st := range s.stages(t, sel) {
 		stages = append(stages, st.stage)

@@ -31,7 +31,8 @@ func Calls(log zerolog.Logger) proxy.Stage {
 				if p := recover(); p != nil {
 					// The value of a panic may hold anything; its type is enough to
 					// find the place together with the stack in a debugger build.
-					res, err = nil, &proxy.Error{Kind: proxy.KindInternal, Public: internalMessage, Err: fmt.Errorf("panic of type %T", p)}
+					res, err = nil, &proxy.Error{Kind: proxy.KindInternal, Public: internalMessage,
+						Err: fmt.Errorf("panic of type %T", p)}
 					log.Error().Str("request_id", c.RequestID).Bytes("stack", debug.Stack()).Msg("panic in a call")
 				}
 				logCall(log, c, res, err, time.Since(began))
@@ -49,6 +50,7 @@ func Calls(log zerolog.Logger) proxy.Stage {
 
 const internalMessage = "internal error; the request id names it in the server's log"
 
+// logCall writes the line of a call. The log masks what it writes, so that a cause may be quoted.
 func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, took time.Duration) {
 	ev := log.Info()
 	kind, status := "ok", 0
@@ -74,7 +76,8 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 		ev.Str("trace_id", c.TraceID)
 	}
 	ev.Str("request_id", c.RequestID).Str("login", c.Identity.Login).Str("token", c.Identity.TokenName).
-		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).Int("status", status).
+		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).
+		Int("status", status).
 		Dur("took", took).Dur("upstream", c.Stats.Upstream).Int("attempts", c.Stats.Attempts).
 		Int64("bytes_in", c.Stats.BytesIn).Int64("bytes_out", c.Stats.BytesOut).Msg("call")
 }

@@ -68,6 +68,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
+// note logs a loss, at most one line a minute: a collector that is away loses spans all the time.
 func (e *exporter) note(spans int, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +76,8 @@ func (e *exporter) note(spans int, err error) {
 	if !e.logged.IsZero() && time.Since(e.logged) < logEvery {
 		return
 	}
-	e.log.Warn().Int("spans", e.lost).Err(err).Msg("spans were lost: the collector of tracing.endpoint does not take them")
+	e.log.Warn().Int("spans", e.lost).Err(err).Msg("spans were lost: " +
+		"the collector of tracing.endpoint does not take them")
 	e.logged, e.lost = time.Now(), 0
 }
 
@@ -91,6 +93,7 @@ type client struct {
 	closing atomic.Bool
 }
 
+// newClient makes the client without connecting.
 func newClient(cfg config.Tracing, version string, w waits) *client {
 	u := strings.TrimRight(cfg.Endpoint.String(), "/")
 	if !strings.HasSuffix(u, signalPath) {

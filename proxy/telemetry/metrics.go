@@ -54,8 +54,8 @@ func NewMetrics(b Build) *Metrics {
 		ConstLabels: prometheus.Labels{"version": b.Version, "go_version": runtime.Version(), "catalog": b.Catalog},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.inFlight, m.total, m.upstream, m.overhead, m.attempts, m.bytes, m.masked, m.limited, info,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.calls, m.inFlight, m.total, m.upstream, m.overhead, m.attempts, m.bytes, m.masked, m.limited,
+		info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -66,13 +66,17 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 // histogram has buckets from least seconds upwards, each twice as wide as the one
 // before; eighteen of them reach from 1 ms to two minutes.
 func histogram(name, help string, least float64) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(least, 2, 18)}, []string{"class"})
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(least, 2, 18),
+	}, []string{"class"})
 }
 
 // Handler answers GET /metrics and nothing else.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	// A scrape gathers everything anew, so that only some may run at a time.
+	o := promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, o))
 	return mux
 }
 
@@ -94,6 +98,7 @@ func (m *Metrics) Stage() proxy.Stage {
 	}
 }
 
+// count adds one call. What a client wrote, such as the name of an unknown tool, is no label.
 func (m *Metrics) count(c *proxy.Call, res *proxy.Result, err error, took time.Duration) {
 	team, class, kind := c.Team, "none", "ok"
 	if team == "" {

@@ -25,6 +25,7 @@ func scrape(t *testing.T, m *telemetry.Metrics) string {
 }
 
 func TestState(t *testing.T) {
+	t.Parallel()
 	m := telemetry.NewMetrics(telemetry.Build{Version: "1.2.3", Catalog: "1.0.0"})
 	ok := true
 	m.Show(telemetry.State{
@@ -56,6 +57,7 @@ func TestState(t *testing.T) {
 // TestLabelsAreFew: whatever clients call themselves, their tools and their
 // users, the number of series stays.
 func TestLabelsAreFew(t *testing.T) {
+	t.Parallel()
 	m := telemetry.NewMetrics(telemetry.Build{})
 	h := m.Stage()(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
 		c.Stats.Attempts, c.Stats.MaskHits = 1, map[string]int{"github-token": 2}
@@ -93,6 +95,7 @@ func TestLabelsAreFew(t *testing.T) {
 }
 
 func TestNilCountsNothing(t *testing.T) {
+	t.Parallel()
 	var m *telemetry.Metrics
 	m.Refused("address")
 	m.Show(telemetry.State{})
@@ -102,6 +105,7 @@ func TestNilCountsNothing(t *testing.T) {
 }
 
 func TestOnlyMetricsAreServed(t *testing.T) {
+	t.Parallel()
 	h := telemetry.NewMetrics(telemetry.Build{}).Handler()
 	for target, want := range map[string]int{"GET /": 404, "POST /metrics": 405, "GET /debug/pprof/": 404} {
 		method, path, _ := strings.Cut(target, " ")

@@ -57,7 +57,7 @@ func (m *Metrics) Show(s State) {
 	}
 }
 
-// state collects at the time of asking, so that nobody has to keep gauges right.
+// state collects at the time of asking, so that no gauge has to be kept up to date.
 type state struct{ s State }
 
 // Describe announces nothing: which of the metrics there are depends on what is
@@ -117,6 +117,7 @@ func truth(ok bool) float64 {
 	return 0
 }
 
+// unix is a time as Prometheus has it; 0 for none.
 func unix(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

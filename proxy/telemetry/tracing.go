@@ -65,7 +65,8 @@ func newTracing(cfg config.Tracing, o TracingOptions, w waits) *Tracing {
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSpanProcessor(processor),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.Sample))),
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "aegis"), attribute.String("service.version", o.Version))),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "aegis"),
+			attribute.String("service.version", o.Version))),
 		// Given here, so that no variable of the environment changes them.
 		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
 			AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 4,
@@ -123,7 +124,8 @@ func (t *Tracing) Requests(route string, next http.Handler) http.Handler {
 // methodName keeps what clients make up out of span names.
 func methodName(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodOptions:
+	case http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodPut, http.MethodPatch,
+		http.MethodOptions:
 		return method
 	}
 	return "_OTHER"
@@ -182,7 +184,8 @@ func metaParent(tc proxy.TraceContext) (trace.SpanContext, bool) {
 	if tc.Parent == "" {
 		return trace.SpanContext{}, false
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": tc.Parent, "tracestate": tc.State})
+	carrier := propagation.MapCarrier{"traceparent": tc.Parent, "tracestate": tc.State}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), carrier)
 	parent := trace.SpanContextFromContext(ctx)
 	return parent, parent.IsValid()
 }
@@ -201,14 +204,18 @@ func (t *Tracing) describe(span trace.Span, c *proxy.Call, res *proxy.Result, er
 	} else if res != nil {
 		status = res.Status
 	}
-	span.SetAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("aegis.request_id", c.RequestID),
-		attribute.String("aegis.team", team), attribute.String("aegis.outcome", outcome), attribute.Int("aegis.attempts", c.Stats.Attempts))
+	span.SetAttributes(
+		attribute.String("mcp.method.name", "tools/call"), attribute.String("aegis.request_id", c.RequestID),
+		attribute.String("aegis.team", team), attribute.String("aegis.outcome", outcome),
+		attribute.Int("aegis.attempts", c.Stats.Attempts),
+	)
 	if status != 0 {
 		span.SetAttributes(attribute.Int("aegis.gitea_status", status))
 	}
 	if c.Tool != nil { // an unknown name is the client's text and stays out
 		span.SetName("tools/call " + c.Tool.Name)
-		span.SetAttributes(attribute.String("gen_ai.tool.name", c.Tool.Name), attribute.String("aegis.class", string(c.Tool.Class())))
+		span.SetAttributes(attribute.String("gen_ai.tool.name", c.Tool.Name),
+			attribute.String("aegis.class", string(c.Tool.Class())))
 	}
 	if t.logins && c.Identity != nil {
 		span.SetAttributes(attribute.String("user.name", c.Identity.Login))

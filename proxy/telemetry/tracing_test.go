@@ -166,6 +166,7 @@ func closeTracing(t *testing.T, tr *telemetry.Tracing) {
 // TestSpansOfACall: one trace from the client's request to Gitea, which says
 // what was done and with what outcome, and no argument.
 func TestSpansOfACall(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Headers = []config.TracingHeader{{Name: "X-Api-Key", Value: config.NewSecret("collector-key")}}
@@ -204,6 +205,7 @@ func TestSpansOfACall(t *testing.T) {
 // TestContextInMeta: what a client writes into a call's _meta is the parent
 // (SEP-414), and the HTTP request is linked.
 func TestContextInMeta(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	cfg := settings(t, c.URL+"/v1/traces")
 	cfg.Logins = true
@@ -228,6 +230,7 @@ func TestContextInMeta(t *testing.T) {
 // TestForeignContext: what is no trace context begins a trace of its own, and an
 // unsampled one is not recorded but passed on.
 func TestForeignContext(t *testing.T) {
+	t.Parallel()
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	for _, tc := range []struct {
 		name, header, meta string
@@ -265,6 +268,7 @@ func TestForeignContext(t *testing.T) {
 }
 
 func TestOff(t *testing.T) {
+	t.Parallel()
 	tr := telemetry.NewTracing(config.Default().Tracing, telemetry.TracingOptions{})
 	if tr != nil {
 		t.Fatal("tracing is on by default")
@@ -281,6 +285,7 @@ func TestOff(t *testing.T) {
 
 // TestSampling of traces that begin here.
 func TestSampling(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Sample = 0
@@ -294,6 +299,7 @@ func TestSampling(t *testing.T) {
 
 // TestCollectorThatIsBusy is asked again.
 func TestCollectorThatIsBusy(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t, http.StatusServiceUnavailable, http.StatusOK)
 	var log bytes.Buffer
 	tr := telemetry.NewPatient(settings(t, c.URL), telemetry.TracingOptions{Log: zerolog.New(&log)})
@@ -310,6 +316,7 @@ func TestCollectorThatIsBusy(t *testing.T) {
 // TestCollectorThatRefuses: calls go on at once, the log says so once and holds
 // no header's value, and nothing is kept beyond the queue.
 func TestCollectorThatRefuses(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	cfg := settings(t, c.URL)
 	cfg.Headers = []config.TracingHeader{{Name: "X-Api-Key", Value: config.NewSecret("collector-key")}}
@@ -327,6 +334,7 @@ func TestCollectorThatRefuses(t *testing.T) {
 
 // TestCollectorThatHangs holds up neither calls nor, beyond its bound, the end.
 func TestCollectorThatHangs(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
 	// It is not closed: what still waits at the end goes to it, and must not meet the

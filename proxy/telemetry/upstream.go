@@ -25,11 +25,13 @@ func (u upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !parent.SpanContext().IsValid() {
 		return u.next.RoundTrip(r)
 	}
-	ctx, span := parent.TracerProvider().Tracer(scope).Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := parent.TracerProvider().Tracer(scope).Start(r.Context(), r.Method,
+		trace.WithSpanKind(trace.SpanKindClient))
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	r.Header.Set("Traceparent", carrier.Get("traceparent"))
-	span.SetAttributes(attribute.String("http.request.method", r.Method), attribute.String("server.address", r.URL.Hostname()))
+	span.SetAttributes(attribute.String("http.request.method", r.Method),
+		attribute.String("server.address", r.URL.Hostname()))
 	res, err := u.next.RoundTrip(r)
 	if err != nil {
 		// The cause may name addresses and is in the log.

@@ -58,8 +58,10 @@ type auto struct {
 	ctx      context.Context // of everything since start; nil before it
 }
 
+// newAuto reads the authority's own roots, and touches nothing else.
 func newAuto(opts Options) (*auto, error) {
-	a := &auto{opts: opts, log: opts.Log, loading: loadTimeout, problems: map[string]string{}, built: make(chan struct{})}
+	a := &auto{opts: opts, log: opts.Log, loading: loadTimeout, problems: map[string]string{},
+		built: make(chan struct{})}
 	if file := opts.TLS.ACME.CAFile; file != "" {
 		var err error
 		if a.roots, err = readPool("tls.acme.ca_file", file); err != nil {
@@ -69,6 +71,8 @@ func newAuto(opts Options) (*auto, error) {
 	return a, nil
 }
 
+// start loads what is stored, so that a restart serves at once, and leaves what is missing to
+// the background: an authority that is away must not keep the process from starting.
 func (a *auto) start(ctx context.Context) error {
 	if a.opts.Storage != nil {
 		a.build(a.opts.Storage())
@@ -126,6 +130,7 @@ func (a *auto) build(storage certmagic.Storage) {
 	close(a.built)
 }
 
+// template is what the library needs to know of the authority and of our listeners.
 func (a *auto) template(log *zap.Logger) certmagic.ACMEIssuer {
 	cfg := a.opts.TLS.ACME
 	host, port := split(a.opts.Listen)
@@ -181,7 +186,8 @@ func (a *auto) keep(ctx context.Context, host string, loaded chan<- struct{}) {
 	loaded <- struct{}{}
 	for {
 		if errors.Is(err, fs.ErrNotExist) {
-			a.log.Info().Str("host", host).Str("directory", a.opts.TLS.ACME.Directory.String()).Msg("getting a certificate")
+			a.log.Info().Str("host", host).Str("directory", a.opts.TLS.ACME.Directory.String()).
+				Msg("getting a certificate")
 			if err = a.magic.ObtainCertAsync(ctx, host); err == nil {
 				_, err = a.magic.CacheManagedCertificate(ctx, host)
 			}
@@ -207,6 +213,7 @@ func (a *auto) keep(ctx context.Context, host string, loaded chan<- struct{}) {
 	}
 }
 
+// note keeps why a host has no new certificate, for status.
 func (a *auto) note(host string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -261,6 +268,7 @@ func (a *auto) missing() (n int) {
 	return n
 }
 
+// cancel ends the attempts under way, with their pauses.
 func (a *auto) cancel() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,12 +285,14 @@ func (a *auto) stop() {
 	}
 }
 
+// paths are none: what the library keeps is no business of the watcher.
 func (a *auto) paths() []string { return nil }
 
 func (a *auto) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return a.magic.GetCertificate(hello)
 }
 
+// challenge answers the authority's HTTP-01 request.
 func (a *auto) challenge(w http.ResponseWriter, r *http.Request) bool {
 	// Another process may be ordering already while this one still starts.
 	select {

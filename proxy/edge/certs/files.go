@@ -30,6 +30,7 @@ type files struct {
 	problem string // why the files could not be read again
 }
 
+// newFiles reads the pair: a start without a certificate that can be served is an error.
 func newFiles(opts Options) (*files, error) {
 	f := &files{certFile: opts.TLS.CertFile, keyFile: opts.TLS.KeyFile, log: opts.Log}
 	if opts.Base != nil {
@@ -43,6 +44,7 @@ func newFiles(opts Options) (*files, error) {
 	return f, nil
 }
 
+// start warns only now, as a command that looks prints the warnings itself.
 func (f *files) start(context.Context) error {
 	f.warn(f.pair.Load().Leaf)
 	return nil
@@ -95,21 +97,27 @@ type warning struct {
 // soonOver is how long before its end a certificate should have been renewed.
 const soonOver = 14 * 24 * time.Hour
 
+// warnings are ordered: what makes clients refuse the certificate comes first.
 func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning) {
 	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 	switch {
 	case now.After(leaf.NotAfter):
-		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on " + day(leaf.NotAfter) + " and is not valid now; clients will refuse it: renew it"})
+		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on " +
+			day(leaf.NotAfter) + " and is not valid now; clients will refuse it: renew it"})
 	case now.Before(leaf.NotBefore):
-		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on " + day(leaf.NotBefore) + " and is not valid now; clients will refuse it: check this machine's clock"})
+		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on " +
+			day(leaf.NotBefore) + " and is not valid now; clients will refuse it: check this machine's clock"})
 	case leaf.NotAfter.Sub(leaf.NotBefore) > 2*soonOver && now.Add(soonOver).After(leaf.NotAfter):
-		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file", "the certificate ends on " + day(leaf.NotAfter) + "; renew it"})
+		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file",
+			"the certificate ends on " + day(leaf.NotAfter) + "; renew it"})
 	}
 	if f.host != "" && leaf.VerifyHostname(f.host) != nil {
-		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file", "the certificate is not for " + f.host + ", the host of public_url; clients will refuse it"})
+		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file",
+			"the certificate is not for " + f.host + ", the host of public_url; clients will refuse it"})
 	}
 	if info, err := os.Stat(f.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 {
-		list = append(list, warning{zerolog.WarnLevel, "tls.key_file", "everyone on this machine may read it; take the right from others: chmod o-r"})
+		list = append(list, warning{zerolog.WarnLevel, "tls.key_file",
+			"everyone on this machine may read it; take the right from others: chmod o-r"})
 	}
 	return list
 }
@@ -138,6 +146,7 @@ func nameOf(leaf *x509.Certificate) string {
 // maxPEM bounds a PEM file; bundles of all public authorities have 250 KB.
 const maxPEM = 4 << 20
 
+// readFile reads a PEM file that key names, within bounds.
 func readFile(key, file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err == nil {
@@ -159,6 +168,7 @@ func readFile(key, file string) ([]byte, error) {
 	return nil, &KeyError{key, "cannot be read: " + why.Error(), "check path, owner and mode of the file"}
 }
 
+// readPair reads a certificate with its key. Complaints about both files come together.
 func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 	cert, err1 := readFile("tls.cert_file", certFile)
 	key, err2 := readFile("tls.key_file", keyFile)
@@ -166,15 +176,18 @@ func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	if block, _ := pem.Decode(cert); block == nil {
-		return nil, &KeyError{"tls.cert_file", "holds no PEM certificate", "name the file that begins with -----BEGIN CERTIFICATE-----"}
+		return nil, &KeyError{"tls.cert_file", "holds no PEM certificate",
+			"name the file that begins with -----BEGIN CERTIFICATE-----"}
 	}
 	if block, _ := pem.Decode(key); block == nil {
-		return nil, &KeyError{"tls.key_file", "holds no PEM private key", "name the file with -----BEGIN PRIVATE KEY-----"}
+		return nil, &KeyError{"tls.key_file", "holds no PEM private key",
+			"name the file with -----BEGIN PRIVATE KEY-----"}
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		// The library's words name types of PEM blocks and keys, never content.
-		return nil, &KeyError{"tls.cert_file", "and tls.key_file do not make a pair: " + err.Error(), "name a certificate, its own first and then the intermediates, and its unencrypted private key"}
+		return nil, &KeyError{"tls.cert_file", "and tls.key_file do not make a pair: " + err.Error(),
+			"name a certificate, its own first and then the intermediates, and its unencrypted private key"}
 	}
 	if pair.Leaf == nil {
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
@@ -192,7 +205,8 @@ func readPool(key, file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, &KeyError{key, "holds no PEM certificate", "name a file with certificates of authorities, each from -----BEGIN CERTIFICATE-----"}
+		return nil, &KeyError{key, "holds no PEM certificate",
+			"name a file with certificates of authorities, each from -----BEGIN CERTIFICATE-----"}
 	}
 	return pool, nil
 }

@@ -30,7 +30,8 @@ func (t *TLS) Plain() http.Handler {
 				plainError(w, http.StatusNotFound, proxy.KindNotFound, "no such challenge is pending")
 			}
 		case r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
-			plainError(w, http.StatusForbidden, proxy.KindForbidden, "this port is not encrypted; use "+base+" and consider the token sent here as seen by others")
+			plainError(w, http.StatusForbidden, proxy.KindForbidden,
+				"this port is not encrypted; use "+base+" and consider the token sent here as seen by others")
 		default:
 			h.Set("Location", base+target(r.URL))
 			w.WriteHeader(http.StatusPermanentRedirect)

@@ -222,6 +222,8 @@ func ciphers() []uint16 {
 // Config returns the configuration of the encrypted listener.
 func (t *TLS) Config() *tls.Config { return t.config.Clone() }
 
+// serverConfig makes the configuration once; what changes, certificates and client
+// authorities, it looks up at each handshake.
 func (t *TLS) serverConfig() *tls.Config {
 	base := &tls.Config{
 		MinVersion:     tls.VersionTLS12,

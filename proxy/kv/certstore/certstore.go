@@ -30,9 +30,9 @@ type Options struct {
 	// Lease is how long a lock outlives its holder; 0: 30 s. It is renewed three
 	// times as often.
 	Lease time.Duration
-	// Poll is between two looks at a lock that somebody else has; 0: 1 s.
+	// Poll is between two looks at a lock that another process has; 0: 1 s.
 	Poll time.Duration
-	// Failed is told when a lease could not be renewed; nil: nobody is.
+	// Failed is called when a lease could not be renewed; may be nil.
 	Failed func(error)
 }
 
@@ -93,6 +93,8 @@ func (s *Storage) Store(ctx context.Context, name string, value []byte) error {
 	return s.store.Put(ctx, key, append(at, value...), 0)
 }
 
+// load returns a file and when it was stored, which the library asks for and no entry of the
+// store knows.
 func (s *Storage) load(ctx context.Context, name string) (value []byte, at time.Time, err error) {
 	key, err := fileKey(name)
 	if err != nil {

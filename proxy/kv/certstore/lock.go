@@ -64,7 +64,7 @@ func (s *Storage) renew(ctx context.Context, name string, l *lock) {
 		if err := s.extend(ctx, name, l, s.o.Lease); ctx.Err() == nil && err != nil {
 			s.o.Failed(err)
 			if errors.Is(err, kv.ErrConflict) {
-				return // it is somebody else's now
+				return // another process has it now
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Storage) extend(ctx context.Context, name string, l *lock, lease time.D
 
 // RenewLockLease implements [certmagic.LockLeaseRenewer]. The lease is renewed as
 // long as the process lives, so the hours that the library asks for are not given:
-// for those nobody could take over from a process that died.
+// during those no other process could take over from one that died.
 func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
 	s.mu.Lock()
 	l := s.locks[name]
@@ -96,7 +96,7 @@ func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Durati
 }
 
 // Unlock implements [certmagic.Storage]. A lease that was lost meanwhile is left to
-// whoever has it.
+// its new holder.
 func (s *Storage) Unlock(ctx context.Context, name string) error {
 	s.mu.Lock()
 	l := s.locks[name]

@@ -57,7 +57,8 @@ func Check(ctx context.Context, cfg *config.Config) []redis.Finding {
 func RotateKeys(ctx context.Context, cfg *config.Config) (kv.Rotation, error) {
 	store, keys := Files(cfg)
 	if len(cfg.Store.Keys) > 0 {
-		return kv.Rotation{}, errors.New("the keys are in the configuration (store.keys): put a new one in front, keep the others behind it, and reload; " +
+		return kv.Rotation{}, errors.New("the keys are in the configuration (store.keys): put a new one in front, " +
+			"keep the others behind it, and reload; " +
 			`make one with "openssl rand -hex 32"`)
 	}
 	if cfg.Store.Shared() {

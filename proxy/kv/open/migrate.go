@@ -65,12 +65,14 @@ func fits(ctx context.Context, source, target *Store) error {
 	ids, fresh := source.ring.KeyIDs(), target.ring
 	for _, id := range ids {
 		if !fresh.Has(id) {
-			return fmt.Errorf("the target's keys lack key %s of the source; put the lines of the source's key file (or its store.keys) "+
+			return fmt.Errorf("the target's keys lack key %s of the source; "+
+				"put the lines of the source's key file (or its store.keys) "+
 				"into the target's, the first one first", id)
 		}
 	}
 	if ids[0] != fresh.KeyIDs()[0] {
-		return errors.New("the target's first key is not the source's; put that one first, and rotate afterwards if you like")
+		return errors.New("the target's first key is not the source's; put that one first, " +
+			"and rotate afterwards if you like")
 	}
 	for key, err := range target.Keys(ctx, "") {
 		if err != nil {
@@ -83,6 +85,8 @@ func fits(ctx context.Context, source, target *Store) error {
 	return nil
 }
 
+// isPassing reports whether an entry is about replicas that run, so that another store has no
+// use for it.
 func isPassing(key string) bool {
 	for _, p := range passingKeys {
 		if strings.HasPrefix(key, p) {

@@ -44,7 +44,7 @@ type Options struct {
 	// Wait is how long to wait for a process that has the file; 0: as
 	// [kv.FileOptions] has it.
 	Wait time.Duration
-	// Failed is told that expired entries could not be removed; nil: nobody is.
+	// Failed is called when expired entries could not be removed; may be nil.
 	Failed func(error)
 }
 
@@ -64,7 +64,7 @@ func Files(cfg *config.Config) (store, keys string) {
 	return store, keys
 }
 
-// Memory returns a store in memory with a random key: it stands in where no store is
+// Memory returns a store in memory with a random key: it serves where no store is
 // needed, or none may be touched.
 func Memory() (*Backing, error) {
 	key := make([]byte, 32)
@@ -172,7 +172,8 @@ func (b *Backing) ring(cfg *config.Config) (*seal.Ring, error) {
 	_, file := Files(cfg)
 	if b.Redis != nil { // every replica needs the same keys; one made here would be another
 		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("store.key_file: %w; copy the file that the other replicas have, or for the first one make it: "+
+			return nil, fmt.Errorf("store.key_file: %w; copy the file that the other replicas have, "+
+				"or for the first one make it: "+
 				"umask 077; openssl rand -hex 32 > %s", err, file)
 		}
 	}
@@ -198,7 +199,8 @@ func sameKeys(ctx context.Context, store *kv.SealedStore) error {
 		}
 	}
 	if errors.Is(err, seal.ErrKey) {
-		return fmt.Errorf("store: other replicas have other keys; give all the same store.keys, or the same file as store.key_file: %w", err)
+		return fmt.Errorf("store: other replicas have other keys; give all the same store.keys, "+
+			"or the same file as store.key_file: %w", err)
 	}
 	return err
 }

@@ -15,8 +15,9 @@ import (
 func newRedis(cfg config.Store) (*redis.Store, error) {
 	o := redis.Options{
 		Addresses: cfg.Addresses(), Username: cfg.Username, Password: cfg.Password.Reveal(), Database: cfg.Database(),
-		Master: cfg.Sentinel.Master, SentinelUsername: cfg.Sentinel.Username, SentinelPassword: cfg.Sentinel.Password.Reveal(),
-		Cluster: cfg.Cluster, Prefix: cfg.Prefix, Timeout: cfg.Timeout.Std(),
+		Master: cfg.Sentinel.Master, SentinelUsername: cfg.Sentinel.Username,
+		SentinelPassword: cfg.Sentinel.Password.Reveal(),
+		Cluster:          cfg.Cluster, Prefix: cfg.Prefix, Timeout: cfg.Timeout.Std(),
 	}
 	if cfg.Encrypted() {
 		var err error
@@ -35,7 +36,8 @@ func connect(ctx context.Context, cfg *config.Config) (*Backing, error) {
 	}
 	if err := s.Ping(ctx); err != nil {
 		_ = s.Close() // nothing was sent over it
-		return nil, fmt.Errorf(`store %s: %w; see that Redis runs and can be reached from here ("aegis store check" tells more)`, cfg.Store.URL, err)
+		return nil, fmt.Errorf(`store %s: %w; see that Redis runs and can be reached from here `+
+			`("aegis store check" tells more)`, cfg.Store.URL, err)
 	}
 	return &Backing{inner: s, Redis: s}, nil
 }

@@ -78,6 +78,7 @@ func (i *issuer) issue(name string, c *x509.Certificate) (cert, key string) {
 // TestStoreOverTLS: with a certificate to show and the right authority all works;
 // without either, or with another name, nothing does.
 func TestStoreOverTLS(t *testing.T) {
+	t.Parallel()
 	good, other := newIssuer(t), newIssuer(t)
 	both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	cert, key := good.issue("redis", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"redis.test"}, ExtKeyUsage: both})

@@ -43,6 +43,8 @@ const (
 
 var errNoMaster = errors.New("redis: no server of the cluster keeps the entry's slot")
 
+// run sends the commands of each server in one trip, to all servers at the same time. A
+// failure makes the next call ask for the layout again: the server may have been replaced.
 func (c *cluster) run(ctx context.Context, list ...*command) error {
 	l, err := c.current(ctx)
 	if err != nil {
@@ -189,7 +191,8 @@ func (c *cluster) read(l *layout, asked string, rows []any) error {
 		if host == "" || host == "?" { // it does not know its own name: the one that reached it
 			host, _, _ = net.SplitHostPort(asked)
 		}
-		l.spans = append(l.spans, span{int(first), int(last), c.node(net.JoinHostPort(host, strconv.FormatInt(port, 10)))})
+		l.spans = append(l.spans, span{int(first), int(last),
+			c.node(net.JoinHostPort(host, strconv.FormatInt(port, 10)))})
 	}
 	if len(l.spans) == 0 {
 		return errors.New("it keeps no slots; is it part of a cluster?")
@@ -243,7 +246,7 @@ func (c *cluster) close() error {
 	return errors.Join(errs...)
 }
 
-// slot returns where a cluster keeps a key: CRC-16/XMODEM of it, or of what stands in
+// slot returns where a cluster keeps a key: CRC-16/XMODEM of it, or of what is in
 // the first braces in it.
 func slot(key string) int {
 	if _, after, ok := strings.Cut(key, "{"); ok {

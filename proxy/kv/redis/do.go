@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,9 @@ func (s *Store) do(ctx context.Context, r repeat, op func(ctx context.Context) e
 	return err
 }
 
+// attempt tries op again while Redis cannot be reached and a repetition changes nothing. The
+// pauses bridge a failover of Sentinel or of the cluster only in part: it takes seconds, and a
+// call must not wait for those.
 func (s *Store) attempt(ctx context.Context, r repeat, op func(ctx context.Context) error) error {
 	wait := pause
 	for n := 1; ; n++ {
@@ -61,9 +65,11 @@ func undone(err error) bool {
 	return errors.As(err, &re) || errors.As(err, &u)
 }
 
-// passing are the replies of a Redis that is starting, failing over or mending
-// itself.
-var passing = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY", "MOVED", "ASK"}
+// passing are the replies of a Redis that is starting, failing over or recovering: trouble
+// that ends by itself.
+var passing = []string{
+	"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY", "MOVED", "ASK",
+}
 
 // sort gives an error of the library its place among those of kv.
 func sort(err error) error {
@@ -84,10 +90,8 @@ func sort(err error) error {
 	case word == "WRONGTYPE":
 		return errDamaged
 	default:
-		for _, p := range passing {
-			if word == p {
-				return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
-			}
+		if slices.Contains(passing, word) {
+			return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
 		}
 		return fmt.Errorf("redis: %w", err)
 	}
@@ -127,6 +131,7 @@ func (b *breaker) enter() (probe, ok bool) {
 	return true, true
 }
 
+// leave notes the outcome of a call that enter let through.
 func (b *breaker) leave(probe, failed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

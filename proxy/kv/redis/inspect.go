@@ -42,14 +42,16 @@ type Finding struct {
 // says so when it lacks it.
 func (s *Store) Inspect(ctx context.Context) []Finding {
 	if err := s.Ping(ctx); err != nil {
-		return []Finding{{Failure, "Redis cannot be used: " + err.Error(), "see that it runs, and that store.url, store.username, store.password and store.tls fit it"}}
+		return []Finding{{Failure, "Redis cannot be used: " + err.Error(),
+			"see that it runs, and that store.url, store.username, store.password and store.tls fit it"}}
 	}
 	list := []Finding{{OK, "Redis answers", ""}}
 	list = append(list, s.permissions(ctx)...)
 	list = append(list, s.latency(ctx))
 	masters, err := s.masters(ctx)
 	if err != nil {
-		return append(list, Finding{Failure, "the cluster's masters cannot be asked: " + err.Error(), "see that every node can be reached from here"})
+		return append(list, Finding{Failure, "the cluster's masters cannot be asked: " + err.Error(),
+			"see that every node can be reached from here"})
 	}
 	for i, m := range masters {
 		name := ""
@@ -69,7 +71,8 @@ func (s *Store) permissions(ctx context.Context) (list []Finding) {
 		name string
 		try  func() error
 	}{
-		{"write (EVALSHA, EVAL, DEL, HSET, PEXPIRE, TIME)", func() error { return s.Put(ctx, key, []byte("1"), time.Minute) }},
+		{"write (EVALSHA, EVAL, DEL, HSET, PEXPIRE, TIME)",
+			func() error { return s.Put(ctx, key, []byte("1"), time.Minute) }},
 		{"read (HMGET)", func() error { e, err := s.Get(ctx, key); version = e.Version; return err }},
 		{"compare and swap", func() error {
 			_, err := s.CompareAndSwap(ctx, key, version, []byte("2"), time.Minute)
@@ -93,7 +96,8 @@ func (s *Store) permissions(ctx context.Context) (list []Finding) {
 	for _, step := range steps {
 		if err := step.try(); err != nil {
 			return append(list, Finding{Failure, "cannot " + step.name + ": " + err.Error(),
-				"give the user +@read +@write +@scripting +time +ping +info (in a cluster also +asking +cluster|slots), and ~" + s.o.Prefix + "* as its keys"})
+				"give the user +@read +@write +@scripting +time +ping +info " +
+					"(in a cluster also +asking +cluster|slots), and ~" + s.o.Prefix + "* as its keys"})
 		}
 	}
 	return append(list, Finding{OK, "the user may do all that is needed", ""})
@@ -116,9 +120,11 @@ func (s *Store) latency(ctx context.Context) Finding {
 		took = append(took, time.Since(begin))
 	}
 	slices.Sort(took)
-	text := fmt.Sprintf("a read takes %v, and %v for the slowest of %d", took[probes/2].Round(time.Microsecond), took[probes-1].Round(time.Microsecond), probes)
+	text := fmt.Sprintf("a read takes %v, and %v for the slowest of %d", took[probes/2].Round(time.Microsecond),
+		took[probes-1].Round(time.Microsecond), probes)
 	if took[probes/2] > slow {
-		return Finding{Warning, text, "put Redis into the same network as Aegis; a call makes up to three requests to it"}
+		return Finding{Warning, text, "put Redis into the same network as Aegis; " +
+			"a call makes up to three requests to it"}
 	}
 	return Finding{OK, text, ""}
 }
@@ -137,7 +143,8 @@ func (s *Store) server(ctx context.Context, m *node, name string) []Finding {
 			return err
 		})
 		if err != nil {
-			return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(), "allow the user +info, and check again"}}
+			return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(),
+				"allow the user +info, and check again"}}
 		}
 		for line := range strings.Lines(text) {
 			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -152,26 +159,31 @@ func (s *Store) server(ctx context.Context, m *node, name string) []Finding {
 func judge(name string, info map[string]string) (list []Finding) {
 	add := func(g Grade, what, do string) { list = append(list, Finding{g, name + what, do}) }
 	if info["role"] != "" && info["role"] != "master" {
-		add(Failure, "the server is a replica, which takes no writes", "let store.url name the master, or set store.sentinel.master or store.cluster")
+		add(Failure, "the server is a replica, which takes no writes",
+			"let store.url name the master, or set store.sentinel.master or store.cluster")
 	}
 	switch policy := info["maxmemory_policy"]; {
 	case policy == "" || policy == "noeviction":
 		add(OK, "entries are never evicted (maxmemory-policy noeviction)", "")
 	case info["maxmemory"] == "0":
-		add(Warning, "maxmemory-policy is "+policy+", and only for the lack of maxmemory nothing is evicted", "set maxmemory-policy noeviction")
+		add(Warning, "maxmemory-policy is "+policy+", and only for the lack of maxmemory nothing is evicted",
+			"set maxmemory-policy noeviction")
 	default:
-		add(Failure, "Redis may evict entries (maxmemory-policy "+policy+"): people would be signed out, and used codes forgotten", "set maxmemory-policy noeviction")
+		add(Failure, "Redis may evict entries (maxmemory-policy "+policy+"): people would be signed out, "+
+			"and used codes forgotten", "set maxmemory-policy noeviction")
 	}
 	switch {
 	case info["aof_enabled"] != "1":
-		add(Warning, "without appendonly a restart of Redis loses what was written since its last snapshot, or all: people sign in again", "set appendonly yes and appendfsync everysec")
+		add(Warning, "without appendonly a restart of Redis loses what was written since its last snapshot, or all: "+
+			"people sign in again", "set appendonly yes and appendfsync everysec")
 	case info["aof_last_write_status"] == "err":
 		add(Failure, "Redis cannot write its append-only file", "see that its disk has room")
 	default:
 		add(OK, "entries survive a restart (appendonly yes)", "")
 	}
 	if info["connected_slaves"] == "0" {
-		add(Warning, "the server has no replica: while it is away, nobody can sign in", "add a replica and Sentinels, or a cluster; or accept it")
+		add(Warning, "the server has no replica: while it is away, nobody can sign in",
+			"add a replica and Sentinels, or a cluster; or accept it")
 	}
 	return list
 }

@@ -93,7 +93,9 @@ func (l *listing) scan(ctx context.Context, m *node) bool {
 // scan returns one page of the names of hashes, and where the next one begins; 0: there
 // is none.
 func (n *node) scan(ctx context.Context, cursor uint64, pattern string) (names []string, next uint64, err error) {
-	m := &command{name: "SCAN", args: []any{strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", scanCount, "TYPE", "hash"}}
+	m := &command{name: "SCAN", args: []any{
+		strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", scanCount, "TYPE", "hash",
+	}}
 	if err := n.run(ctx, m); err != nil {
 		return nil, 0, err
 	}

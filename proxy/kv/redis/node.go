@@ -15,7 +15,7 @@ import (
 const (
 	// poolSize is how many connections one process keeps to a server.
 	poolSize = 64
-	// keep is how long a connection that nobody uses stays open.
+	// keep is how long an unused connection stays open.
 	keep = 5 * time.Minute
 	// rested is after how long without use a connection is tried before it is used: a
 	// command that may not be repeated must not be spent on one that has ended.
@@ -129,7 +129,8 @@ func left(ctx context.Context) time.Duration {
 
 // dial connects, says who calls, and chooses the database.
 func (o Options) dial(ctx context.Context, address, user, password string, database int) (redis.Conn, error) {
-	c, err := redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(o.connect), redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
+	c, err := redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(o.connect),
+		redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +153,7 @@ func (o Options) dial(ctx context.Context, address, user, password string, datab
 	return c, nil
 }
 
+// connect opens a connection, TLS included, so that ctx bounds the handshake too.
 func (o Options) connect(ctx context.Context, network, address string) (net.Conn, error) {
 	if o.TLS == nil {
 		return (&net.Dialer{}).DialContext(ctx, network, address)

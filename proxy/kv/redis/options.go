@@ -39,6 +39,7 @@ const (
 	pause = 20 * time.Millisecond
 )
 
+// check refuses combinations that would connect and then do something else than was meant.
 func (o Options) check() error {
 	switch {
 	case len(o.Addresses) == 0:

@@ -35,6 +35,7 @@ func (o Options) servers() servers {
 // single is one server, or whichever one Sentinels call the master.
 type single struct{ n *node }
 
+// run sends all to the one server.
 func (s single) run(ctx context.Context, list ...*command) error {
 	err := s.n.run(ctx, list...)
 	if slices.ContainsFunc(list, func(m *command) bool { return declined(m.err, "READONLY") }) {
@@ -74,7 +75,9 @@ func (o Options) master(ctx context.Context) (address string, err error) {
 
 // ask asks servers one after another in a random order until one answers; each gets
 // half of the time that is left, so that one that hangs does not hide the others.
-func (o Options) ask(ctx context.Context, addresses []string, question func(ctx context.Context, address string) error) error {
+func (o Options) ask(
+	ctx context.Context, addresses []string, question func(ctx context.Context, address string) error,
+) error {
 	var errs []error
 	for _, i := range rand.Perm(len(addresses)) {
 		half, cancel := context.WithTimeout(ctx, max(left(ctx), time.Millisecond)/2)

@@ -91,6 +91,8 @@ func (s *Store) spend(ctx context.Context, list []Budget, n int) (out []Spent, e
 	return out, err
 }
 
+// spendOnce sends one command for each bucket; whole: with the script's text, for servers that
+// have forgotten it. Times have three decimals of a microsecond, so that high rates stay exact.
 func (s *Store) spendOnce(ctx context.Context, list []Budget, n int, whole bool) ([]Spent, error) {
 	sent := make([]*command, len(list))
 	for i, b := range list {

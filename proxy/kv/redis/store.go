@@ -155,7 +155,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	})
 }
 
-// Take implements [kv.Store]. When its answer is lost, nobody gets the entry.
+// Take implements [kv.Store]. It is not repeated: when its answer is lost,
+// the entry is gone and no caller has it, which is safe for codes that must work once.
 func (s *Store) Take(ctx context.Context, key string) (e kv.Entry, err error) {
 	if err := kv.CheckKey(ctx, key); err != nil {
 		return kv.Entry{}, err
@@ -174,7 +175,9 @@ func (s *Store) Take(ctx context.Context, key string) (e kv.Entry, err error) {
 }
 
 // CompareAndSwap implements [kv.Store].
-func (s *Store) CompareAndSwap(ctx context.Context, key string, version uint64, value []byte, ttl time.Duration) (uint64, error) {
+func (s *Store) CompareAndSwap(
+	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
+) (uint64, error) {
 	if err := kv.CheckWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}
@@ -183,8 +186,8 @@ func (s *Store) CompareAndSwap(ctx context.Context, key string, version uint64, 
 		return 0, err
 	}
 	err = s.do(ctx, again, func(ctx context.Context) error {
-		won, err := redis.Int(s.run(ctx, swapScript, s.name(key), s.clock(), strconv.FormatUint(fresh, 10), value, micros(ttl),
-			strconv.FormatUint(version, 10)))
+		won, err := redis.Int(s.run(ctx, swapScript, s.name(key), s.clock(),
+			strconv.FormatUint(fresh, 10), value, micros(ttl), strconv.FormatUint(version, 10)))
 		if err == nil && won != 1 {
 			err = kv.ErrConflict
 		}

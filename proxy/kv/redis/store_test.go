@@ -3,14 +3,11 @@ package redis_test
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"aegis/proxy/internal/seal"
 	"aegis/proxy/kv"
-	"aegis/proxy/kv/kvtest"
 	"aegis/proxy/kv/redis"
 	"aegis/proxy/kv/redistest"
 )
@@ -38,46 +35,6 @@ func open(t testing.TB, o redis.Options) *redis.Store {
 		}
 	})
 	return s
-}
-
-func TestOneServer(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
-		return open(t, redis.Options{Addresses: []string{server.Address}, Prefix: fresh(), Database: 1, Now: now})
-	})
-}
-
-func TestCluster(t *testing.T) {
-	t.Parallel()
-	nodes := redistest.Cluster(t)
-	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
-		return open(t, redis.Options{Addresses: []string{nodes[1].Address}, Cluster: true, Prefix: fresh(), Now: now})
-	})
-}
-
-func TestSealed(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	ring, err := seal.New([]byte(strings.Repeat("k", 40)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
-		return kv.Sealed(open(t, redis.Options{Addresses: []string{server.Address}, Prefix: fresh(), Now: now}), ring)
-	})
-}
-
-// TestManyProcesses: two clients of one Redis see the same, and one wins.
-func TestManyProcesses(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	prefix := fresh()
-	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
-		server.Do("FLUSHALL")
-		o := redis.Options{Addresses: []string{server.Address}, Prefix: prefix, Now: now}
-		return &alternating{[]kv.Store{open(t, o), open(t, o), open(t, o)}, &atomic.Int64{}}
-	})
 }
 
 // TestOwnClock: without a clock of a test, Redis decides what has expired.

@@ -177,6 +177,7 @@ func TestForeignKeys(t *testing.T) {
 }
 
 func TestNoPasswordInErrors(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--requirepass", "right-password")
 	const wrong = "wrong-password-1234"
 	s, err := redis.New(redis.Options{Addresses: []string{server.Address}, Password: wrong})
@@ -190,6 +191,7 @@ func TestNoPasswordInErrors(t *testing.T) {
 }
 
 func TestOptionsRefused(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]redis.Options{
 		"no address": {}, "cluster and sentinel": {Addresses: []string{"a:1"}, Cluster: true, Master: "m"},
 		"database of a cluster": {Addresses: []string{"a:1"}, Cluster: true, Database: 1}, "timeout": {Addresses: []string{"a:1"}, Timeout: -1},

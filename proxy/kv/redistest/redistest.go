@@ -50,8 +50,10 @@ func StartSentinel(t testing.TB, file string) *Server {
 // which the authority in the file ca has signed, as its own.
 func StartTLS(t testing.TB, ca, cert, key string) *Server {
 	t.Helper()
-	return (&Server{t: t, dir: t.TempDir(), tls: true, args: []string{"--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key,
-		"--tls-auth-clients", "yes", "--appendonly", "yes"}}).begin()
+	return (&Server{t: t, dir: t.TempDir(), tls: true, args: []string{
+		"--tls-ca-cert-file", ca, "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-auth-clients", "yes", "--appendonly", "yes",
+	}}).begin()
 }
 
 // begin runs the server on a port that is still free when it starts.
@@ -108,7 +110,8 @@ func (s *Server) run() error {
 	s.t.Helper()
 	path := find()
 	if path == "" {
-		const how = "this test runs a real Redis, and there is no redis-server in the PATH; install it (Debian: apt-get install redis-tools)"
+		const how = "this test runs a real Redis, and there is no redis-server in the PATH; " +
+			"install it (Debian: apt-get install redis-tools)"
 		if os.Getenv("AEGIS_TEST_TOOLS") == "must" {
 			s.t.Fatal(how)
 		}
@@ -146,7 +149,7 @@ func (s *Server) run() error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		up := s.answers()
 		select {
-		case <-ended: // and whoever answers is another
+		case <-ended: // what answers, if anything does, is another server on the port
 			text, _ := os.ReadFile(name)
 			return fmt.Errorf("redis-server ended: %s", text)
 		default:
@@ -280,7 +283,8 @@ func Cluster(t testing.TB) []*Server {
 	for try := 0; ; try++ {
 		waiting := ""
 		for _, n := range nodes {
-			if info := n.Bulk("CLUSTER INFO"); !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:3") {
+			if info := n.Bulk("CLUSTER INFO"); !strings.Contains(info, "cluster_state:ok") ||
+				!strings.Contains(info, "cluster_known_nodes:3") {
 				waiting = info
 			}
 		}

@@ -29,6 +29,7 @@ import (
 
 	"aegis/cmd/aegis/internal/doctor"
 	"aegis/config"
+	"aegis/proxy/gitea/demo"
 	"aegis/proxy/server"
 )
 
@@ -96,21 +97,21 @@ func start(t *testing.T, change func(*config.Config)) *aegis {
 
 // launch serves a configuration until stop.
 func launch(dir string, change func(*config.Config)) (a *aegis, stop func() error, err error) {
-	demo, err := server.StartDemo()
+	gitea, err := demo.Start()
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := config.Default()
 	cfg.DataDir = dir
-	cfg.Gitea.URL = demo.URL()
+	cfg.Gitea.URL = gitea.URL()
 	cfg.PublicURL = &config.URL{URL: url.URL{Scheme: "https", Host: host}}
 	change(cfg)
-	tok, err := demo.Token("0123456789abcdef0123456789abcdef")
+	tok, err := gitea.Token("0123456789abcdef0123456789abcdef")
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg.Auth.Tokens = []config.Token{tok}
-	demo.SignIn(cfg)
+	gitea.SignIn(cfg, cfg.Base().String())
 	if problems := cfg.Validate(); len(problems) > 0 {
 		return nil, nil, problems
 	}
@@ -139,7 +140,7 @@ func launch(dir string, change func(*config.Config)) (a *aegis, stop func() erro
 		err := <-done
 		srv.Close()
 		ref.Close()
-		demo.Close()
+		gitea.Close()
 		return err
 	}, nil
 }

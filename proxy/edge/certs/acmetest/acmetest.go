@@ -84,9 +84,12 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 		"default": {Description: "default"}, // for years
 	})
 	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
-	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0) // no Retry-After, which has whole seconds
+	// No Retry-After, which has whole seconds.
+	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0)
 
-	a := &Authority{addr: freeAddrs(t, 1)[0], Roots: x509.NewCertPool(), RootFile: filepath.Join(t.TempDir(), "authority.pem")}
+	a := &Authority{
+		addr: freeAddrs(t, 1)[0], Roots: x509.NewCertPool(), RootFile: filepath.Join(t.TempDir(), "authority.pem"),
+	}
 	a.Directory = "https://" + a.addr + wfe.DirectoryPath
 	a.Roots.AddCert(issuer.GetRootCert(0).Cert)
 	inner := front.Handler()
@@ -129,7 +132,8 @@ func certificate(t testing.TB) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(loopback())}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(loopback())},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -173,7 +177,7 @@ var loopback = sync.OnceValue(func() string {
 	if err != nil {
 		return "127.0.0.1"
 	}
-	_ = ln.Close() // nobody has used it
+	_ = ln.Close() // it had no connections
 	return own
 })
 

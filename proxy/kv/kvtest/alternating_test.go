@@ -1,4 +1,4 @@
-package redis_test
+package kvtest_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package server
+package replicas
 
 import (
 	"context"
@@ -21,28 +21,25 @@ func (p Presence) Beat(ctx context.Context, store kv.Store) (int, error) {
 // Leave takes the replica out.
 func (p Presence) Leave(ctx context.Context, store kv.Store) error { return p.p.leave(ctx, store) }
 
-// The keys of what replicas tell each other.
+// The keys and bounds of what replicas share.
 const (
-	PresenceKey = presenceKey
-	BulletinKey = bulletinKey
-	Silence     = silence
-	MaxLeavers  = maxLeavers
+	PresenceKey    = presenceKey
+	RevocationsKey = revocationsKey
+	Silence        = silence
+	MaxRevocations = maxRevocations
 )
 
-// Bulletin is one replica's part of telling who lost a membership.
-type Bulletin struct {
-	b bulletin
-	s *sharing
+// Feed is one replica's part of telling who lost a membership.
+type Feed struct {
+	*Replica
+	f feed
 }
 
-// NewBulletin returns that of a new replica.
-func NewBulletin() *Bulletin { return &Bulletin{s: newSharing()} }
-
-// Left notes a loss.
-func (b *Bulletin) Left(key string) { b.s.left(key) }
+// NewFeed returns that of a new replica.
+func NewFeed() *Feed { return &Feed{Replica: New()} }
 
 // Exchange tells the others, and returns what they told.
-func (b *Bulletin) Exchange(ctx context.Context, store kv.Store) (heard []string, err error) {
-	err = b.b.exchange(ctx, store, &b.s.leavers, func(key string) { heard = append(heard, key) })
+func (f *Feed) Exchange(ctx context.Context, store kv.Store) (heard []string, err error) {
+	err = f.f.exchange(ctx, store, &f.ours, func(key string) { heard = append(heard, key) })
 	return heard, err
 }

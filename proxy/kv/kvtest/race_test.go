@@ -1,4 +1,4 @@
-package kvtest
+package kvtest_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aegis/proxy/kv"
+	"aegis/proxy/kv/kvtest"
 )
 
 // racers runs n calls at once.
@@ -24,7 +25,7 @@ func racers(n int, call func(i int)) {
 	wg.Wait()
 }
 
-func compareAndSwap(t *testing.T, s kv.Store, clock *Clock) {
+func compareAndSwap(t *testing.T, s kv.Store, clock *kvtest.Clock) {
 	swap := func(version uint64, value string, want error) uint64 {
 		t.Helper()
 		v, err := s.CompareAndSwap(t.Context(), "a", version, []byte(value), time.Minute)
@@ -51,7 +52,7 @@ func compareAndSwap(t *testing.T, s kv.Store, clock *Clock) {
 }
 
 // swapRacers: a counter that everybody adds to loses nothing.
-func swapRacers(t *testing.T, s kv.Store, _ *Clock) {
+func swapRacers(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	put(t, s, "n", "0", 0)
 	put(t, s, "other", "kept", 0)
 	racers(16, func(int) {
@@ -79,7 +80,7 @@ func swapRacers(t *testing.T, s kv.Store, _ *Clock) {
 	}
 }
 
-func createRacers(t *testing.T, s kv.Store, _ *Clock) {
+func createRacers(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	var mu sync.Mutex
 	var winners []int
 	racers(32, func(i int) {

@@ -1,6 +1,6 @@
-//go:build !nodemo
-
-package server
+// Package demo is the Gitea of "aegis demo": the double, filled and described, on a port of
+// its own. Builds with the tag nodemo do without it.
+package demo
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"aegis/spec/build"
 )
 
-// DemoLogin is the demo's user, and DemoAdmin its site administrator.
+// Login is the user of the demo, and Admin its site administrator.
 const (
-	DemoLogin = "alice"
-	DemoAdmin = "root1"
+	Login = "alice"
+	Admin = "root1"
 )
 
 // Demo is an embedded Gitea double, served on a loopback port of its own, so
@@ -33,26 +33,26 @@ type Demo struct {
 	ln     net.Listener
 }
 
-// StartDemo starts the double on a free loopback port.
-func StartDemo() (*Demo, error) {
+// Start starts the double on a free loopback port.
+func Start() (*Demo, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("demo upstream: %w", err)
 	}
-	opts, err := demoOptions()
+	opts, err := options()
 	if err != nil {
 		_ = ln.Close()
 		return nil, err
 	}
 	d := &Demo{double: fakegitea.New(opts), ln: ln}
-	d.http = &http.Server{Handler: d.double, ReadHeaderTimeout: readHeaderTimeout}
+	d.http = &http.Server{Handler: d.double, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = d.http.Serve(ln) }() // ends with Close; its error is ErrServerClosed
 	return d, nil
 }
 
-// demoOptions gives the double the version and the description of the API that
+// options gives the double the version and the description of the API that
 // the built-in catalog was made from, so that nothing differs from it.
-func demoOptions() (fakegitea.Options, error) {
+func options() (fakegitea.Options, error) {
 	facts, err := build.DecodeFacts(spec.Facts())
 	if err != nil {
 		return fakegitea.Options{}, fmt.Errorf("demo upstream: %w", err)
@@ -78,18 +78,18 @@ func (d *Demo) Close() {
 	}
 }
 
-// DemoPassword is the password of every user of the demo.
-const DemoPassword = "demo-password"
+// Password is the password of every user of the demo.
+const Password = "demo-password"
 
 // SignIn lets people sign in to the demo's Gitea, unless the file has a
-// configuration of its own for that. cfg.Listen must be final.
-func (d *Demo) SignIn(cfg *config.Config) {
+// configuration of its own for that. public is Aegis's own public address.
+func (d *Demo) SignIn(cfg *config.Config, public string) {
 	if cfg.IsSet("auth.oauth") {
 		return
 	}
-	id, secret := d.double.RegisterOAuthApp("Aegis", true, publicURL(cfg).String()+"/oauth/callback")
+	id, secret := d.double.RegisterOAuthApp("Aegis", true, public+"/oauth/callback")
 	cfg.Auth.OAuth.Enabled, cfg.Auth.OAuth.ClientID, cfg.Auth.OAuth.ClientSecret = true, id, config.NewSecret(secret)
-	cfg.Auth.OAuth.Admins = []string{DemoAdmin}
+	cfg.Auth.OAuth.Admins = []string{Admin}
 }
 
 // Token returns a configured identity of the demo's user with the given bearer
@@ -102,16 +102,16 @@ func (d *Demo) Token(bearer string) (config.Token, error) {
 		}
 		bearer = hex.EncodeToString(b)
 	}
-	return config.Token{Name: "demo", Token: config.NewSecret(bearer), GiteaToken: config.NewSecret(d.double.Token(DemoLogin))}, nil
+	return config.Token{Name: "demo", Token: config.NewSecret(bearer), GiteaToken: config.NewSecret(d.double.Token(Login))}, nil
 }
 
 // Adopt makes the Gitea tokens of a configuration valid in the double: as its
 // user, or as its administrator where the configuration allows sudo.
 func (d *Demo) Adopt(tokens []config.Token) {
 	for _, t := range tokens {
-		login := DemoLogin
+		login := Login
 		if t.AllowSudo {
-			login = DemoAdmin
+			login = Admin
 		}
 		d.double.SetToken(login, t.GiteaToken.Reveal())
 	}

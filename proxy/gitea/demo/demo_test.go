@@ -1,4 +1,4 @@
-package server_test
+package demo_test
 
 import (
 	"io"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"aegis/proxy/server"
+	"aegis/proxy/gitea/demo"
 	"aegis/spec"
 	"aegis/spec/build"
 )
@@ -15,13 +15,14 @@ import (
 // API has the pinned operations, and its version is that of the built-in catalog;
 // so a start finds nothing to warn of.
 func TestDemoDescribesItself(t *testing.T) {
-	demo, err := server.StartDemo()
+	t.Parallel()
+	d, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(demo.Close)
+	t.Cleanup(d.Close)
 	read := func(path string) []byte {
-		res, err := http.Get(demo.URL().String() + path)
+		res, err := http.Get(d.URL().String() + path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,4 @@
-// Package kvtest is the table that every store of kv must pass.
-package kvtest
+package kvtest_test
 
 import (
 	"bytes"
@@ -14,41 +13,18 @@ import (
 	"time"
 
 	"aegis/proxy/kv"
+	"aegis/proxy/kv/kvtest"
 )
 
-// Open returns a new, empty store that tells the time by now. It sees to it that
+// opener returns a new, empty store that tells the time by now. It sees to it that
 // the store is closed when the test ends.
-type Open func(t *testing.T, now func() time.Time) kv.Store
+type opener func(t *testing.T, now func() time.Time) kv.Store
 
-// Clock is a clock that moves only when it is told to. It is safe for
-// concurrent use.
-type Clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-// NewClock returns a clock at noon of some day.
-func NewClock() *Clock { return &Clock{at: time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)} }
-
-// Now returns the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-// Add moves the clock on.
-func (c *Clock) Add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
-
-// Run runs the table over the stores that open makes.
-func Run(t *testing.T, open Open) {
+// run runs the table over the stores that open makes.
+func run(t *testing.T, open opener) {
 	for _, c := range []struct {
 		name string
-		test func(t *testing.T, s kv.Store, clock *Clock)
+		test func(t *testing.T, s kv.Store, clock *kvtest.Clock)
 	}{
 		{"PutGet", putGet},
 		{"OwnCopies", ownCopies},
@@ -66,7 +42,7 @@ func Run(t *testing.T, open Open) {
 		{"Closed", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			clock := NewClock()
+			clock := kvtest.NewClock()
 			c.test(t, open(t, clock.Now), clock)
 		})
 	}
@@ -95,7 +71,7 @@ func absent(t *testing.T, s kv.Store, key string) {
 	}
 }
 
-func putGet(t *testing.T, s kv.Store, _ *Clock) {
+func putGet(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	absent(t, s, "a")
 	for _, key := range []string{"a", "a/b", "A", "a\x00", "ü", " ", strings.Repeat("k", kv.MaxKey)} {
 		for _, value := range []string{"", "1", "\x00\xff", strings.Repeat("v", kv.MaxValue)} {
@@ -107,7 +83,7 @@ func putGet(t *testing.T, s kv.Store, _ *Clock) {
 	}
 }
 
-func ownCopies(t *testing.T, s kv.Store, _ *Clock) {
+func ownCopies(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	for i := range 4 { // enough that a store in a file gives the keys pages of their own
 		put(t, s, strconv.Itoa(i), strings.Repeat("v", 5000), 0)
 	}
@@ -122,7 +98,7 @@ func ownCopies(t *testing.T, s kv.Store, _ *Clock) {
 	}
 }
 
-func lifetime(t *testing.T, s kv.Store, clock *Clock) {
+func lifetime(t *testing.T, s kv.Store, clock *kvtest.Clock) {
 	put(t, s, "short", "x", time.Minute)
 	put(t, s, "longer", "x", time.Minute)
 	put(t, s, "longer", "y", time.Hour)
@@ -157,7 +133,7 @@ func lifetime(t *testing.T, s kv.Store, clock *Clock) {
 	}
 }
 
-func takeOnce(t *testing.T, s kv.Store, _ *Clock) {
+func takeOnce(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	for round := range 5 {
 		key := "code/" + strconv.Itoa(round)
 		put(t, s, key, "prize", time.Minute)
@@ -183,7 +159,7 @@ func takeOnce(t *testing.T, s kv.Store, _ *Clock) {
 	}
 }
 
-func deleteKey(t *testing.T, s kv.Store, _ *Clock) {
+func deleteKey(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	put(t, s, "a", "1", 0)
 	put(t, s, "ab", "2", time.Hour)
 	for range 2 {
@@ -198,7 +174,7 @@ func deleteKey(t *testing.T, s kv.Store, _ *Clock) {
 }
 
 // versions: whoever holds a version from before a deletion must not win.
-func versions(t *testing.T, s kv.Store, clock *Clock) {
+func versions(t *testing.T, s kv.Store, clock *kvtest.Clock) {
 	seen := map[uint64]bool{}
 	for i := range 20 {
 		put(t, s, "a", "x", time.Minute)
@@ -235,7 +211,7 @@ func list(t *testing.T, s kv.Store, prefix string) []string {
 	return got
 }
 
-func keys(t *testing.T, s kv.Store, clock *Clock) {
+func keys(t *testing.T, s kv.Store, clock *kvtest.Clock) {
 	all := []string{"a*", "a*/1", "a*/2", "ab", "a[b]", "a?", "b", `a\*/3`, "a*\xff", "user/1/fam/x", "user/11/fam/y"}
 	for i := range 600 {
 		all = append(all, fmt.Sprintf("many/%04d", i))
@@ -268,7 +244,7 @@ func keys(t *testing.T, s kv.Store, clock *Clock) {
 }
 
 // keysWhileWriting: a loop over keys may change the store.
-func keysWhileWriting(t *testing.T, s kv.Store, _ *Clock) {
+func keysWhileWriting(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	racers(600, func(i int) { put(t, s, fmt.Sprintf("old/%04d", i), "v", 0) })
 	n := 0
 	for k, err := range s.Keys(t.Context(), "old/") {
@@ -292,7 +268,7 @@ func keysWhileWriting(t *testing.T, s kv.Store, _ *Clock) {
 	}
 }
 
-func bounds(t *testing.T, s kv.Store, _ *Clock) {
+func bounds(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	big := bytes.Repeat([]byte("v"), kv.MaxValue+1)
 	for name, err := range map[string]error{
 		"long key":         s.Put(t.Context(), strings.Repeat("k", kv.MaxKey+1), nil, 0),
@@ -332,7 +308,7 @@ func all(ctx context.Context, s kv.Store) map[string]error {
 	return errs
 }
 
-func cancelled(t *testing.T, s kv.Store, _ *Clock) {
+func cancelled(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	put(t, s, "a", "kept", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -346,7 +322,7 @@ func cancelled(t *testing.T, s kv.Store, _ *Clock) {
 	}
 }
 
-func closed(t *testing.T, s kv.Store, _ *Clock) {
+func closed(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	put(t, s, "a", "kept", 0)
 	for range 2 {
 		if err := s.Close(); err != nil {
