@@ -35,6 +35,17 @@ func handleApps(t table) {
 		c.w.apps = append(c.w.apps, a)
 		return c.created(appView(a, a.secret))
 	}, needToken)
+	t.on("PATCH "+p+"/{id}", func(c *call) error { // a new secret comes with every change
+		a, ok := find(c.w.apps, func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer })
+		if !ok {
+			return errNotFound
+		}
+		if err := c.readApp(a); err != nil {
+			return err
+		}
+		a.secret = newAppSecret()
+		return c.ok(appView(a, a.secret))
+	}, needToken)
 }
 
 // newAppSecret makes the secret of an application, in the server's form.
