@@ -14,16 +14,10 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Verify and read the audit log",
-		Long: `Works on the audit log, compressed files too. Without FILE it takes the log of
+	return group("audit", "Verify and read the audit log",
+		`Works on the audit log, compressed files too. Without FILE it takes the log of
 the configuration with all of its rotated files; a folder stands for the log in it.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newAuditVerify(), newAuditShow(), newAuditMerge())
-	return cmd
+		newAuditVerify(), newAuditShow(), newAuditMerge())
 }
 
 // auditLog returns the files that the command line means; whole, when they stand for
@@ -46,6 +40,7 @@ func auditLog(files []string, named string) (names []string, whole bool, err err
 func newAuditVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Check that nothing in the log was changed or removed",
 		Long: `Reads the whole log once and checks each record's hash, the chain through all
 files, and the signatures of the checkpoints. It names the first record that is
@@ -123,6 +118,7 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 func newAuditShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Show records of the log",
 		Long: `Shows the records that all given filters select, as a table, or with --json as
 the lines of the log. It does not verify them.

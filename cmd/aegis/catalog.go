@@ -22,14 +22,7 @@ const (
 )
 
 func newCatalog() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "catalog",
-		Short: "Work with tool catalogs",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCatalogBuild())
-	return cmd
+	return group("catalog", "Work with tool catalogs", "", newCatalogBuild())
 }
 
 func newCatalogBuild() *cobra.Command {
@@ -45,15 +38,12 @@ description's own words.
 What was left out, and what differs from the built-in catalog, is reported on
 standard error.`,
 		Example: "  aegis catalog build --from https://git.example.org/swagger.v1.json -o catalog.json",
-		Args:    cobra.NoArgs,
 	}
 	_ = configFlag(cmd) // accepted everywhere; this command needs none
 	from := cmd.Flags().String("from", "", "`FILE` or URL of the API description")
 	out := cmd.Flags().StringP("output", "o", "", "`FILE` to write; it is replaced when it exists")
 	for _, name := range []string{"from", "output"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			return cmd // a flag defined two lines above is there
-		}
+		_ = cmd.MarkFlagRequired(name) // fails for unknown flags only
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		data, err := readDescription(cmd.Context(), *from)
@@ -121,7 +111,7 @@ func writeFile(name string, data []byte) error {
 		err = os.Rename(tmp.Name(), name)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // the error that counts is the first one
+		_ = os.Remove(tmp.Name()) // err says what went wrong
 	}
 	return err
 }

@@ -7,12 +7,6 @@ import (
 )
 
 func newConfig() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Help with the configuration file",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration file",
@@ -21,13 +15,11 @@ Save it and point to it in the first line of the file:
 
   # yaml-language-server: $schema=./aegis.schema.json`,
 		Example: "  aegis config schema > aegis.schema.json",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return failed(err)
 		},
 	}
 	_ = configFlag(schema) // accepted everywhere; this command needs none
-	cmd.AddCommand(schema)
-	return cmd
+	return group("config", "Help with the configuration file", "", schema)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,6 @@ needs.
 A configuration file may set anything but the upstream (gitea.url), which is
 always the built-in one, and tls.mode, which is off.`,
 		Example: "  aegis demo\n  aegis demo --listen 127.0.0.1:9000 --token a-token-of-my-own\n  aegis demo -c aegis.yaml",
-		Args:    cobra.NoArgs,
 	}
 	file := cmd.Flags().StringP("config", "c", "", "configuration `FILE` (default none)")
 	addr := cmd.Flags().String("listen", "", "`ADDR` to listen on (default 127.0.0.1:8080, or the configuration's)")
@@ -59,7 +59,7 @@ always the built-in one, and tls.mode, which is off.`,
 		gitea.SignIn(cfg, cfg.Base().String())
 		srv, err := openServer(cfg, log)
 		if err != nil {
-			_ = ln.Close() // the error that counts is the other one
+			_ = ln.Close() // err says what went wrong
 			return err
 		}
 		defer srv.Close()
@@ -84,7 +84,9 @@ func demoConfig(gitea *demo.Demo, file, addr, token string) (*config.Config, err
 	cfg.Gitea.URL = gitea.URL()
 	cfg.Auth.Tokens = []config.Token{tok}
 	if file != "" {
-		if cfg, err = loadDemoFile(file, cfg); err != nil {
+		env := config.OSEnv(filepath.Dir(file))
+		env.Base = cfg // what the file leaves out is the demo's
+		if cfg, err = loaded(config.LoadEnv(file, env)); err != nil {
 			return nil, err
 		}
 		gitea.Adopt(cfg.Auth.Tokens)
@@ -116,7 +118,7 @@ func demoData(cfg *config.Config) (forget func(), err error) {
 	if runtime.GOOS == "windows" && !cfg.IsSet("audit.path") {
 		cfg.Audit.Path = "off" // the log needs locks that only Unix systems give
 	}
-	return func() { _ = os.RemoveAll(cfg.DataDir) }, nil // what is left in the temporary folder harms nobody
+	return func() { _ = os.RemoveAll(cfg.DataDir) }, nil // the system empties its temporary folder
 }
 
 func printDemo(w io.Writer, srv *server.Server, addr, token string) error {

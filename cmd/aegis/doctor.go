@@ -3,18 +3,18 @@ package main
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"aegis/cmd/aegis/internal/doctor"
+	"aegis/cmd/aegis/internal/setup"
 	"aegis/config"
 	"aegis/proxy/server"
 )
@@ -31,7 +31,7 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Test the running deployment as clients see it",
 		Long: `Asks the running Aegis at its public address, as MCP clients would, and says for
-each check what is wrong and how to mend it, in the words of the proxy that stands
+each check what is wrong and how to fix it, in the words of the proxy that stands
 before it: name, port, certificate, Host and Origin, the metadata documents byte for
 byte, 401 challenges, CORS, encoded slashes, buffering, body size, clocks. Then it asks
 Gitea: version, the OAuth application, the scopes of the tokens in the configuration.
@@ -41,7 +41,6 @@ with --url alone. Clients that it knows: ` + strings.Join(doctor.Clients(), ", "
 
 No token is sent to the public address. It exits with 1 when a check fails.`,
 		Example: "  aegis doctor -c /etc/aegis/aegis.yaml\n  aegis doctor --client claude\n  aegis doctor --url https://aegis.example.org --register",
-		Args:    cobra.NoArgs,
 	}
 	var f doctorFlags
 	file := configFlag(cmd)
@@ -62,7 +61,7 @@ No token is sent to the public address. It exits with 1 when a check fails.`,
 }
 
 func runDoctor(cmd *cobra.Command, f doctorFlags) error {
-	if f.client != "" && !contains(doctor.Clients(), f.client) {
+	if f.client != "" && !slices.Contains(doctor.Clients(), f.client) {
 		return misused(fmt.Errorf("--client: unknown client; use one of %s", strings.Join(doctor.Clients(), ", ")))
 	}
 	cfg, err := doctorConfig(f)
@@ -85,15 +84,6 @@ func runDoctor(cmd *cobra.Command, f doctorFlags) error {
 		examineGitea(cmd.Context(), cfg, examined, r.add)
 	}
 	return r.end()
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // doctorConfig loads the configuration; nil when --url stands in for it.
@@ -121,25 +111,19 @@ func doctorOptions(f doctorFlags, cfg *config.Config) (doctor.Options, *server.E
 	address := f.url
 	if cfg != nil {
 		if examined, err = server.Examine(cfg, buildVersion()); err != nil {
-			var problems config.Problems
-			if errors.As(err, &problems) {
-				return o, nil, err
-			}
-			return o, nil, misused(err)
+			return o, nil, unbuilt(err)
 		}
 		o.Reference, o.Endpoints, o.MaxBody = examined.Handler, examined.Endpoints, int64(cfg.Server.MaxBodyBytes)
 		if address == "" {
 			address = examined.Base
 		}
 	}
-	u, err := url.Parse(strings.TrimRight(address, "/"))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if o.Base, err = setup.WebAddress(strings.TrimRight(address, "/")); err != nil {
 		if examined != nil {
 			examined.Close()
 		}
 		return o, nil, misused(errors.New("--url: give the public address such as https://aegis.example.org, without the MCP path"))
 	}
-	o.Base = u
 	return o, examined, nil
 }
 
@@ -167,25 +151,43 @@ type doctorReport struct {
 	err      error
 }
 
+// marks are the outcomes in text, of one width.
+var marks = map[doctor.Status]string{
+	doctor.OK: "ok     ", doctor.Skipped: "skipped", doctor.Warning: "WARNING", doctor.Failure: "FAILURE",
+}
+
 func (r *doctorReport) add(f doctor.Finding) {
 	r.findings = append(r.findings, f)
 	if r.asJSON {
 		return
 	}
-	mark := map[doctor.Status]string{doctor.OK: "ok     ", doctor.Skipped: "skipped", doctor.Warning: "WARNING", doctor.Failure: "FAILURE"}[f.Status]
-	_, err := fmt.Fprintf(r.out, "%s  %-15s %s\n", mark, f.Check, f.Says)
-	r.err = errors.Join(r.err, err)
-	for i, line := range strings.Split(f.Mend, "\n") {
-		if line == "" {
-			continue
+	text := fmt.Sprintf("%s  %-15s %s\n", marks[f.Status], f.Check, f.Message)
+	lead := "         fix: "
+	for line := range strings.SplitSeq(f.Fix, "\n") {
+		if line != "" {
+			text += lead + line + "\n"
+			lead = strings.Repeat(" ", len(lead))
 		}
-		lead := "         mend: "
-		if i > 0 {
-			lead = "               "
-		}
-		_, err := fmt.Fprintln(r.out, lead+line)
-		r.err = errors.Join(r.err, err)
 	}
+	_, err := io.WriteString(r.out, text)
+	r.err = errors.Join(r.err, err)
+}
+
+// findingJSON is a finding as "aegis doctor --json" prints it; the names are an interface.
+type findingJSON struct {
+	doctor.Finding
+	// Says and Mend are message and fix by the names that they had at first. The version
+	// after this one drops them.
+	Says string `json:"says"`
+	Mend string `json:"mend,omitempty"`
+}
+
+func (r *doctorReport) printJSON() error {
+	list := []findingJSON{}
+	for _, f := range r.findings {
+		list = append(list, findingJSON{f, f.Message, f.Fix})
+	}
+	return printJSON(r.out, list, false)
 }
 
 func (r *doctorReport) count(s doctor.Status) (n int) {
@@ -201,10 +203,7 @@ func (r *doctorReport) count(s doctor.Status) (n int) {
 func (r *doctorReport) end() error {
 	bad, odd := r.count(doctor.Failure), r.count(doctor.Warning)
 	if r.asJSON {
-		enc := json.NewEncoder(r.out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		r.err = errors.Join(r.err, enc.Encode(r.findings))
+		r.err = errors.Join(r.err, r.printJSON())
 	} else {
 		_, err := fmt.Fprintf(r.out, "\n%d ok, %d warnings, %d failures\n", r.count(doctor.OK), odd, bad)
 		r.err = errors.Join(r.err, err)
@@ -222,7 +221,7 @@ func (r *doctorReport) end() error {
 func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Examined, report func(doctor.Finding)) {
 	client, err := server.GiteaHTTP(cfg.Gitea)
 	if err != nil {
-		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Says: err.Error(), Mend: "correct gitea in the configuration"})
+		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Message: err.Error(), Fix: "correct gitea in the configuration"})
 		return
 	}
 	defer client.CloseIdleConnections()

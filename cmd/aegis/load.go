@@ -1,12 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +41,21 @@ func loadConfig(named string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(file)
+	return loaded(config.Load(file))
+}
+
+// loadOrDefault loads a configuration, or returns the defaults when no file is named and
+// none is in the default places.
+func loadOrDefault(named string) (*config.Config, error) {
+	file, err := findConfig(named)
+	if err != nil {
+		return config.Default(), nil
+	}
+	return loadConfig(file)
+}
+
+// loaded gives an error of loading its exit code. Problems keep theirs, and their lines.
+func loaded(cfg *config.Config, err error) (*config.Config, error) {
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return nil, misused(err)
@@ -139,14 +153,11 @@ func unbuilt(err error) error {
 	return misused(err)
 }
 
-// loadDemoFile loads a file over base, which has what the demo brings itself.
-func loadDemoFile(file string, base *config.Config) (*config.Config, error) {
-	env := config.OSEnv(filepath.Dir(file))
-	env.Base = base
-	cfg, err := config.LoadEnv(file, env)
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return nil, misused(err)
-	}
-	return cfg, err
+// printJSON prints v indented. Without escapes, < > and & are printed as they are; output
+// that had them escaped in its first version keeps them so.
+func printJSON(w io.Writer, v any, escapes bool) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(escapes)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }

@@ -51,17 +51,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	var problems config.Problems
-	if errors.As(err, &problems) {
+	if errors.As(err, &problems) { // each line names its file; no prefix, so that editors find it
 		fmt.Fprintln(stderr, problems.Error())
 		return exitUsage
 	}
+	fmt.Fprintln(stderr, "aegis:", err)
 	var failed *failure
 	if errors.As(err, &failed) {
-		fmt.Fprintln(stderr, "aegis:", err)
 		return failed.code
 	}
-	// What is left are cobra's own complaints about the command line.
-	fmt.Fprintln(stderr, "aegis:", err)
+	// What is left are cobra's own errors about the command line.
 	fmt.Fprintln(stderr, `Try "aegis --help".`)
 	return exitUsage
 }
@@ -85,17 +84,34 @@ func failed(err error) error {
 func misused(err error) error { return &failure{exitUsage, err} }
 
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "aegis",
-		Short:         "An MCP gateway for Gitea",
-		Long:          rootHelp,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.AddCommand(newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(), newOAuth(), newKeys(), newStore(), newSetup(), newPolicy(), newDoctor(), newVersion(), newMan())
+	root := group("aegis", "An MCP gateway for Gitea", rootHelp,
+		newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(),
+		newOAuth(), newKeys(), newStore(), newSetup(), newPolicy(), newDoctor(), newVersion(), newMan())
+	root.SilenceUsage, root.SilenceErrors = true, true
+	refuseArgs(root)
 	return root
+}
+
+// group returns a command that only holds others, and prints its help when it is named
+// alone.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// refuseArgs makes every command below cmd that does not say which arguments it takes
+// take none. Cobra's own default lets a mistyped sub-command pass.
+func refuseArgs(cmd *cobra.Command) {
+	if cmd.Args == nil {
+		cmd.Args = cobra.NoArgs
+	}
+	for _, c := range cmd.Commands() {
+		refuseArgs(c)
+	}
 }
 
 const rootHelp = `Aegis stands next to a Gitea and serves its whole REST API to AI agents as MCP
@@ -115,7 +131,6 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long:  "Prints the version of this program, of Go, and of the Gitea API it was built for.",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return failed(printVersion(cmd.OutOrStdout()))
 		},

@@ -16,7 +16,6 @@ func newMan() *cobra.Command {
 		Short:   "Print the manual page",
 		Long:    "Prints the manual page aegis(1), made of the help texts, in roff.",
 		Example: "  aegis man | man -l -",
-		Args:    cobra.NoArgs,
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return failed(writeMan(cmd.OutOrStdout(), cmd.Root()))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"aegis/config"
 	"aegis/proxy/server"
 )
 
@@ -20,6 +19,7 @@ const maxMaskInput = 1 << 30
 func newMask() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mask [FILE...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Show what masking does to a text",
 		Long: `Reads files, or standard input when none is named, and writes the masked text to
 standard output and the hits by rule to standard error. JSON is recognised and
@@ -32,11 +32,9 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 	file := configFlag(cmd)
 	report := cmd.Flags().Bool("report", false, "print only how often each rule matched")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg := config.Default()
-		if name, err := findConfig(*file); err == nil {
-			if cfg, err = loadConfig(name); err != nil {
-				return err
-			}
+		cfg, err := loadOrDefault(*file)
+		if err != nil {
+			return err
 		}
 		mask, err := server.Mask(cfg)
 		if err != nil {

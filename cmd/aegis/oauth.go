@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,14 +17,7 @@ import (
 )
 
 func newOAuth() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "oauth",
-		Short: "Show and revoke what people allowed MCP clients",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newOAuthList(), newOAuthRevoke())
-	return cmd
+	return group("oauth", "Show and revoke what people allowed MCP clients", "", newOAuthList(), newOAuthRevoke())
 }
 
 func newOAuthList() *cobra.Command {
@@ -35,7 +28,6 @@ func newOAuthList() *cobra.Command {
 last used. A running Aegis of this configuration is asked over its control socket
 in data_dir; without one, its store is read.`,
 		Example: "  aegis oauth list\n  aegis oauth list --login alice --json",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	login := cmd.Flags().String("login", "", "only those of this Gitea `LOGIN`")
@@ -49,16 +41,12 @@ in data_dir; without one, its store is read.`,
 		if err != nil {
 			return failed(err)
 		}
-		list := []grant.Grant{}
-		for _, g := range all {
-			if *login == "" || strings.EqualFold(g.Login, *login) {
-				list = append(list, g)
-			}
-		}
+		// Never nil: in JSON, no grants are an empty array.
+		list := slices.DeleteFunc(append([]grant.Grant{}, all...), func(g grant.Grant) bool {
+			return *login != "" && !strings.EqualFold(g.Login, *login)
+		})
 		if *asJSON {
-			enc := json.NewEncoder(cmd.OutOrStdout())
-			enc.SetIndent("", "  ")
-			return failed(enc.Encode(list))
+			return failed(printJSON(cmd.OutOrStdout(), list, true))
 		}
 		return failed(printGrants(cmd.OutOrStdout(), list))
 	}
@@ -127,12 +115,6 @@ in Gitea under Settings, Applications.`,
 }
 
 func newKeys() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "keys",
-		Short: "Manage the keys of the store",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
 	rotate := &cobra.Command{
 		Use:   "rotate",
 		Short: "Make a new key and seal the store with it",
@@ -142,7 +124,6 @@ when it is reloaded (SIGHUP), and seals values anew as it reads them. Older keys
 in the file, since client ids were derived from them; back the file up apart from the
 store.`,
 		Example: "  aegis keys rotate -c /etc/aegis/aegis.yaml && systemctl reload aegis",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(rotate)
 	rotate.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -154,13 +135,12 @@ store.`,
 		if err != nil {
 			return failed(err)
 		}
+		next := fmt.Sprintf("%d values sealed anew", r.Resealed)
 		if r.InUse {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; reload the running Aegis so that it uses it\n", r.KeyID)
-			return failed(err)
+			next = "reload the running Aegis so that it uses it"
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; %d values sealed anew\n", r.KeyID, r.Resealed)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; %s\n", r.KeyID, next)
 		return failed(err)
 	}
-	cmd.AddCommand(rotate)
-	return cmd
+	return group("keys", "Manage the keys of the store", "", rotate)
 }

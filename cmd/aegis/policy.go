@@ -12,14 +12,7 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Test and explain what teams may do",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newPolicyTest(), newPolicyExplain())
-	return cmd
+	return group("policy", "Test and explain what teams may do", "", newPolicyTest(), newPolicyExplain())
 }
 
 // maxSuite bounds a file of calls.
@@ -94,7 +87,6 @@ func newPolicyExplain() *cobra.Command {
 a rule needs to know something of Gitea, such as the default branch, the call is denied
 and the text says so.`,
 		Example: `  aegis policy explain --team web --tool gitea_repository_delete --args '{"owner":"acme","repo":"web"}'`,
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	team := cmd.Flags().String("team", "", "the `TEAM` whose endpoint is called (default the default endpoint)")

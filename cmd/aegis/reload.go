@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -80,7 +79,7 @@ func (r *reloader) reload() {
 }
 
 // load loads the configuration and remembers which files it read, found or not,
-// so that mending one of them is noticed too.
+// so that a correction of any of them is noticed too.
 func (r *reloader) load() (*config.Config, error) {
 	dir, err := filepath.Abs(filepath.Dir(r.file))
 	if err != nil {
@@ -110,16 +109,6 @@ func (r *reloader) load() (*config.Config, error) {
 		}
 	}
 	return nil, err
-}
-
-// loadFirst is load for the start, with the errors of commands.
-func (r *reloader) loadFirst() (*config.Config, error) {
-	cfg, err := r.load()
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return nil, misused(err)
-	}
-	return cfg, err
 }
 
 // onHangup returns the hangup signals until stop is called. From then on the

@@ -34,7 +34,6 @@ that is not there yet is waited for: /readyz says so, and calls fail until it is
 When the configuration changes, or on SIGHUP, it is loaded anew; calls in flight
 finish as they began. A broken file changes nothing: the log says what is wrong.`,
 		Example: "  aegis serve\n  aegis serve -c /etc/aegis/aegis.yaml",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +57,7 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	}
 	defer svc.Close()
 	r := &reloader{file: name, stderr: stderr, service: svc}
-	cfg, err := r.loadFirst()
+	cfg, err := loaded(r.load())
 	if err != nil {
 		return err
 	}
@@ -103,7 +102,7 @@ func (s *service) serve(ctx context.Context, live *server.Live, addr string, log
 	srv := live.Server()
 	plain, err := s.listenPlain(ctx, srv.PlainListen())
 	if err != nil {
-		_ = ln.Close() // the error that counts is the other one
+		_ = ln.Close() // err says what went wrong
 		return err
 	}
 	announce(log, srv, ln)
@@ -130,7 +129,6 @@ With --print it then writes the effective configuration, defaults filled in and
 secrets hidden; with --team NAME the rules of that team alone, with what it takes
 from the top of the file.`,
 		Example: "  aegis check -c aegis.yaml\n  aegis check --print\n  aegis check --print --team web",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	show := cmd.Flags().Bool("print", false, "print the effective configuration, secrets hidden")
@@ -189,7 +187,6 @@ func newHealth() *cobra.Command {
 Made for container health checks. Over TLS, the server's certificate is verified
 unless its address is a loopback address.`,
 		Example: "  aegis health -c /etc/aegis/aegis.yaml\n  aegis health --url http://127.0.0.1:8080 --ready",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	base := cmd.Flags().String("url", "", "address of the server; instead of reading a configuration")

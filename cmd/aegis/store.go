@@ -1,9 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,14 +12,7 @@ import (
 )
 
 func newStore() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "store",
-		Short: "Check and move the store of sign-ins",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newStoreCheck(), newStoreMigrate())
-	return cmd
+	return group("store", "Check and move the store of sign-ins", "", newStoreCheck(), newStoreMigrate())
 }
 
 func newStoreCheck() *cobra.Command {
@@ -31,7 +25,6 @@ restart and are never evicted, how long a request takes; for every store whether
 its keys open what it holds. It exits with 1 when there is a failure. A store in a
 file must not be in use.`,
 		Example: "  aegis store check\n  aegis store check --json",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
@@ -41,26 +34,22 @@ file must not be in use.`,
 			return err
 		}
 		list := open.Check(cmd.Context(), cfg)
-		if *asJSON {
-			enc := json.NewEncoder(cmd.OutOrStdout())
-			enc.SetIndent("", "  ")
-			err = enc.Encode(list)
-		}
-		bad := 0
+		var text strings.Builder
+		unfit := false
 		for _, f := range list {
-			if f.Grade == "failure" {
-				bad++
-			}
-			if *asJSON || err != nil {
-				continue
-			}
-			text := string(f.Grade) + ": " + f.What
+			unfit = unfit || f.Grade == "failure"
+			fmt.Fprintf(&text, "%s: %s", f.Grade, f.What)
 			if f.Do != "" {
-				text += "; " + f.Do
+				text.WriteString("; " + f.Do)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+			text.WriteByte('\n')
 		}
-		if err == nil && bad > 0 {
+		if *asJSON {
+			err = printJSON(cmd.OutOrStdout(), list, true)
+		} else {
+			_, err = io.WriteString(cmd.OutOrStdout(), text.String())
+		}
+		if err == nil && unfit {
 			err = errors.New("the store is not fit for use")
 		}
 		return failed(err)
@@ -78,7 +67,6 @@ Aegis first. The target must be empty, and have the source's keys: put the lines
 the source's key file into the target's store.keys or key_file. The source stays as
 it is.`,
 		Example: "  aegis store migrate --from aegis.yaml --to aegis-redis.yaml",
-		Args:    cobra.NoArgs,
 	}
 	from := cmd.Flags().String("from", "", "`FILE` with the configuration of the source")
 	to := cmd.Flags().String("to", "", "`FILE` with the configuration of the target")

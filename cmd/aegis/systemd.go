@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 
 	"github.com/rs/zerolog"
 
+	"aegis/cmd/aegis/internal/doctor"
 	"aegis/cmd/aegis/internal/systemd"
 	"aegis/proxy/server"
 )
@@ -19,7 +19,8 @@ import (
 const plainSocket = "http"
 
 // service is what systemd, when it started this process, gave and wants to hear.
-// A nil one is a process that nobody supervises.
+// A nil one is a process without a
+// supervisor.
 type service struct {
 	manager     *systemd.Manager
 	main, plain net.Listener // nil when they must be opened here
@@ -107,12 +108,14 @@ func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
 		return func() {}
 	}
 	s.log = log
-	s.tell(s.manager.Ready("serving " + live.Server().Endpoint()))
+	s.logged(s.manager.Ready("serving " + live.Server().Endpoint()))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.manager.Watch(ctx, func(ctx context.Context) error { return answers(ctx, live) }, func(err error) {
+		// The handlers are called, and no connection is made: a flood that fills the
+		// connection caps must not become a restart, and a deadlock must.
+		s.manager.Watch(ctx, func(ctx context.Context) error { return doctor.Healthy(ctx, live) }, func(err error) {
 			s.log.Error().Err(err).Msg("systemd's watchdog is not told that all is well")
 		})
 	}()
@@ -125,7 +128,7 @@ func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
 // stopping tells systemd that the end has begun.
 func (s *service) stopping() {
 	if s != nil {
-		s.tell(s.manager.Stopping("stopping: calls in flight may finish"))
+		s.logged(s.manager.Stopping("stopping: calls in flight may finish"))
 	}
 }
 
@@ -135,61 +138,18 @@ func (s *service) reloading(live *server.Live, reload func()) {
 		reload()
 		return
 	}
-	s.tell(s.manager.Reloading())
+	s.logged(s.manager.Reloading())
 	reload()
 	status := "serving " + live.Server().Endpoint()
 	if problem := live.Status().Problem; problem != "" {
 		status += "; " + problem
 	}
-	s.tell(s.manager.Ready(status))
+	s.logged(s.manager.Ready(status))
 }
 
-// tell logs that systemd did not hear something; serving goes on.
-func (s *service) tell(err error) {
+// logged logs an error of a message to systemd; serving goes on.
+func (s *service) logged(err error) {
 	if err != nil {
 		s.log.Warn().Err(err).Msg("systemd does not hear of this service")
 	}
-}
-
-// answers asks the handlers, not the network, for /healthz: a flood that fills the
-// connection caps must not become a restart, and a lock that nobody gives back must.
-func answers(ctx context.Context, live http.Handler) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil)
-	if err != nil {
-		return err
-	}
-	req.RemoteAddr = "127.0.0.1:0"
-	var w statusWriter
-	live.ServeHTTP(&w, req)
-	if w.status != http.StatusOK {
-		return fmt.Errorf("/healthz answers %d", w.status)
-	}
-	return nil
-}
-
-// statusWriter keeps an answer's status and nothing else.
-type statusWriter struct {
-	header http.Header
-	status int
-}
-
-// Header returns the headers, which nobody reads.
-func (w *statusWriter) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
-	return w.header
-}
-
-// WriteHeader keeps the first status.
-func (w *statusWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-}
-
-// Write drops the body.
-func (w *statusWriter) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return len(p), nil
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"aegis/cmd/aegis/internal/doctor"
 	"aegis/proxy/gitea/demo"
 )
 
@@ -227,7 +228,7 @@ func TestFits(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for status, ok := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
 		var asked bytes.Buffer
-		err := answers(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := doctor.Healthy(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(&asked, r.Method+" "+r.URL.Path)
 			w.WriteHeader(status)
 		}))

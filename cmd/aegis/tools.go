@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"text/tabwriter"
 
@@ -26,7 +27,6 @@ asked. Without any configuration file the defaults apply: every tool.
 how much of a model's context the list takes, by domain, in both modes and for
 each preset.`,
 		Example: "  aegis tools\n  aegis tools -c aegis.yaml --json\n  aegis tools --cost",
-		Args:    cobra.NoArgs,
 	}
 	file := configFlag(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
@@ -59,18 +59,12 @@ each preset.`,
 // file is named and none is in the usual places: the tools need neither a Gitea
 // nor a token.
 func toolServer(named string, stderr io.Writer) (*server.Server, error) {
-	var cfg *config.Config
-	file, err := findConfig(named)
-	if err == nil {
-		if cfg, err = loadConfig(file); err != nil {
-			return nil, err
-		}
-	} else {
-		cfg = config.Default()
-		cfg.Gitea.URL = &config.URL{}
-		if err := cfg.Gitea.URL.UnmarshalText([]byte("http://127.0.0.1:3000")); err != nil {
-			return nil, err
-		}
+	cfg, err := loadOrDefault(named)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
+		cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
 	}
 	srv, _, err := dryServer(cfg, "warn", stderr)
 	return srv, err
@@ -117,23 +111,16 @@ type toolJSON struct {
 func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 	list := []toolJSON{}
 	for _, t := range sel.Tools() {
-		scopes := t.Scopes
-		if scopes == nil {
-			scopes = []string{}
-		}
 		list = append(list, toolJSON{
 			Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
-			OperationID: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String(), Scopes: scopes,
+			OperationID: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String(), Scopes: append([]string{}, t.Scopes...),
 			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
 			Paginated: t.Paging == "page" || t.Paging == "per_page", Paging: string(t.Paging), Credentials: t.CredentialIssuing,
 			BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy, InputSchema: t.InputSchema,
 			OutputSchema: t.OutputSchema, Example: t.Example,
 		})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(list)
+	return printJSON(w, list, false)
 }
 
 // What many clients bear; see the warning at the start of serve.

@@ -8,8 +8,9 @@ import (
 
 const challengeName = "Www-Authenticate"
 
-// challenges asks every endpoint without a token, by each method that a client
-// may begin with.
+// challenges sends requests without a token to every endpoint, by each method that a
+// client may begin with: clients learn from the 401 where to sign in (RFC 9728
+// section 5).
 func (x *examination) challenges(ctx context.Context) {
 	good := true
 	for _, path := range x.o.Endpoints {
@@ -23,53 +24,51 @@ func (x *examination) challenges(ctx context.Context) {
 }
 
 func (x *examination) challenge(ctx context.Context, a ask) bool {
-	got, err := x.do(ctx, a)
-	if err != nil {
-		x.add(Failure, "challenge", a.method+" "+a.path+": no answer: "+err.Error(), "see the proxy's log")
+	at := a.method + " " + a.path
+	got := x.reply(ctx, "challenge", at+": no answer: ", seeProxyLog, a)
+	if got == nil {
 		return false
 	}
-	values := got.header.Values(challengeName)
-	var want *answer
-	if want = x.expected(ctx, a); want != nil && want.status != http.StatusUnauthorized {
-		want = nil
-	}
-	at := a.method + " " + a.path
-	switch {
-	case got.status != http.StatusUnauthorized && !got.byAegis():
-		x.add(Failure, "challenge", at+" must be 401 and does not reach Aegis: "+got.what(), x.mend("path"))
-	case got.status != http.StatusUnauthorized:
-		x.add(Failure, "challenge", at+" must be 401: "+got.what(), "Aegis got other credentials than were sent: let the proxy add no Authorization header")
-	case len(values) == 0:
-		x.add(Failure, "challenge", at+" is 401 without WWW-Authenticate: clients do not learn where to sign in", x.mend("challenge"))
-	case len(values) > 1 || !strings.HasPrefix(values[0], "Bearer ") || !strings.Contains(values[0], `resource_metadata="`):
-		x.add(Failure, "challenge", at+": WWW-Authenticate is not Aegis's alone: the proxy adds or replaces it", x.mend("challenge"))
-	case want != nil && want.header.Get(challengeName) != values[0]:
-		x.add(Failure, "challenge", at+": WWW-Authenticate is not what the configuration says", another)
-	case !strings.Contains(values[0], `resource_metadata="`+x.origin+nameResource):
-		x.add(Failure, "challenge", at+": resource_metadata in WWW-Authenticate does not begin with "+x.origin, "set public_url to "+x.o.Base.String())
-	default:
-		return true
-	}
-	return false
+	values, value := got.header.Values(challengeName), got.header.Get(challengeName)
+	// A reference that answers otherwise has no challenge to compare with.
+	want := x.expected(ctx, a)
+	differs := want != nil && want.status == http.StatusUnauthorized && want.header.Get(challengeName) != value
+	open := got.status != http.StatusUnauthorized
+	return x.passes("challenge", []outcome{
+		{open && !got.byAegis(), Failure, at + " must be 401 and does not reach Aegis: " + got.what(), x.fix("path")},
+		{open, Failure, at + " must be 401: " + got.what(),
+			"Aegis got other credentials than were sent: let the proxy add no Authorization header"},
+		{len(values) == 0, Failure, at + " is 401 without WWW-Authenticate: clients do not learn where to sign in",
+			x.fix("challenge")},
+		// RFC 9110 allows several challenges; clients read the first one only.
+		{len(values) > 1 || !strings.HasPrefix(value, "Bearer ") || !strings.Contains(value, `resource_metadata="`),
+			Failure, at + ": WWW-Authenticate is not Aegis's alone: the proxy adds or replaces it", x.fix("challenge")},
+		{differs, Failure, at + ": WWW-Authenticate is not what the configuration says", another},
+		{!strings.Contains(value, `resource_metadata="`+x.origin+nameResource), Failure,
+			at + ": resource_metadata in WWW-Authenticate does not begin with " + x.origin,
+			"set public_url to " + x.o.Base.String()},
+	})
 }
 
-// noToken is no token of anybody's. It has the form that every verifier reads.
-const noToken = "aegis-doctor-is-not-a-token"
+// invalidToken has the form that every verifier reads, and is no one's token.
+const invalidToken = "aegis-doctor-is-not-a-token"
 
-// authorization sends a token that is wrong: the challenge then says so, unless
-// the proxy took it away.
+// authorization sends an invalid token. Aegis says invalid_token in its challenge
+// then (RFC 6750 section 3.1), unless the proxy removed the header.
 func (x *examination) authorization(ctx context.Context) {
-	got, err := x.do(ctx, ask{method: http.MethodPost, path: x.o.Endpoints[0], header: http.Header{"Authorization": {"Bearer " + noToken}}})
-	switch {
-	case err != nil:
-		x.add(Failure, "authorization", "no answer: "+err.Error(), "see the proxy's log")
-	case !got.byAegis():
-		x.add(Failure, "authorization", "a request with a bearer token does not reach Aegis: "+got.what(), x.mend("path"))
-	case got.status == http.StatusUnauthorized && len(got.header.Values(challengeName)) == 0:
-		// The challenge is missing as a whole, and told already.
-	case got.status == http.StatusUnauthorized && strings.Contains(got.header.Get(challengeName), "invalid_token"):
-		x.ok("authorization", "the Authorization header reaches Aegis")
-	default:
-		x.add(Failure, "authorization", "the Authorization header does not reach Aegis as it was sent", x.mend("authorization"))
+	got := x.reply(ctx, "authorization", "no answer: ", seeProxyLog, ask{
+		method: http.MethodPost, path: x.o.Endpoints[0], header: http.Header{"Authorization": {"Bearer " + invalidToken}},
+	})
+	if got == nil {
+		return
 	}
+	refused, value := got.status == http.StatusUnauthorized, got.header.Get(challengeName)
+	if got.byAegis() && refused && value == "" {
+		return // the missing challenge was reported by challenges
+	}
+	x.judge("authorization", "the Authorization header reaches Aegis", []outcome{
+		{!got.byAegis(), Failure, "a request with a bearer token does not reach Aegis: " + got.what(), x.fix("path")},
+		{!refused || !strings.Contains(value, "invalid_token"), Failure,
+			"the Authorization header does not reach Aegis as it was sent", x.fix("authorization")},
+	})
 }

@@ -58,15 +58,14 @@ func hosted(x *examination, ctx context.Context) {
 		addrs, err = []netip.Addr{a}, nil
 	}
 	isPublic := err == nil && len(addrs) > 0 && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !public(a) })
-	switch {
-	case x.o.Base.Scheme != "https" || !isPublic:
-		x.add(Failure, x.name(), "this client connects from the internet, and "+x.origin+" is not reachable from there",
-			"give the name public addresses only (all its A and AAAA records) and serve https, or use a client on your own network")
-	case !slices.ContainsFunc(addrs, netip.Addr.Is4):
-		x.add(Failure, x.name(), "this client connects by IPv4, and "+host+" has no A record", "add an A record")
-	default:
-		x.ok(x.name(), "%s is public", host)
-	}
+	x.judge(x.name(), host+" is public", []outcome{
+		{x.o.Base.Scheme != "https" || !isPublic, Failure,
+			"this client connects from the internet, and " + x.origin + " is not reachable from there",
+			"give the name public addresses only (all its A and AAAA records) and serve https, " +
+				"or use a client on your own network"},
+		{!slices.ContainsFunc(addrs, netip.Addr.Is4), Failure,
+			"this client connects by IPv4, and " + host + " has no A record", "add an A record"},
+	})
 }
 
 func port443(x *examination, _ context.Context) {
@@ -83,25 +82,25 @@ func endpointMCP(x *examination, _ context.Context) {
 
 // registers: the client must be able to introduce itself.
 func registers(x *examination, _ context.Context) {
-	switch {
-	case x.server == nil:
+	if x.server == nil {
 		x.add(Warning, x.name(), "people cannot sign in: auth.oauth is off, or its metadata could not be read",
 			"enable auth.oauth, or give the client a token of auth.tokens in an Authorization header, if it takes one")
-	case x.server.Registration == "" && !x.server.Documents:
-		x.add(Failure, x.name(), "the client cannot introduce itself: registration and client documents are both off",
-			"set auth.oauth.registration: open, or list the client in auth.oauth.clients and paste its id")
-	case !slices.Contains(x.server.Methods, "none"):
-		x.add(Failure, x.name(), "the metadata lacks the method none for the token endpoint, which this client needs", x.mend("rewrite"))
-	case !slices.Contains(x.server.Challenges, "S256"):
-		x.add(Failure, x.name(), "the metadata lacks S256, without which clients stop", x.mend("rewrite"))
-	default:
-		x.ok(x.name(), "the client can introduce itself")
+		return
 	}
+	x.judge(x.name(), "the client can introduce itself", []outcome{
+		{x.server.Registration == "" && !x.server.Documents, Failure,
+			"the client cannot introduce itself: registration and client documents are both off",
+			"set auth.oauth.registration: open, or list the client in auth.oauth.clients and paste its id"},
+		{!slices.Contains(x.server.Methods, "none"), Failure,
+			"the metadata lacks the method none for the token endpoint, which this client needs", x.fix("rewrite")},
+		{!slices.Contains(x.server.Challenges, "S256"), Failure,
+			"the metadata lacks S256, without which clients stop", x.fix("rewrite")},
+	})
 }
 
 func offline(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.Scopes, "offline_access") {
-		x.add(Warning, x.name(), "scopes_supported lacks offline_access: this client may ask people to sign in again every hour", x.mend("rewrite"))
+		x.add(Warning, x.name(), "scopes_supported lacks offline_access: this client may ask people to sign in again every hour", x.fix("rewrite"))
 	}
 }
 
@@ -115,22 +114,22 @@ func issuerWarning(x *examination, _ context.Context) {
 // resourceEqual: VS Code compares resource with the address that was typed.
 func resourceEqual(x *examination, _ context.Context) {
 	want := x.origin + x.o.Endpoints[0]
-	if x.resource == nil || x.resource.Resource != want {
-		x.add(Failure, x.name(), "resource in the metadata is not "+want+", and this client compares them", "set public_url to "+x.o.Base.String())
-		return
-	}
-	x.ok(x.name(), "resource is the address that people type")
+	x.judge(x.name(), "resource is the address that people type", []outcome{
+		{x.resource == nil || x.resource.Resource != want, Failure,
+			"resource in the metadata is not " + want + ", and this client compares them",
+			"set public_url to " + x.o.Base.String()},
+	})
 }
 
 func grantTypes(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.GrantTypes, "refresh_token") {
-		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh", x.mend("rewrite"))
+		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh", x.fix("rewrite"))
 	}
 }
 
 func allScopes(x *examination, _ context.Context) {
 	if x.server != nil && len(x.server.Scopes) == 0 {
-		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists", x.mend("rewrite"))
+		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists", x.fix("rewrite"))
 	}
 }
 
@@ -180,34 +179,32 @@ func cursorRedirects(x *examination, ctx context.Context) {
 func (x *examination) register(ctx context.Context, check string, uris []string) {
 	path, ok := strings.CutPrefix(x.server.Registration, x.origin)
 	if !ok {
-		return // told with the metadata
+		return // the metadata check compares addresses
 	}
 	body, err := json.Marshal(map[string]any{"client_name": "aegis doctor", "redirect_uris": uris, "token_endpoint_auth_method": "none"})
 	if err != nil { // texts always marshal
 		return
 	}
-	got, err := x.do(ctx, ask{
+	got := x.reply(ctx, check, "no answer: ", seeProxyLog, ask{
 		method: http.MethodPost, path: path, body: bytes.NewReader(body), size: int64(len(body)),
 		header: http.Header{"Content-Type": {"application/json"}},
 	})
-	if err != nil {
-		x.add(Failure, check, "no answer: "+err.Error(), "see the proxy's log")
+	if got == nil {
 		return
 	}
 	var made struct {
 		ID   string   `json:"client_id"`
 		URIs []string `json:"redirect_uris"`
 	}
-	switch {
-	case got.status == http.StatusTooManyRequests:
-		x.add(Warning, check, "too many registrations from this address", "try again after the time in Retry-After; behind a proxy, set server.trusted_proxies so that callers are told apart")
-	case got.status != http.StatusCreated || json.Unmarshal(got.body, &made) != nil || made.ID == "":
-		x.add(Failure, check, "a client cannot register: "+got.what(), x.mend("path"))
-	case bytes.Contains(got.body, []byte(":null")):
-		x.add(Failure, check, "the answer has null members, which some clients cannot read", x.mend("rewrite"))
-	case len(made.URIs) != len(uris):
-		x.add(Failure, check, "not all redirect URIs were accepted", "add the missing one to auth.oauth.private_redirects")
-	default:
-		x.ok(check, "a client can register; nothing is kept of it")
-	}
+	readable := json.Unmarshal(got.body, &made) == nil && made.ID != ""
+	x.judge(check, "a client can register; nothing is kept of it", []outcome{
+		{got.status == http.StatusTooManyRequests, Warning, "too many registrations from this address",
+			"try again after the time in Retry-After; " +
+				"behind a proxy, set server.trusted_proxies so that callers are told apart"},
+		{got.status != http.StatusCreated || !readable, Failure, "a client cannot register: " + got.what(), x.fix("path")},
+		{bytes.Contains(got.body, []byte(":null")), Failure,
+			"the answer has null members, which some clients cannot read", x.fix("rewrite")},
+		{len(made.URIs) != len(uris), Failure, "not all redirect URIs were accepted",
+			"add the missing one to auth.oauth.private_redirects"},
+	})
 }

@@ -1,5 +1,5 @@
 // Package doctor looks at a running Aegis from outside, as MCP clients see it,
-// and at the Gitea behind it, and says what is wrong and how to mend it.
+// and at the Gitea behind it, and says what is wrong and how to fix it.
 //
 // It sends no credential to the address that it examines, so it goes on after a
 // certificate that clients would refuse. What Aegis should answer it learns from
@@ -35,10 +35,10 @@ type Finding struct {
 	Check string `json:"check"`
 	// Status is the outcome.
 	Status Status `json:"status"`
-	// Says is what was found.
-	Says string `json:"says"`
-	// Mend is what to do; "" when there is nothing to do.
-	Mend string `json:"mend,omitempty"`
+	// Message is what was found.
+	Message string `json:"message"`
+	// Fix is what to do; "" when there is nothing to do.
+	Fix string `json:"fix,omitempty"`
 }
 
 // Resolver looks up the addresses of a name; [net.Resolver] is one.
@@ -81,8 +81,10 @@ type Options struct {
 	held, quiet time.Duration
 }
 
-// Run makes all checks, one after the other, and tells report each finding. It
-// ends early when nothing answers at all.
+// Run makes all checks, one after the other, and calls report with each finding. It
+// ends early when nothing answers at all. The order matters: identity learns which
+// proxy there is, for the fixes of all others, and metadata what the clients' needs
+// are compared with.
 func Run(ctx context.Context, o Options, report func(Finding)) {
 	x := newExamination(o, report)
 	defer x.close()

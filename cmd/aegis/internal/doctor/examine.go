@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -25,12 +26,10 @@ type examination struct {
 	origin string // scheme://host of Base
 	pool   *http.Transport
 	report func(Finding)
-	// proxy is what stands before Aegis, as its answers tell; "" when unknown.
+	// proxy is the program before Aegis, as answers name it; "" when unknown.
 	proxy string
 	// http2 is set when the last answer came over HTTP/2.
 	http2 bool
-	// ownName is Host as requests carry it.
-	ownName string
 	// server is the authorization server's metadata; nil: there is none, or it
 	// could not be read.
 	server *serverDocument
@@ -42,28 +41,17 @@ func newExamination(o Options, report func(Finding)) *examination {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Resolver == nil {
-		o.Resolver = net.DefaultResolver
-	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
-	if o.held == 0 {
-		o.held = o.Patience / 4
-	}
-	if o.quiet == 0 {
-		o.quiet = StreamGap / 4
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = 1 << 20
-	}
+	o.Resolver = cmp.Or[Resolver](o.Resolver, net.DefaultResolver)
+	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	o.held, o.quiet = cmp.Or(o.held, o.Patience/4), cmp.Or(o.quiet, StreamGap/4)
+	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{strings.TrimRight(o.Base.Path, "/") + "/mcp"}
 	}
-	x := &examination{o: o, report: report, origin: o.Base.Scheme + "://" + o.Base.Host, ownName: o.Base.Host}
+	x := &examination{o: o, report: report, origin: o.Base.Scheme + "://" + o.Base.Host}
 	x.pool = &http.Transport{
 		DialContext: o.Dial,
 		// The certificate has a check of its own, and no secret is ever sent.
@@ -78,11 +66,12 @@ func newExamination(o Options, report func(Finding)) *examination {
 
 func (x *examination) close() { x.pool.CloseIdleConnections() }
 
-func (x *examination) add(status Status, check, says, mend string) {
-	x.report(Finding{Check: check, Status: status, Says: printable(says), Mend: printable(mend)})
+func (x *examination) add(status Status, check, message, fix string) {
+	x.report(Finding{Check: check, Status: status, Message: printable(message), Fix: printable(fix)})
 }
 
-// printable makes a text fit for a terminal: some of it may be a stranger's.
+// printable makes a text safe for a terminal. Parts of it come from the network, and
+// escape sequences could rewrite what the terminal shows.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsPrint(r) {
@@ -173,13 +162,32 @@ func (x *examination) expected(ctx context.Context, a ask) *answer {
 	if err != nil {
 		return nil
 	}
-	req.Host, req.RemoteAddr, req.RequestURI = x.ownName, "127.0.0.1:1", req.URL.RequestURI()
+	req.Host = x.o.Base.Host
+	return serve(x.o.Reference, req)
+}
+
+// serve has a handler answer a request without a network.
+func serve(h http.Handler, req *http.Request) *answer {
+	req.RemoteAddr, req.RequestURI = "127.0.0.1:1", req.URL.RequestURI()
 	if req.Body == nil {
-		req.Body = http.NoBody
+		req.Body = http.NoBody // handlers are promised one
 	}
 	rec := &recorder{header: http.Header{}}
-	x.o.Reference.ServeHTTP(rec, req)
-	return &answer{rec.code(), rec.header, rec.body.Bytes()}
+	h.ServeHTTP(rec, req)
+	return &answer{cmp.Or(rec.status, http.StatusOK), rec.header, rec.body.Bytes()}
+}
+
+// Healthy has a handler answer GET /healthz without a network, and returns an error
+// when its status is not 200.
+func Healthy(ctx context.Context, h http.Handler) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil)
+	if err != nil {
+		return err
+	}
+	if a := serve(h, req); a.status != http.StatusOK {
+		return fmt.Errorf("/healthz answers %d", a.status)
+	}
+	return nil
 }
 
 // recorder is the smallest [http.ResponseWriter].
@@ -211,17 +219,10 @@ func (r *recorder) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline implements what [http.ResponseController] asks for.
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
-func (r *recorder) code() int {
-	if r.status == 0 {
-		return http.StatusOK
-	}
-	return r.status
-}
-
 // requestID is the form of the X-Request-Id that Aegis gives every answer.
 var requestID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// byAegis reports whether Aegis made an answer, and not what stands before it.
+// byAegis reports whether Aegis made an answer, and not a proxy before it.
 func (a *answer) byAegis() bool { return requestID.MatchString(a.header.Get("X-Request-Id")) }
 
 // message returns the text of an error in Aegis's form, "" when it is none.
@@ -244,9 +245,9 @@ func (a *answer) what() string {
 	return fmt.Sprintf("%d %s, %s", a.status, http.StatusText(a.status), from)
 }
 
-// note remembers what an answer tells of the proxy before Aegis.
+// note remembers which proxy an answer names.
 func (x *examination) note(a *answer) {
-	if x.proxy != "" || a == nil {
+	if x.proxy != "" {
 		return
 	}
 	server := strings.ToLower(a.header.Get("Server") + " " + a.header.Get("Via"))

@@ -43,14 +43,16 @@ func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 		x.add(Failure, "gitea", err.Error(), "start Gitea, or correct gitea.url; a private certificate needs gitea.ca_file")
 		return
 	}
-	switch {
-	case facts.Hidden:
-		x.ok("gitea", "Gitea answers, and tells its version to signed-in users only")
-	case Older(facts.Version, 1, 23) && o.SignIn:
-		x.add(Failure, "gitea", "Gitea "+facts.Version+" gives an application full access whatever is asked for", "update Gitea to 1.23 or newer, or switch auth.oauth off")
-	default:
-		x.ok("gitea", "Gitea %s answers", facts.Version)
+	ok := "Gitea " + facts.Version + " answers"
+	if facts.Hidden {
+		ok = "Gitea answers, and tells its version to signed-in users only"
 	}
+	x.judge("gitea", ok, []outcome{
+		// Scopes of OAuth applications came with 1.23.
+		{Older(facts.Version, 1, 23) && o.SignIn, Failure,
+			"Gitea " + facts.Version + " gives an application full access whatever is asked for",
+			"update Gitea to 1.23 or newer, or switch auth.oauth off"},
+	})
 	x.skew("gitea clock", "Gitea", facts.Date, before)
 	x.tokens(ctx, o)
 	x.giteaSlash(ctx, o)
@@ -64,23 +66,24 @@ func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 		name := "token " + t.Name
 		u, err := o.Gitea.Token(ctx, t.Token)
 		missing := Missing(u.Scopes, slices.Sorted(maps.Keys(o.Needed)))
-		switch {
-		case err != nil:
+		if err != nil {
 			x.add(Failure, name, err.Error(), "put a valid token into gitea_token of "+t.Name)
-		case u.Login == "":
-			x.add(Failure, name, "the Gitea token lacks read:user, without which Aegis cannot learn whose it is", "make a token in Gitea with read:user and the scopes of the tools that it is for")
-		case t.Sudo && !u.Admin:
-			x.add(Failure, name, "allow_sudo is set, and "+u.Login+" is no administrator of Gitea", "use an administrator's token, or take allow_sudo away")
-		case len(missing) > 0:
-			tools := 0
-			for _, s := range missing {
-				tools = max(tools, o.Needed[s])
-			}
-			x.add(Warning, name, fmt.Sprintf("the Gitea token of %s lacks %s: at least %d of the enabled tools will answer forbidden", u.Login, strings.Join(missing, ", "), tools),
-				"make a token with these scopes in Gitea (Settings, Applications), or enable fewer tools")
-		default:
-			x.ok(name, "the Gitea token is %s's and has what the enabled tools need", u.Login)
+			continue
 		}
+		tools := 0
+		for _, s := range missing {
+			tools = max(tools, o.Needed[s])
+		}
+		x.judge(name, "the Gitea token is "+u.Login+"'s and has what the enabled tools need", []outcome{
+			{u.Login == "", Failure, "the Gitea token lacks read:user, without which Aegis cannot learn whose it is",
+				"make a token in Gitea with read:user and the scopes of the tools that it is for"},
+			{t.Sudo && !u.Admin, Failure, "allow_sudo is set, and " + u.Login + " is no administrator of Gitea",
+				"use an administrator's token, or take allow_sudo away"},
+			{len(missing) > 0, Warning, fmt.Sprintf(
+				"the Gitea token of %s lacks %s: at least %d of the enabled tools will answer forbidden",
+				u.Login, strings.Join(missing, ", "), tools),
+				"make a token with these scopes in Gitea (Settings, Applications), or enable fewer tools"},
+		})
 	}
 }
 
@@ -90,23 +93,23 @@ func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 		token = o.Tokens[0].Token
 	}
 	survives, err := o.Gitea.Slash(ctx, token)
-	switch {
-	case err != nil:
+	if err != nil {
 		x.add(Skipped, "gitea slash", "no answer: "+err.Error(), "")
-	case survives:
-		x.ok("gitea slash", "%%2F reaches Gitea as it is")
-	default:
-		x.add(Failure, "gitea slash", "a proxy between Aegis and Gitea decodes or refuses %2F: branches and files with / in their names cannot be reached", x.mend("slash")+"\nor let gitea.url lead to Gitea directly")
+		return
 	}
+	x.judge("gitea slash", "%2F reaches Gitea as it is", []outcome{{!survives, Failure,
+		"a proxy between Aegis and Gitea decodes or refuses %2F: branches and files with / in their names cannot be reached",
+		x.fix("slash") + "\nor let gitea.url lead to Gitea directly"}})
 }
 
 func (x *examination) signIn(ctx context.Context, o GiteaOptions) {
 	problems, warnings := o.CheckSignIn(ctx)
+	const fix = "docs/oauth.md says how the application must be"
 	for _, p := range problems {
-		x.add(Failure, "sign-in", p.Error(), "docs/oauth.md says how the application must be")
+		x.add(Failure, "sign-in", p.Error(), fix)
 	}
 	for _, w := range warnings {
-		x.add(Warning, "sign-in", w.Error(), "docs/oauth.md says how the application must be")
+		x.add(Warning, "sign-in", w.Error(), fix)
 	}
 	if len(problems)+len(warnings) == 0 {
 		x.ok("sign-in", "Gitea has the OAuth application, confidential, with the right secret and redirect URI")

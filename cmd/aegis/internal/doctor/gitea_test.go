@@ -176,9 +176,9 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal("nothing was found")
 		}
 		for _, x := range got.list {
-			for _, r := range x.Says {
+			for _, r := range x.Message {
 				if r < ' ' || r == 0x7f || r == 0x9b {
-					t.Fatalf("%q", x.Says)
+					t.Fatalf("%q", x.Message)
 				}
 			}
 		}

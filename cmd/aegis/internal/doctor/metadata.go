@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -48,57 +47,47 @@ func (x *examination) metadata(ctx context.Context) {
 	}
 	paths = append(paths, nameServer+x.prefix(), nameOpenID)
 	good := 0
-	var seen []string
+	seen := map[string]bool{}
 	for _, path := range paths {
-		if slices.Contains(seen, path) {
-			continue
-		}
-		seen = append(seen, path)
-		if x.document(ctx, path) {
+		if !seen[path] && x.document(ctx, path) {
 			good++
 		}
+		seen[path] = true
 	}
 	if good == len(seen) {
 		x.ok("metadata", "%d documents are as they must be", good)
 	}
 }
 
-// document checks one path; it tells of what is wrong only.
+// document checks one path, and reports only what is wrong.
 func (x *examination) document(ctx context.Context, path string) bool {
-	got, err := x.do(ctx, get(path))
-	if err != nil {
-		x.add(Failure, "metadata", path+": no answer: "+err.Error(), "see the proxy's log")
+	got := x.reply(ctx, "metadata", path+": no answer: ", seeProxyLog, get(path))
+	if got == nil {
 		return false
 	}
 	want := x.expected(ctx, get(path))
+	// Without a reference, every Aegis has the main document, and none has that of
+	// OpenID.
+	must, mustNot := path == nameResource+x.o.Endpoints[0], path == nameOpenID
+	if want != nil {
+		must, mustNot = want.status == http.StatusOK, want.status != http.StatusOK
+	}
 	found := got.status == http.StatusOK
-	switch {
-	case want != nil && want.status == http.StatusOK && !found, want == nil && !found && path == nameResource+x.o.Endpoints[0]:
-		x.add(Failure, "metadata", path+" is not there: "+got.what(), x.otherwise(got, "well-known"))
+	if !x.passes("metadata", []outcome{
+		{must && !found, Failure, path + " is not there: " + got.what(), x.otherwise(got, "well-known")},
+		{mustNot && found, Failure, path + " is served, and must not be: " + got.what(), x.otherwise(got, "well-known")},
+		// Clients go on to the next name on 404, and stop at anything else.
+		{!found && got.status != http.StatusNotFound, Failure, path + " must be 404: " + got.what(), x.fix("well-known")},
+	}) {
 		return false
-	case want != nil && want.status != http.StatusOK && found, want == nil && found && path == nameOpenID:
-		x.add(Failure, "metadata", path+" is served, and must not be: "+got.what(), x.otherwise(got, "well-known"))
-		return false
-	case !found:
-		return x.absent(path, got)
 	}
-	return x.keep(path, got) && x.sameBytes(path, got, want)
-}
-
-// absent checks the 404 of a document that must not be there. Clients go on to
-// the next name on it, and stop at anything else.
-func (x *examination) absent(path string, got *answer) bool {
-	if got.status == http.StatusNotFound {
-		return true
-	}
-	x.add(Failure, "metadata", path+" must be 404: "+got.what(), x.mend("well-known"))
-	return false
+	return !found || x.keep(path, got) && x.sameBytes(path, got, want)
 }
 
 // keep reads a document and compares its addresses with the one that was asked.
 func (x *examination) keep(path string, got *answer) bool {
 	if !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") || !json.Valid(got.body) {
-		x.add(Failure, "metadata", path+" is not JSON", x.mend("well-known"))
+		x.add(Failure, "metadata", path+" is not JSON", x.fix("well-known"))
 		return false
 	}
 	if strings.HasPrefix(path, nameServer) {
@@ -130,11 +119,12 @@ func (x *examination) ours(path, member, value string) bool {
 	if value == x.origin || strings.HasPrefix(value, x.origin+"/") {
 		return true
 	}
-	says := fmt.Sprintf("%s says %s %s, and clients use %s", path, member, clean(value), x.origin)
-	if rest, ok := strings.CutPrefix(value, "http://"); ok && x.o.Base.Scheme == "https" && strings.HasPrefix(rest, x.o.Base.Host) {
-		says += ": http instead of https"
+	message := fmt.Sprintf("%s says %s %s, and clients use %s", path, member, clean(value), x.origin)
+	if x.o.Base.Scheme == "https" && strings.HasPrefix(value, "http://"+x.o.Base.Host) {
+		message += ": http instead of https"
 	}
-	x.add(Failure, "metadata", says, "set public_url to "+x.o.Base.String()+" in the configuration that Aegis runs with, and reload it")
+	x.add(Failure, "metadata", message,
+		"set public_url to "+x.o.Base.String()+" in the configuration that Aegis runs with, and reload it")
 	return false
 }
 
@@ -143,11 +133,11 @@ func (x *examination) sameBytes(path string, got, want *answer) bool {
 	if want == nil || bytes.Equal(got.body, want.body) {
 		return true
 	}
-	mend := x.otherwise(got, "rewrite")
+	fix := x.otherwise(got, "rewrite")
 	if looselyEqual(got.body, want.body) {
-		mend = x.mend("rewrite")
+		fix = x.fix("rewrite") // a proxy laid the same document out anew
 	}
-	x.add(Failure, "metadata", path+" is not, byte for byte, what the configuration says", mend)
+	x.add(Failure, "metadata", path+" is not, byte for byte, what the configuration says", fix)
 	return false
 }
 
@@ -155,12 +145,12 @@ func (x *examination) sameBytes(path string, got, want *answer) bool {
 const another = "the running Aegis has another configuration than this file: reload it (SIGHUP), or give its file with -c"
 
 // otherwise is what to do about an answer that differs from the configuration's:
-// it is Aegis's own, or made by what stands before it.
+// it is Aegis's own, or made by a proxy before it.
 func (x *examination) otherwise(got *answer, fault string) string {
 	if got.byAegis() && x.o.Reference != nil {
 		return another
 	}
-	return x.mend(fault)
+	return x.fix(fault)
 }
 
 // looselyEqual reports whether two documents say the same in other bytes.
@@ -169,7 +159,8 @@ func looselyEqual(a, b []byte) bool {
 	return json.Compact(&ja, a) == nil && json.Compact(&jb, b) == nil && bytes.Equal(ja.Bytes(), jb.Bytes())
 }
 
-// clean makes a stranger's text fit for a terminal.
+// clean makes a text that came over the network safe for a terminal: short, and
+// without characters that could be mistaken for the report's own.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

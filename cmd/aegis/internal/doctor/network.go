@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,29 +44,27 @@ func (x *examination) names(ctx context.Context, host string) bool {
 	}
 	addrs, err := x.lookup(ctx, host)
 	if err != nil || len(addrs) == 0 {
-		x.add(Failure, "dns", "the name "+host+" has no address", "make an A record (and an AAAA record for IPv6) for it that points to this host, or correct public_url")
+		x.add(Failure, "dns", "the name "+host+" has no address",
+			"make an A record (and an AAAA record for IPv6) for it that points to this host, or correct public_url")
 		return false
 	}
-	var v4, inside []string
+	var inside []string
 	for _, a := range addrs {
-		if a.Is4() {
-			v4 = append(v4, a.String())
-		}
 		if !public(a) {
 			inside = append(inside, a.String())
 		}
 	}
-	switch {
-	case loopbackName(host):
+	if loopbackName(host) {
 		x.ok("dns", "%s is this machine", host)
-	case len(inside) > 0:
-		x.add(Warning, "dns", host+" has addresses that the internet does not reach: "+strings.Join(inside, ", "),
-			"hosted clients (Claude on the web, ChatGPT) need public addresses only; clients on your own network do not mind")
-	case len(v4) == 0:
-		x.add(Warning, "dns", host+" has IPv6 addresses only", "hosted clients connect by IPv4: add an A record")
-	default:
-		x.ok("dns", "%s has %d public address(es)", host, len(addrs))
+		return true
 	}
+	x.judge("dns", fmt.Sprintf("%s has %d public address(es)", host, len(addrs)), []outcome{
+		{len(inside) > 0, Warning,
+			host + " has addresses that the internet does not reach: " + strings.Join(inside, ", "),
+			"hosted clients (Claude on the web, ChatGPT) need public addresses only; clients on your own network do not mind"},
+		{!slices.ContainsFunc(addrs, netip.Addr.Is4), Warning, host + " has IPv6 addresses only",
+			"hosted clients connect by IPv4: add an A record"},
+	})
 	return true
 }
 
@@ -94,14 +94,8 @@ func loopbackName(host string) bool {
 
 // address returns host:port to connect to.
 func (x *examination) address() string {
-	port := x.o.Base.Port()
-	if port == "" {
-		port = "80"
-		if x.o.Base.Scheme == "https" {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(x.o.Base.Hostname(), port)
+	preset := map[string]string{"http": "80", "https": "443"}[x.o.Base.Scheme]
+	return net.JoinHostPort(x.o.Base.Hostname(), cmp.Or(x.o.Base.Port(), preset))
 }
 
 func (x *examination) port(ctx context.Context, host string) bool {
@@ -114,15 +108,16 @@ func (x *examination) port(ctx context.Context, host string) bool {
 		return false
 	}
 	_ = conn.Close() // nothing was sent
-	if port := x.o.Base.Port(); port != "" && port != "443" && !loopbackName(host) {
-		x.add(Warning, "port", x.address()+" answers, and it is not port 443", "Claude on the web and on phones connects to port 443 only")
-		return true
-	}
-	x.ok("port", "%s answers", x.address())
+	port := x.o.Base.Port()
+	x.judge("port", x.address()+" answers", []outcome{
+		{port != "" && port != "443" && !loopbackName(host), Warning, x.address() + " answers, and it is not port 443",
+			"Claude on the web and on phones connects to port 443 only"},
+	})
 	return true
 }
 
-// reason returns the last cause of a network error, which says most.
+// reason returns the innermost cause of a network error. The outer ones repeat the
+// address, and name functions of the network package.
 func reason(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -156,38 +151,39 @@ func (x *examination) certificate(ctx context.Context, host string) bool {
 			"let the proxy speak TLS 1.2 or newer on this port; with tls.mode auto, /readyz and the log say why there is no certificate yet")
 		return false
 	}
-	x.judge(conn.ConnectionState().PeerCertificates, host)
+	x.chain(conn.ConnectionState().PeerCertificates, host)
 	return true
 }
 
-// judge says what clients think of a chain.
-func (x *examination) judge(chain []*x509.Certificate, host string) {
+// chain checks a chain as clients do. Age, name and trust are told apart, since each
+// has another fix.
+func (x *examination) chain(chain []*x509.Certificate, host string) {
 	leaf, now := chain[0], x.o.Now()
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.o.Roots, Intermediates: between, CurrentTime: inside(leaf, now)})
-	const renew = "renew it: with tls.mode auto see the log and /readyz; with files, replace them (Aegis reads them again); else renew it at the proxy"
-	switch {
-	case now.After(leaf.NotAfter):
-		x.add(Failure, "certificate", "the certificate has expired, on "+day(leaf.NotAfter), renew)
-	case now.Before(leaf.NotBefore):
-		x.add(Failure, "certificate", "the certificate is valid only from "+day(leaf.NotBefore), "check the clocks of both machines")
-	case leaf.VerifyHostname(host) != nil:
-		x.add(Failure, "certificate", fmt.Sprintf("the certificate is for %s, not for %s", strings.Join(subjects(leaf), ", "), host),
-			"get a certificate for this name, or correct public_url; a proxy picks certificates by the name that the client asks for (SNI)")
-	case err != nil && len(chain) == 1 && leaf.Issuer.String() != leaf.Subject.String():
-		x.add(Failure, "certificate", "the chain is not complete: the server sends its own certificate alone, and its issuer is not an authority that clients know",
-			"serve the whole chain (fullchain.pem rather than cert.pem); for a private authority, give its file with --ca and install it where the clients run")
-	case err != nil:
-		x.add(Failure, "certificate", "clients do not trust the certificate's authority: "+leaf.Issuer.String(),
-			"use a certificate of a public authority; hosted clients accept no other. For a private one, give its file with --ca and install it where the clients run")
-	case leaf.NotAfter.Sub(now) < soon:
-		x.add(Warning, "certificate", "the certificate ends soon, on "+day(leaf.NotAfter), renew)
-	default:
-		x.ok("certificate", "valid for %s until %s", host, day(leaf.NotAfter))
-	}
+	const renew = "renew it: with tls.mode auto see the log and /readyz; with files, replace them " +
+		"(Aegis reads them again); else renew it at the proxy"
+	alone := len(chain) == 1 && leaf.Issuer.String() != leaf.Subject.String() // and not self-signed
+	x.judge("certificate", "valid for "+host+" until "+day(leaf.NotAfter), []outcome{
+		{now.After(leaf.NotAfter), Failure, "the certificate has expired, on " + day(leaf.NotAfter), renew},
+		{now.Before(leaf.NotBefore), Failure, "the certificate is valid only from " + day(leaf.NotBefore),
+			"check the clocks of both machines"},
+		{leaf.VerifyHostname(host) != nil, Failure,
+			fmt.Sprintf("the certificate is for %s, not for %s", strings.Join(subjects(leaf), ", "), host),
+			"get a certificate for this name, or correct public_url; " +
+				"a proxy picks certificates by the name that the client asks for (SNI)"},
+		{err != nil && alone, Failure, "the chain is not complete: the server sends its own certificate alone, " +
+			"and its issuer is not an authority that clients know",
+			"serve the whole chain (fullchain.pem rather than cert.pem); " +
+				"for a private authority, give its file with --ca and install it where the clients run"},
+		{err != nil, Failure, "clients do not trust the certificate's authority: " + leaf.Issuer.String(),
+			"use a certificate of a public authority; hosted clients accept no other. " +
+				"For a private one, give its file with --ca and install it where the clients run"},
+		{leaf.NotAfter.Sub(now) < soon, Warning, "the certificate ends soon, on " + day(leaf.NotAfter), renew},
+	})
 }
 
 // inside returns a time at which leaf is valid, so that its age and its trust

@@ -320,7 +320,7 @@ func (f *findings) bad() []string {
 func (f *findings) text() string {
 	var b strings.Builder
 	for _, x := range f.list {
-		b.WriteString(string(x.Status) + "  " + x.Check + "  " + x.Says + "\n        " + x.Mend + "\n")
+		b.WriteString(string(x.Status) + "  " + x.Check + "  " + x.Message + "\n        " + x.Fix + "\n")
 	}
 	return b.String()
 }

@@ -7,26 +7,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
 
-// encodedSlash asks for a name that exists only when somebody on the way decodes
-// %2F: Aegis answers 404, and its metadata when the slash was decoded. Names of
-// branches and files need %2F when Gitea is served through Aegis too.
+// encodedSlash requests a path that exists only when a proxy decodes %2F: Aegis
+// answers 404, and its metadata when the slash was decoded. Names of branches and
+// files need %2F when Gitea is served through Aegis too.
 func (x *examination) encodedSlash(ctx context.Context) {
 	path := strings.Replace(nameResource, "/.well-known/", "/.well-known%2F", 1)
-	got, err := x.do(ctx, get(path))
-	switch {
-	case err != nil:
-		x.add(Failure, "encoded slash", "no answer: "+err.Error(), x.mend("slash"))
-	case got.status == http.StatusOK || got.status >= 300 && got.status < 400:
-		x.add(Failure, "encoded slash", "%2F in a path arrives as /: the proxy decodes paths", x.mend("slash"))
-	case got.byAegis():
-		x.ok("encoded slash", "%%2F in a path survives")
-	default:
-		x.add(Failure, "encoded slash", "a path with %2F is refused on the way: "+got.what(), x.mend("slash"))
+	got := x.reply(ctx, "encoded slash", "no answer: ", x.fix("slash"), get(path))
+	if got == nil {
+		return
 	}
+	x.judge("encoded slash", "%2F in a path survives", []outcome{
+		{got.status == http.StatusOK || got.status >= 300 && got.status < 400, Failure,
+			"%2F in a path arrives as /: the proxy decodes paths", x.fix("slash")},
+		{!got.byAegis(), Failure, "a path with %2F is refused on the way: " + got.what(), x.fix("slash")},
+	})
 }
 
 // compression asks for a compressed answer, which must unpack to the same bytes.
@@ -39,29 +38,20 @@ func (x *examination) compression(ctx context.Context) {
 	}
 	a := get(path)
 	a.header = http.Header{"Accept-Encoding": {"gzip"}}
-	packed, err := x.do(ctx, a)
-	if err != nil {
-		x.add(Failure, "compression", "no answer to a client that accepts gzip: "+err.Error(), x.mend("compression"))
+	packed := x.reply(ctx, "compression", "no answer to a client that accepts gzip: ", x.fix("compression"), a)
+	if packed == nil {
 		return
 	}
-	body := packed.body
-	coding := strings.ToLower(packed.header.Get("Content-Encoding"))
-	switch coding {
-	case "", "identity":
-	case "gzip":
-		if body, err = gunzip(body); err != nil {
-			x.add(Failure, "compression", "a compressed answer does not unpack", x.mend("compression"))
-			return
-		}
-	default:
-		x.add(Failure, "compression", "the answer comes in a coding that was not asked for: "+clean(coding), x.mend("compression"))
-		return
+	body, coding := packed.body, strings.ToLower(packed.header.Get("Content-Encoding"))
+	if coding == "gzip" {
+		body, err = gunzip(body)
 	}
-	if !bytes.Equal(body, plain.body) {
-		x.add(Failure, "compression", "compressed and plain answers differ", x.mend("compression"))
-		return
-	}
-	x.ok("compression", "compressed answers are the plain ones")
+	x.judge("compression", "compressed answers are the plain ones", []outcome{
+		{err != nil, Failure, "a compressed answer does not unpack", x.fix("compression")},
+		{!slices.Contains([]string{"", "identity", "gzip"}, coding), Failure,
+			"the answer comes in a coding that was not asked for: " + clean(coding), x.fix("compression")},
+		{!bytes.Equal(body, plain.body), Failure, "compressed and plain answers differ", x.fix("compression")},
+	})
 }
 
 func gunzip(b []byte) ([]byte, error) {
@@ -78,21 +68,20 @@ const StreamPath = "/healthz/stream"
 // StreamGap is the time between the two events.
 const StreamGap = time.Second
 
-// streaming looks whether the first event of a stream arrives before the second.
-// A stall of this machine looks like a buffer, so it looks several times.
+// streaming checks that the first event of a stream arrives before the second. A
+// stall of this machine looks like a buffer, so it tries several times.
 func (x *examination) streaming(ctx context.Context) {
 	for range 3 {
 		first, alone, err := x.stream(ctx)
 		if err != nil {
-			x.add(Failure, "streaming", err.Error(), x.mend("buffering"))
+			x.add(Failure, "streaming", err.Error(), x.fix("buffering"))
 			return
 		}
-		if first == nil {
-			x.add(Skipped, "streaming", "there is no event stream to look at", "")
-			return
-		}
-		if coding := first.header.Get("Content-Encoding"); coding != "" {
-			x.add(Failure, "streaming", "event streams are compressed on the way, which holds events back", x.mend("compression"))
+		if !x.passes("streaming", []outcome{
+			{first == nil, Skipped, "there is no event stream to look at", ""},
+			{first != nil && first.header.Get("Content-Encoding") != "", Failure,
+				"event streams are compressed on the way, which holds events back", x.fix("compression")},
+		}) {
 			return
 		}
 		if alone {
@@ -100,7 +89,7 @@ func (x *examination) streaming(ctx context.Context) {
 			return
 		}
 	}
-	x.add(Failure, "streaming", "events of a stream arrive all at once: the proxy buffers answers", x.mend("buffering"))
+	x.add(Failure, "streaming", "events of a stream arrive all at once: the proxy buffers answers", x.fix("buffering"))
 }
 
 // stream reads the event stream: its head, and whether its beginning comes alone,
@@ -126,7 +115,7 @@ func (x *examination) stream(ctx context.Context) (head *answer, alone bool, err
 	if _, err := io.ReadFull(res.Body, make([]byte, 1)); err != nil {
 		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
 	}
-	late := time.AfterFunc(x.o.quiet, cancel) // nobody needs the rest then
+	late := time.AfterFunc(x.o.quiet, cancel) // the rest has no use then
 	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
 	fired := !late.Stop()
 	switch {
@@ -163,19 +152,18 @@ func (x *examination) uploads(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		got, err = x.upload(ctx)
 	}
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && !x.http2 && x.proxy != "nginx":
+	if ctx.Err() != nil {
+		return
+	}
+	x.judge("uploads", "requests reach Aegis while they are sent", []outcome{
 		// Apache and proxies made with Go's net/http answer late on such a connection,
 		// whatever they do with bodies.
-		x.add(Skipped, "uploads", "whether bodies are collected cannot be told without HTTP/2", "")
-	case err != nil:
-		x.add(Warning, "uploads", "the proxy collects a request's body before it passes it on: large files take longer", x.mend("request buffering"))
-	case got.byAegis():
-		x.ok("uploads", "requests reach Aegis while they are sent")
-	default:
-		x.add(Skipped, "uploads", "a large request does not reach Aegis", "")
-	}
+		{err != nil && !x.http2 && x.proxy != "nginx", Skipped,
+			"whether bodies are collected cannot be told without HTTP/2", ""},
+		{err != nil, Warning, "the proxy collects a request's body before it passes it on: large files take longer",
+			x.fix("request buffering")},
+		{err == nil && !got.byAegis(), Skipped, "a large request does not reach Aegis", ""},
+	})
 }
 
 // firstPart is how much of the body is sent, in bytes: less than the first window
@@ -193,22 +181,25 @@ func (x *examination) bodySize(ctx context.Context) {
 		method: http.MethodPost, path: x.o.Endpoints[0], body: io.LimitReader(spaces{}, size), size: size,
 		header: http.Header{"Content-Type": {"application/json"}, "Expect": {"100-continue"}},
 	})
-	switch {
-	case err != nil:
-		x.add(Warning, "body size", fmt.Sprintf("a request of %s was cut off: %s", bytesText(size), err), x.mend("body"))
-	case got.status == http.StatusRequestEntityTooLarge && got.byAegis():
-		x.add(Warning, "body size", "Aegis takes no request of "+bytesText(size), "the running Aegis has a smaller server.max_body_bytes than this file: reload it")
-	case got.status == http.StatusRequestEntityTooLarge:
-		x.add(Failure, "body size", "the proxy refuses a request of "+bytesText(size)+", which Aegis takes: uploads fail with 413", x.mend("body"))
-	case got.status == http.StatusBadGateway:
+	amount := bytesText(size)
+	if err != nil {
+		x.add(Warning, "body size", fmt.Sprintf("a request of %s was cut off: %s", amount, err), x.fix("body"))
+		return
+	}
+	if got.status == http.StatusBadGateway {
 		// A proxy that passes bodies on as they come meets a connection that Aegis,
 		// which needs no body to say 401, has closed. Its own bound comes before.
-		x.ok("body size", "the proxy lets requests of %s through", bytesText(size))
-	case !got.byAegis():
-		x.add(Failure, "body size", "a request of "+bytesText(size)+" is refused on the way: "+got.what(), x.mend("body"))
-	default:
-		x.ok("body size", "requests of %s pass", bytesText(size))
+		x.ok("body size", "the proxy lets requests of %s through", amount)
+		return
 	}
+	large := got.status == http.StatusRequestEntityTooLarge
+	x.judge("body size", "requests of "+amount+" pass", []outcome{
+		{large && got.byAegis(), Warning, "Aegis takes no request of " + amount,
+			"the running Aegis has a smaller server.max_body_bytes than this file: reload it"},
+		{large, Failure, "the proxy refuses a request of " + amount + ", which Aegis takes: uploads fail with 413",
+			x.fix("body")},
+		{!got.byAegis(), Failure, "a request of " + amount + " is refused on the way: " + got.what(), x.fix("body")},
+	})
 }
 
 // spaces is white space without end.

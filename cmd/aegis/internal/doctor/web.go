@@ -14,7 +14,7 @@ import (
 // prefix is the path below which Aegis serves, "" at the root.
 func (x *examination) prefix() string { return strings.TrimRight(x.o.Base.EscapedPath(), "/") }
 
-// hello is a path where Aegis says that it is there. Below a sub-path, the host's
+// hello is a path that Aegis answers without a token. Below a sub-path, the host's
 // root may be another program's.
 func (x *examination) hello() string {
 	if p := x.prefix(); p != "" {
@@ -23,45 +23,42 @@ func (x *examination) hello() string {
 	return "/healthz"
 }
 
-// identity asks whether this is Aegis, and what stands before it.
+// identity checks that the program that answers is Aegis, and learns which proxy is
+// before it.
 func (x *examination) identity(ctx context.Context) {
-	a, err := x.do(ctx, get(x.hello()))
+	a := x.reply(ctx, "aegis", "no HTTP answer: ", "start Aegis; if a proxy is before it, see the proxy's log", get(x.hello()))
+	if a == nil {
+		return
+	}
 	x.note(a)
-	switch {
-	case err != nil:
-		x.add(Failure, "aegis", "no HTTP answer: "+err.Error(), "start Aegis; if a proxy is before it, see the proxy's log")
-	case a.status == http.StatusOK && a.byAegis():
-		x.ok("aegis", "Aegis answers%s", x.behind())
-	case a.byAegis() && a.status == http.StatusForbidden && strings.Contains(a.message(), "Host"):
-		x.add(Failure, "aegis", "Aegis refuses the Host that reaches it: the proxy replaces it, or public_url is not "+x.origin, x.mend("host"))
-	case a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable || a.status == http.StatusGatewayTimeout:
-		x.add(Failure, "aegis", "the proxy cannot reach Aegis: "+a.what(), "start Aegis, and compare the proxy's upstream address with listen in the configuration")
-	case a.status == http.StatusOK && json.Valid(a.body) && (strings.Contains(string(a.body), `"status":"ok"`) || strings.Contains(string(a.body), `"name":"aegis"`)):
-		x.add(Warning, "aegis", "Aegis answers, and its X-Request-Id is missing or replaced by the proxy", x.mend("request-id"))
-	default:
-		x.add(Failure, "aegis", "another program answers "+x.hello()+": "+a.what(), "let the proxy pass every path of this host, or at least those of docs/operations.md, to Aegis")
+	behind := ""
+	if x.proxy != "" {
+		behind = ", behind " + x.proxy
 	}
+	gateway := []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	body := string(a.body)
+	bare := json.Valid(a.body) && (strings.Contains(body, `"status":"ok"`) || strings.Contains(body, `"name":"aegis"`))
+	served := a.status == http.StatusOK
+	x.judge("aegis", "Aegis answers"+behind, []outcome{
+		{a.byAegis() && a.status == http.StatusForbidden && strings.Contains(a.message(), "Host"), Failure,
+			"Aegis refuses the Host that reaches it: the proxy replaces it, or public_url is not " + x.origin, x.fix("host")},
+		{slices.Contains(gateway, a.status), Failure, "the proxy cannot reach Aegis: " + a.what(),
+			"start Aegis, and compare the proxy's upstream address with listen in the configuration"},
+		{served && !a.byAegis() && bare, Warning,
+			"Aegis answers, and its X-Request-Id is missing or replaced by the proxy", x.fix("request-id")},
+		{!served || !a.byAegis(), Failure, "another program answers " + x.hello() + ": " + a.what(),
+			"let the proxy pass every path of this host, or at least those of docs/operations.md, to Aegis"},
+	})
 }
 
-func (x *examination) behind() string {
-	if x.proxy == "" {
-		return ""
-	}
-	return ", behind " + x.proxy
-}
-
-// ready asks /readyz and repeats the checks that fail.
+// ready reads /readyz and repeats the checks in it that fail.
 func (x *examination) ready(ctx context.Context) {
-	a, err := x.do(ctx, get("/readyz"))
-	if err != nil {
-		x.add(Failure, "readyz", "no answer: "+err.Error(), "see the log of Aegis")
+	a := x.reply(ctx, "readyz", "no answer: ", "see the log of Aegis", get("/readyz"))
+	if a == nil {
 		return
 	}
 	var body struct{ Checks map[string]string }
-	if json.Unmarshal(a.body, &body) != nil || body.Checks == nil {
-		x.add(Warning, "readyz", "/readyz is not passed to Aegis: "+a.what(), "harmless, if it is kept inside on purpose")
-		return
-	}
+	hidden := json.Unmarshal(a.body, &body) != nil || body.Checks == nil
 	var wrong []string
 	for name, says := range body.Checks {
 		if says != "ok" {
@@ -69,17 +66,16 @@ func (x *examination) ready(ctx context.Context) {
 		}
 	}
 	slices.Sort(wrong)
-	switch {
-	case a.status != http.StatusOK:
-		x.add(Failure, "readyz", "calls would not work now: "+strings.Join(wrong, "; "), "mend what is named; the log says more")
-	case len(wrong) > 0:
-		x.add(Warning, "readyz", strings.Join(wrong, "; "), "mend what is named; calls work meanwhile")
-	default:
-		x.ok("readyz", "all of %s are well", strings.Join(slices.Sorted(maps.Keys(body.Checks)), ", "))
-	}
+	list := strings.Join(wrong, "; ")
+	x.judge("readyz", "all of "+strings.Join(slices.Sorted(maps.Keys(body.Checks)), ", ")+" are well", []outcome{
+		{hidden, Warning, "/readyz is not passed to Aegis: " + a.what(), "harmless, if it is kept inside on purpose"},
+		{a.status != http.StatusOK, Failure, "calls would not work now: " + list, "fix what is named; the log says more"},
+		{len(wrong) > 0, Warning, list, "fix what is named; calls work meanwhile"},
+	})
 }
 
-// Bounds on the difference of the clocks.
+// Bounds on the difference of the clocks. Verifiers of signed tokens commonly allow
+// one to five minutes.
 const (
 	skewOdd = 30 * time.Second
 	skewBad = 5 * time.Minute
@@ -90,91 +86,86 @@ func (x *examination) clock(ctx context.Context) {
 	before := x.o.Now()
 	a, err := x.do(ctx, get(x.hello()))
 	if err != nil {
-		return // told already
+		return // identity reported it
 	}
 	x.skew("clock", "the server", a.header.Get("Date"), before)
 }
 
 func (x *examination) skew(check, who, date string, here time.Time) {
 	there, err := http.ParseTime(date)
-	if err != nil {
-		x.add(Skipped, check, who+" sends no Date", "")
-		return
-	}
 	off := there.Sub(here).Round(time.Second)
-	const mend = "set both clocks by NTP (timedatectl set-ntp true); certificates, tokens and audit records depend on them"
-	switch {
-	case off.Abs() > skewBad:
-		x.add(Failure, check, fmt.Sprintf("the clock of %s is off by %s against this machine's", who, off), mend)
-	case off.Abs() > skewOdd:
-		x.add(Warning, check, fmt.Sprintf("the clock of %s is off by %s against this machine's", who, off), mend)
-	default:
-		x.ok(check, "the clock of %s agrees with this machine's", who)
-	}
+	const ntp = "set both clocks by NTP (timedatectl set-ntp true); certificates, tokens and audit records depend on them"
+	message := fmt.Sprintf("the clock of %s is off by %s against this machine's", who, off)
+	x.judge(check, "the clock of "+who+" agrees with this machine's", []outcome{
+		{err != nil, Skipped, who + " sends no Date", ""},
+		{off.Abs() > skewBad, Failure, message, ntp},
+		{off.Abs() > skewOdd, Warning, message, ntp},
+	})
 }
 
-// strangerName belongs to nobody (RFC 2606).
-const strangerName = "aegis-doctor.invalid"
+// foreignName cannot be registered (RFC 2606).
+const foreignName = "aegis-doctor.invalid"
 
-// hosts asks with a foreign Host, which must not be served.
+// hosts sends a foreign Host, which must not be served: a page that had its own name
+// resolve to this address (DNS rebinding) would be same-origin with Aegis.
 func (x *examination) hosts(ctx context.Context) {
 	a := get(x.hello())
-	a.host = strangerName
+	a.host = foreignName
 	got, err := x.do(ctx, a)
-	switch {
-	case err != nil:
+	if err != nil { // a proxy that knows its names may close the connection
 		x.ok("host", "a foreign Host is not served")
-	case got.byAegis() && got.status == http.StatusOK:
-		x.add(Warning, "host", "a request for a foreign Host is served: the proxy replaces Host, so Aegis cannot tell names apart", x.mend("host"))
-	default:
-		x.ok("host", "a foreign Host is not served (%d)", got.status)
+		return
 	}
+	x.judge("host", fmt.Sprintf("a foreign Host is not served (%d)", got.status), []outcome{
+		{got.byAegis() && got.status == http.StatusOK, Warning,
+			"a request for a foreign Host is served: the proxy replaces Host, so Aegis cannot tell names apart",
+			x.fix("host")},
+	})
 }
 
-// origins asks as a page of a foreign site, which must be refused.
+// origins sends the Origin of a foreign site's page, which must be refused.
 func (x *examination) origins(ctx context.Context) {
-	a := ask{method: http.MethodPost, path: x.o.Endpoints[0], header: http.Header{"Origin": {"https://" + strangerName}}}
-	got, err := x.do(ctx, a)
-	switch {
-	case err != nil:
-		x.add(Failure, "origin", "no answer: "+err.Error(), "see the proxy's log")
-	case got.status == http.StatusForbidden:
-		x.ok("origin", "pages of foreign sites are refused")
-	case got.byAegis():
-		x.add(Failure, "origin", "a page of a foreign site is not refused: the proxy removes or replaces the Origin header", x.mend("origin"))
-	default:
-		x.add(Warning, "origin", "the endpoint is answered by another program: "+got.what(), x.mend("path"))
+	a := ask{
+		method: http.MethodPost, path: x.o.Endpoints[0], header: http.Header{"Origin": {"https://" + foreignName}},
 	}
+	got := x.reply(ctx, "origin", "no answer: ", seeProxyLog, a)
+	if got == nil {
+		return
+	}
+	served := got.status != http.StatusForbidden
+	x.judge("origin", "pages of foreign sites are refused", []outcome{
+		{served && got.byAegis(), Failure,
+			"a page of a foreign site is not refused: the proxy removes or replaces the Origin header", x.fix("origin")},
+		{served, Warning, "the endpoint is answered by another program: " + got.what(), x.fix("path")},
+	})
 }
 
-// preflights asks what browsers ask before they call from a page (the Fetch
-// standard): our own page may call the endpoint.
+// preflights sends what browsers send before a page's call (the Fetch standard): the
+// page of Aegis itself may call the endpoint.
 func (x *examination) preflights(ctx context.Context) {
 	x.preflight(ctx, "cors", x.o.Endpoints[0], x.origin)
 }
 
 func (x *examination) preflight(ctx context.Context, check, path, origin string) {
-	got, err := x.do(ctx, ask{method: http.MethodOptions, path: path, header: http.Header{
-		"Origin": {origin}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization,content-type"},
-	}})
-	if err != nil {
-		x.add(Failure, check, "no answer to a preflight of "+path+": "+err.Error(), "see the proxy's log")
+	got := x.reply(ctx, check, "no answer to a preflight of "+path+": ", seeProxyLog, ask{
+		method: http.MethodOptions, path: path, header: http.Header{
+			"Origin": {origin}, "Access-Control-Request-Method": {"POST"},
+			"Access-Control-Request-Headers": {"authorization,content-type"},
+		}})
+	if got == nil {
 		return
 	}
-	allowed := got.header.Values("Access-Control-Allow-Origin")
+	allowed, value := got.header.Values("Access-Control-Allow-Origin"), got.header.Get("Access-Control-Allow-Origin")
 	headers := strings.ToLower(got.header.Get("Access-Control-Allow-Headers"))
-	switch {
-	case got.byAegis() && got.status == http.StatusForbidden:
-		x.add(Failure, check, "pages of "+origin+" may not call "+path, "add "+origin+" to server.allowed_origins, or correct public_url if this is its address")
-	case len(allowed) > 1 || len(allowed) == 1 && strings.Contains(allowed[0], ","):
-		x.add(Failure, check, "Access-Control-Allow-Origin comes twice, which browsers refuse: the proxy adds its own", x.mend("cors"))
-	case !got.byAegis():
-		x.add(Failure, check, "the proxy answers preflights itself: "+got.what(), x.mend("cors"))
-	case len(allowed) == 0 || allowed[0] != "*" && allowed[0] != origin || !strings.Contains(headers, "authorization"):
-		x.add(Failure, check, "the preflight of "+path+" lacks its Access-Control headers: the proxy removes them", x.mend("cors"))
-	default:
-		x.ok(check, "preflights of %s pass for %s", path, origin)
-	}
+	x.judge(check, "preflights of "+path+" pass for "+origin, []outcome{
+		{got.byAegis() && got.status == http.StatusForbidden, Failure, "pages of " + origin + " may not call " + path,
+			"add " + origin + " to server.allowed_origins, or correct public_url if this is its address"},
+		{len(allowed) > 1 || strings.Contains(value, ","), Failure,
+			"Access-Control-Allow-Origin comes twice, which browsers refuse: the proxy adds its own", x.fix("cors")},
+		{!got.byAegis(), Failure, "the proxy answers preflights itself: " + got.what(), x.fix("cors")},
+		{value != "*" && value != origin || !strings.Contains(headers, "authorization"), Failure,
+			"the preflight of " + path + " lacks its Access-Control headers: the proxy removes them", x.fix("cors")},
+	})
 }
 
 // plainHTTP looks at port 80, where nothing but a redirect should be.
@@ -193,10 +184,10 @@ func (x *examination) plainHTTP(ctx context.Context) {
 		x.ok("port 80", "plain http is closed")
 		return
 	}
-	_ = res.Body.Close() // only the head counts
-	if res.StatusCode == http.StatusOK {
-		x.add(Warning, "port 80", "Aegis is served without encryption too: a client with an http address sends its token in the clear", "redirect port 80 to https, or close it")
-		return
-	}
-	x.ok("port 80", "plain http is not served (%d)", res.StatusCode)
+	_ = res.Body.Close() // only the head is of interest
+	x.judge("port 80", fmt.Sprintf("plain http is not served (%d)", res.StatusCode), []outcome{
+		{res.StatusCode == http.StatusOK, Warning,
+			"Aegis is served without encryption too: a client with an http address sends its token in the clear",
+			"redirect port 80 to https, or close it"},
+	})
 }

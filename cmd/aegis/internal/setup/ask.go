@@ -128,13 +128,20 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// webAddress checks for an http or https URL without query and credentials.
-func webAddress(s string) error {
+// WebAddress reads an http or https URL without query and credentials.
+func WebAddress(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("a whole address such as https://git.example.org")
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "",
+		u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return nil, errors.New("a whole address such as https://git.example.org")
 	}
-	return nil
+	return u, nil
+}
+
+func webAddress(s string) error {
+	_, err := WebAddress(s)
+	return err
 }
 
 // secretValue reads what a flag says: file:PATH, or the value itself. An empty

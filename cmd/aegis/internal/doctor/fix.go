@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// remedy is how to mend one fault in each proxy.
+// remedy is how to fix one fault in each proxy.
 type remedy struct {
 	all   string // holds for every proxy; may be ""
 	proxy map[string]string
@@ -67,9 +67,9 @@ var remedies = map[string]remedy{
 	}},
 }
 
-// mend returns what to do about a fault: for the proxy that answers tell of, or
-// for all that Aegis knows.
-func (x *examination) mend(fault string) string {
+// fix returns what to do about a fault: for the proxy that answers name, or for all
+// that Aegis knows.
+func (x *examination) fix(fault string) string {
 	r := remedies[fault]
 	if line, ok := r.proxy[x.proxy]; ok {
 		return r.all + ". " + x.proxy + ": " + line
