@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"aegis/cmd/aegis/internal/setup"
 	"aegis/proxy/server"
 )
 
@@ -54,7 +53,7 @@ standard error.`,
 		if err != nil {
 			return failed(fmt.Errorf("%s: %w", *from, err))
 		}
-		if err := writeFile(*out, text); err != nil {
+		if err := setup.WriteFile(*out, text, 0o644); err != nil {
 			return failed(err)
 		}
 		_, err = fmt.Fprint(cmd.ErrOrStderr(), report)
@@ -97,21 +96,4 @@ func readBounded(r io.Reader) ([]byte, error) {
 		err = fmt.Errorf("the API description is larger than %d MiB", maxDescription>>20)
 	}
 	return data, err
-}
-
-// writeFile replaces a file as a whole, so that a reader never sees half of it.
-func writeFile(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".aegis-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // err says what went wrong
-	}
-	return err
 }

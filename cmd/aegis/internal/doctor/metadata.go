@@ -134,7 +134,7 @@ func (x *examination) sameBytes(path string, got, want *answer) bool {
 		return true
 	}
 	fix := x.otherwise(got, "rewrite")
-	if looselyEqual(got.body, want.body) {
+	if SameJSON(got.body, want.body) {
 		fix = x.fix("rewrite") // a proxy laid the same document out anew
 	}
 	x.add(Failure, "metadata", path+" is not, byte for byte, what the configuration says", fix)
@@ -153,8 +153,8 @@ func (x *examination) otherwise(got *answer, fault string) string {
 	return x.fix(fault)
 }
 
-// looselyEqual reports whether two documents say the same in other bytes.
-func looselyEqual(a, b []byte) bool {
+// SameJSON reports whether two JSON texts differ in white space alone.
+func SameJSON(a, b []byte) bool {
 	var ja, jb bytes.Buffer
 	return json.Compact(&ja, a) == nil && json.Compact(&jb, b) == nil && bytes.Equal(ja.Bytes(), jb.Bytes())
 }

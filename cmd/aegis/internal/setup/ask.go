@@ -17,12 +17,13 @@ type asker struct {
 	out   io.Writer
 	quiet bool // take defaults, ask nothing
 	tty   *os.File
-	done  <-chan struct{} // closed when nobody wants answers any more
+	done  <-chan struct{} // closed when answers have no use any more
 }
 
 // question is one thing to know.
 type question struct {
-	flag   string // that answers it beforehand
+	into   *string // what the command line said, and then the answer
+	flag   string  // that answers it beforehand
 	text   string
 	preset string // what an empty answer means
 	secret bool   // not shown while it is typed
@@ -32,6 +33,16 @@ type question struct {
 
 // tries bounds wrong answers to one question.
 const tries = 3
+
+// answer asks several questions, one after the other.
+func (a *asker) answer(questions ...question) (err error) {
+	for _, q := range questions {
+		if *q.into, err = a.ask(*q.into, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // ask returns the answer. given is what the command line said, used when it is
 // not empty.
@@ -99,14 +110,14 @@ func (a *asker) line(q question) (string, error) {
 	return line, nil
 }
 
-// read returns the next line, or an error when nobody waits for it any more.
+// read returns the next line, or an error when it has no use any more.
 func (a *asker) read() (string, error) {
 	type result struct {
 		line string
 		err  error
 	}
 	got := make(chan result, 1)
-	go func() { // a terminal cannot be told to stop reading
+	go func() { // a read from a terminal cannot be interrupted
 		line, err := a.in.ReadString('\n')
 		got <- result{line, err}
 	}()

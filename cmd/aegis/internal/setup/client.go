@@ -16,22 +16,14 @@ import (
 	"aegis/proxy/server"
 )
 
-// newClients returns a command for each MCP client, which prints or writes
-// what makes it use this deployment.
-func newClients(p Program) []*cobra.Command {
-	var list []*cobra.Command
-	for _, c := range clients {
-		list = append(list, newClient(p, c))
-	}
-	return list
-}
-
 // clientFlags are the flags of the commands for clients.
 type clientFlags struct {
 	config, team, url, name, file string
 	token, write, force, markdown bool
 }
 
+// newClient returns the command for an MCP client, which prints or writes what makes it
+// use this deployment.
 func newClient(p Program, c mcpClient) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.command,
@@ -41,7 +33,6 @@ With --write it adds the server to the client's own configuration file and leave
 everything else in it as it is; an entry of the same name that differs is only
 replaced with --force. No token is ever printed or written.`,
 		Example: "  aegis setup " + c.command + " -c /etc/aegis/aegis.yaml\n  aegis setup " + c.command + " --url https://aegis.example.org/mcp",
-		Args:    cobra.NoArgs,
 	}
 	f := &clientFlags{}
 	file := p.ConfigFlag(cmd)
@@ -71,22 +62,22 @@ func connect(cmd *cobra.Command, p Program, c mcpClient, f *clientFlags) error {
 	if err != nil {
 		return err
 	}
-	if t.token && c.tokenless {
+	if t.token && c.hosted {
 		return fmt.Errorf("%s has no place for a static token: people must sign in; set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title)
 	}
 	if c.hosted && !t.public() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s connects from its maker's own servers, which can reach only https on port 443 of a public address; %s is not that\n", c.title, t.url)
 	}
 	g := c.guide(t)
-	if !f.write {
-		if f.markdown {
-			_, err = io.WriteString(cmd.OutOrStdout(), g.markdown(c))
-		} else {
-			_, err = io.WriteString(cmd.OutOrStdout(), g.text())
-		}
-		return err
+	if f.write {
+		return writeClient(cmd, c, g, f)
 	}
-	return writeClient(cmd, c, g, f)
+	text := g.text()
+	if f.markdown {
+		text = g.markdown(c)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	return err
 }
 
 // target is the endpoint that a client is to use.

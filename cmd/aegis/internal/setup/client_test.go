@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"aegis/cmd/aegis/internal/doctor"
 )
 
 // setup runs the command with the arguments, without a configuration. The code is the one
@@ -76,7 +78,7 @@ func TestClientsPage(t *testing.T) {
 func TestClientFiles(t *testing.T) {
 	for _, c := range clients {
 		for _, token := range []string{"", "--token"} {
-			if c.tokenless && token != "" {
+			if c.hosted && token != "" {
 				continue
 			}
 			g := c.guide(target{url: docURL, name: "gitea", token: token != ""})
@@ -125,7 +127,7 @@ func TestClientFiles(t *testing.T) {
 func TestClientFileKeepsTheRest(t *testing.T) {
 	f := &clientFile{lang: "json", keys: []string{"mcpServers"}, name: "gitea", value: pair("url", quoted(docURL))}
 	deep := &clientFile{lang: "json", keys: []string{"mcp", "servers"}, name: "gitea", value: pair("url", quoted(docURL))}
-	toml := &clientFile{lang: "toml", name: "gitea", toml: []string{"url = " + quoted(docURL)}}
+	toml := &clientFile{lang: "toml", name: "gitea", value: pair("url", quoted(docURL))}
 	for _, c := range []struct {
 		f             *clientFile
 		before, after string
@@ -175,7 +177,7 @@ func FuzzClientFile(f *testing.F) {
 			t.Fatalf("%q becomes %q: %v", before, after, err)
 		}
 		var servers map[string]json.RawMessage
-		if err := json.Unmarshal(got["mcpServers"], &servers); err != nil || !sameJSON(servers["gitea"], []byte(jsonText(file.value))) {
+		if err := json.Unmarshal(got["mcpServers"], &servers); err != nil || !doctor.SameJSON(servers["gitea"], []byte(jsonText(file.value))) {
 			t.Fatalf("%q becomes %q", before, after)
 		}
 		var had map[string]json.RawMessage

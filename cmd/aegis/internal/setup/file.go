@@ -10,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"aegis/cmd/aegis/internal/doctor"
 )
 
 // clientFile is a configuration file of a client, and the server that it is to have.
@@ -21,20 +24,27 @@ type clientFile struct {
 	// keys lead to the object of servers in JSON, value is the server.
 	keys  []string
 	value entry
-	// toml are the lines of the server's table.
-	toml []string
 }
 
 // text is a whole file with the server alone.
 func (f *clientFile) text() string {
 	if f.lang == "toml" {
-		return "[mcp_servers." + f.name + "]\n" + strings.Join(f.toml, "\n") + "\n"
+		text := "[mcp_servers." + f.name + "]\n"
+		for _, m := range f.value { // texts of JSON are texts of TOML
+			text += m.key + " = " + m.value + "\n"
+		}
+		return text
 	}
-	text := quoted(f.name) + ": " + jsonText(f.value)
-	for i := len(f.keys) - 1; i >= 0; i-- {
-		text = quoted(f.keys[i]) + ": {" + text + "}"
+	return indented(f.within(f.keys), "") + "\n"
+}
+
+// within returns an object with the server below keys.
+func (f *clientFile) within(keys []string) string {
+	text := "{" + quoted(f.name) + ": " + jsonText(f.value) + "}"
+	for _, key := range slices.Backward(keys) {
+		text = "{" + quoted(key) + ": " + text + "}"
 	}
-	return indented("{"+text+"}", "") + "\n"
+	return text
 }
 
 // indented lays JSON out, with prefix before every line but the first.
@@ -93,7 +103,7 @@ func (f *clientFile) addJSON(doc []byte, keys []string, at int, force bool) ([]b
 		return f.addJSON(doc, keys[1:], found.start, force)
 	case found != nil:
 		value := indented(jsonText(f.value), prefix)
-		if sameJSON(doc[found.start:found.end], []byte(value)) {
+		if doctor.SameJSON(doc[found.start:found.end], []byte(value)) {
 			return doc, nil
 		}
 		if !force {
@@ -101,13 +111,11 @@ func (f *clientFile) addJSON(doc []byte, keys []string, at int, force bool) ([]b
 		}
 		return splice(doc, found.start, found.end, value), nil
 	}
-	text := quoted(f.name) + ": " + jsonText(f.value)
-	for i := len(keys) - 1; i >= 0; i-- {
-		text = quoted(keys[i]) + ": {" + text + "}"
-	}
-	text = strings.TrimSuffix(strings.TrimPrefix(indented("{"+text+"}", strings.Repeat("  ", depth-1)), "{"), "\n"+strings.Repeat("  ", depth-1)+"}")
+	outer := strings.Repeat("  ", depth-1)
+	text := strings.TrimSuffix(strings.TrimPrefix(indented(f.within(keys), outer), "{"), "\n"+outer+"}")
 	if len(list) == 0 {
-		return splice(doc, open, closing(doc, open), text+"\n"+strings.Repeat("  ", depth-1)), nil
+		closing := open + bytes.IndexByte(doc[open:], '}')
+		return splice(doc, open, closing, text+"\n"+outer), nil
 	}
 	end := list[len(list)-1].end
 	return splice(doc, end, end, ","+text), nil
@@ -136,16 +144,8 @@ func members(doc []byte, at int) (list []member, open int, err error) {
 	return list, open, nil
 }
 
-// closing returns the offset of the brace that closes an empty object.
-func closing(doc []byte, open int) int { return open + bytes.IndexByte(doc[open:], '}') }
-
 func splice(doc []byte, start, end int, text string) []byte {
-	return append(append(append([]byte{}, doc[:start]...), text...), doc[end:]...)
-}
-
-func sameJSON(a, b []byte) bool {
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	return slices.Concat(doc[:start], []byte(text), doc[end:])
 }
 
 // inlineServers finds a table of servers that cannot be added to by a further
@@ -164,16 +164,14 @@ func (f *clientFile) addTOML(before []byte) ([]byte, error) {
 	case inlineServers.Match(before):
 		return nil, errors.New("it has its servers on one line (mcp_servers = …); add the entry by hand: run the command without --write to see it")
 	}
-	var b bytes.Buffer
-	b.Write(before)
-	if len(before) > 0 {
-		if !bytes.HasSuffix(before, []byte("\n")) {
-			b.WriteByte('\n')
-		}
-		b.WriteByte('\n')
+	gap := "\n"
+	switch {
+	case len(before) == 0:
+		gap = ""
+	case !bytes.HasSuffix(before, []byte("\n")):
+		gap = "\n\n"
 	}
-	b.WriteString(f.text())
-	return b.Bytes(), nil
+	return slices.Concat(before, []byte(gap+f.text())), nil
 }
 
 // maxClientFile bounds what is read of a client's configuration.
@@ -196,8 +194,8 @@ func readClientFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// replaceFile writes a file whole or not at all. It keeps the mode of the one
-// before, and a link stays a link.
+// replaceFile replaces a client's file. It keeps the mode of the one before, and a link
+// stays a link.
 func replaceFile(path string, data []byte) error {
 	mode := fs.FileMode(0o600)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -209,17 +207,22 @@ func replaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".aegis-setup-*")
+	return WriteFile(path, data, mode)
+}
+
+// WriteFile writes a file whole or not at all: readers see the old one or the new one,
+// and a link is replaced, not followed.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".aegis-*") // with 0600: it may be a secret
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // fails, as it should, once it has been renamed
-	if _, err := tmp.Write(data); err != nil {
-		_ = tmp.Close() // the error that counts is the other one
-		return err
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
 	}
-	if err := errors.Join(tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
-		return err
+	if err != nil {
+		_ = os.Remove(tmp.Name()) // err says what went wrong
 	}
-	return os.Rename(tmp.Name(), path)
+	return err
 }

@@ -42,7 +42,6 @@ The token belongs to the user who will own the application, with the scope write
 It is used once and not kept.`,
 		Example: `  aegis setup gitea --url https://git.example.org --public-url https://aegis.example.org --admin-token file:admin.token
   GITEA_ADMIN_TOKEN=… aegis setup gitea --url http://gitea:3000 --public-url https://aegis.example.org --dir /etc/aegis/secrets`,
-		Args: cobra.NoArgs,
 	}
 	f := &appFlags{}
 	cmd.Flags().StringVar(&f.gitea, "url", "", "address of Gitea, `URL` (required)")
@@ -137,40 +136,29 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 }
 
 // writeSecret writes a file for its owner alone, in a folder for its owner alone.
-// It replaces another only when told to, and then at once.
+// It replaces another only with replace, and then whole.
 func writeSecret(path, value string, replace bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if !replace {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(value + "\n")
-		return errors.Join(err, f.Close())
+	if replace {
+		return WriteFile(path, []byte(value+"\n"), 0o600)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)) // made with 0600
+	// O_EXCL follows no link either, and leaves no moment between a look and the write.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(value + "\n")
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the error that counts is the other one
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
 func printApp(cmd *cobra.Command, f *appFlags, app doctor.App, done bool) error {
-	out := cmd.OutOrStdout()
+	out, head := cmd.OutOrStdout(), "The OAuth application %q is there; nothing was done.\n\n"
 	if done {
-		fmt.Fprintf(out, "Made the OAuth application %q in Gitea.\n\n", app.Name)
-	} else {
-		fmt.Fprintf(out, "The OAuth application %q is there; nothing was done.\n\n", app.Name)
+		head = "Made the OAuth application %q in Gitea.\n\n"
 	}
+	fmt.Fprintf(out, head, app.Name)
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return err

@@ -12,9 +12,22 @@ const tokenVariable = "AEGIS_TOKEN"
 type mcpClient struct {
 	command string // sub-command of "aegis setup"
 	title   string
-	// hosted: it connects from its maker's servers. tokenless: it can only sign in.
-	hosted, tokenless bool
-	guide             func(target) guide
+	// hosted: it connects from its maker's servers, and can only sign in.
+	hosted bool
+	// intro comes before the file; after the file comes signIn, or with a static token
+	// token (nil: exportToken).
+	intro, signIn, token []part
+	// after is what is left to do to sign in once the file is written; whole lines.
+	after string
+	// path is the client's own file, "" when it has none that could be written, keys and
+	// members what the server is in it; no keys: it is TOML.
+	path    string
+	keys    []string
+	members entry
+	// variable is how the client spells the environment variable %, and withToken what it
+	// needs besides the header.
+	variable  string
+	withToken entry
 }
 
 // guide says how a client is connected.
@@ -94,15 +107,6 @@ func wrap(text string, width int) string {
 type entry []struct{ key, value string }
 
 func pair(key, value string) entry { return entry{{key, value}} }
-
-// withToken adds the Authorization header when t needs one; reference is how the
-// client spells an environment variable.
-func (e entry) withToken(t target, reference string) entry {
-	if !t.token {
-		return e
-	}
-	return append(e, pair("headers", jsonText(entry{{"Authorization", quoted("Bearer " + reference)}}))...)
-}
 
 // jsonText renders the members; values are JSON already.
 func jsonText(e entry) string {

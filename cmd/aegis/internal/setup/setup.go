@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -42,7 +43,6 @@ nothing is asked. Nothing that exists is replaced without --force.
 this one connect an MCP client to a configured Aegis.`,
 		Example: `  aegis setup
   aegis setup --gitea https://git.example.org --mode oauth --tls auto --agree-tos --public-url https://aegis.example.org --admin-token file:admin.token --yes`,
-		Args: cobra.NoArgs,
 	}
 	f := &setupFlags{}
 	s := cmd.Flags().StringVar
@@ -70,7 +70,9 @@ this one connect an MCP client to a configured Aegis.`,
 		return run(cmd, p, f)
 	}
 	cmd.AddCommand(newGitea())
-	cmd.AddCommand(newClients(p)...)
+	for _, c := range clients {
+		cmd.AddCommand(newClient(p, c))
+	}
 	return cmd
 }
 
@@ -126,28 +128,28 @@ func (s *wizard) askGitea(ctx context.Context) error {
 			fmt.Fprintln(s.out, "  "+err.Error())
 			continue
 		}
+		answers := "  Gitea " + facts.Version + " answers."
 		if facts.Hidden {
-			fmt.Fprintln(s.out, "  Gitea answers; it tells its version to signed-in users only.")
-		} else {
-			fmt.Fprintln(s.out, "  Gitea "+facts.Version+" answers.")
+			answers = "  Gitea answers; it tells its version to signed-in users only."
 		}
-		return nil
+		_, err = fmt.Fprintln(s.out, answers)
+		return err
 	}
 	return nil
 }
 
-func (s *wizard) askMode(context.Context) (err error) {
-	s.mode, err = s.ask.ask(s.mode, question{
-		flag: "mode", preset: "token", check: oneOf("token", "oauth"),
+func (s *wizard) askMode(context.Context) error {
+	return s.ask.answer(question{
+		into: &s.mode, flag: "mode", preset: "token", check: oneOf("token", "oauth"),
 		text: "How are callers known? token: one shared token; oauth: people sign in with Gitea",
 	})
-	return err
 }
 
-func (s *wizard) askTLS(context.Context) (err error) {
-	if s.tls, err = s.ask.ask(s.tls, question{
-		flag: "tls", preset: "off", check: oneOf("off", "auto", "files"),
-		text: "Who has the certificate? off: a reverse proxy, or nobody on this machine; auto: Aegis gets one; files: Aegis reads files",
+func (s *wizard) askTLS(context.Context) error {
+	if err := s.ask.answer(question{
+		into: &s.tls, flag: "tls", preset: "off", check: oneOf("off", "auto", "files"),
+		text: "Who has the certificate? off: a reverse proxy, or nobody on this machine; " +
+			"auto: Aegis gets one; files: Aegis reads files",
 	}); err != nil {
 		return err
 	}
@@ -155,52 +157,54 @@ func (s *wizard) askTLS(context.Context) (err error) {
 	if s.tls != "off" {
 		listen = ":443"
 	}
-	public := question{flag: "public-url", text: "Address that clients use", check: s.checkPublic, needed: s.tls != "off"}
-	if s.tls == "off" {
-		public.preset = "http://127.0.0.1:8080"
-		if s.listen != "" {
-			public.preset = "http://" + s.program.LocalAddr(s.listen)
-		}
+	public := question{
+		into: &s.public, flag: "public-url", text: "Address that clients use", check: s.checkPublic, needed: s.tls != "off",
 	}
-	if s.public, err = s.ask.ask(s.public, public); err != nil {
+	if s.tls == "off" {
+		public.preset = "http://" + s.program.LocalAddr(cmp.Or(s.listen, listen))
+	}
+	if err := s.ask.answer(public); err != nil {
 		return err
 	}
 	s.public = strings.TrimRight(s.public, "/")
 	if u, err := url.Parse(s.public); err == nil && u.Scheme == "http" && u.Port() != "" {
 		listen = net.JoinHostPort(u.Hostname(), u.Port()) // clients come straight to it
 	}
-	if s.listen, err = s.ask.ask(s.listen, question{flag: "listen", text: "Address to listen on", preset: listen, check: checkListen}); err != nil {
+	if err := s.ask.answer(question{
+		into: &s.listen, flag: "listen", text: "Address to listen on", preset: listen, check: checkListen,
+	}); err != nil {
 		return err
 	}
-	if s.tls == "auto" {
+	switch s.tls {
+	case "auto":
 		return s.askAuthority()
+	case "files":
+		return s.ask.answer(
+			question{into: &s.cert, flag: "cert", text: "File with the certificate and its chain", needed: true, check: readableFile},
+			question{into: &s.key, flag: "key", text: "File with its private key", needed: true, check: readableFile},
+		)
 	}
-	if s.tls == "files" {
-		if s.cert, err = s.ask.ask(s.cert, question{flag: "cert", text: "File with the certificate and its chain", needed: true, check: readableFile}); err != nil {
-			return err
-		}
-		s.key, err = s.ask.ask(s.key, question{flag: "key", text: "File with its private key", needed: true, check: readableFile})
-	}
-	return err
+	return nil
 }
 
 // termsOfService is where the authority has the terms that tls auto agrees to.
 const termsOfService = "https://letsencrypt.org/repository/"
 
 // askAuthority asks what the certificate authority wants to know.
-func (s *wizard) askAuthority() (err error) {
+func (s *wizard) askAuthority() error {
 	if !s.agree {
-		if _, err = s.ask.ask("", question{
-			flag: "agree-tos", needed: true, check: oneOf("yes"),
-			text: "The certificate comes from Let's Encrypt. Do you agree to its terms, " + termsOfService + "? yes, or stop with Ctrl-C",
+		if err := s.ask.answer(question{
+			into: new(string), flag: "agree-tos", needed: true, check: oneOf("yes"),
+			text: "The certificate comes from Let's Encrypt. Do you agree to its terms, " + termsOfService +
+				"? yes, or stop with Ctrl-C",
 		}); err != nil {
 			return err
 		}
 	}
-	if s.email == "" && !s.yes {
-		s.email, err = s.ask.ask("", question{flag: "email", text: "E-mail address for it (may be empty)"})
+	if s.email != "" || s.yes {
+		return nil
 	}
-	return err
+	return s.ask.answer(question{into: &s.email, flag: "email", text: "E-mail address for it (may be empty)"})
 }
 
 // checkPublic refuses addresses over which tokens would travel in the clear.
@@ -243,28 +247,21 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if token, err = s.ask.ask(token, question{
-		flag: "gitea-token", secret: true, needed: true, check: s.checkToken(ctx),
+	if err := s.ask.answer(question{
+		into: &token, flag: "gitea-token", secret: true, needed: true, check: s.checkToken(ctx),
 		text: "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
 	}); err != nil {
 		return err
 	}
-	if s.name, err = s.ask.ask(s.name, question{flag: "name", text: "Name of the caller", preset: or(s.login, "agent"), check: checkName}); err != nil {
+	if err := s.ask.answer(question{ // only now is the login known
+		into: &s.name, flag: "name", text: "Name of the caller", preset: cmp.Or(s.login, "agent"), check: checkName,
+	}); err != nil {
 		return err
 	}
 	bearer := make([]byte, 32)
-	if _, err := rand.Read(bearer); err != nil {
-		return err
-	}
+	_, _ = rand.Read(bearer) // never fails: it ends the process instead
 	s.secrets = [][2]string{{"gitea_token", token}, {"client_token", hex.EncodeToString(bearer)}}
 	return nil
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func checkName(text string) error {
@@ -304,17 +301,15 @@ func (s *wizard) askApp(ctx context.Context) error {
 		return err
 	}
 	if admin == "" && s.id == "" {
-		admin, err = s.ask.ask("", question{
-			flag: "admin-token", secret: true,
+		if err := s.ask.answer(question{
+			into: &admin, flag: "admin-token", secret: true,
 			text: "Gitea token with write:user, to make the OAuth application now (empty: it is there already)",
-		})
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 	}
-	dir := s.secretsDir()
 	if admin != "" && s.id == "" {
-		app, _, err := makeApp(ctx, &appFlags{gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: dir, force: s.force}, admin)
+		app, _, err := makeApp(ctx, &appFlags{gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: s.secretsDir(), force: s.force}, admin)
 		if err != nil {
 			return err
 		}
@@ -325,14 +320,14 @@ func (s *wizard) askApp(ctx context.Context) error {
 	if !s.yes {
 		fmt.Fprintf(s.out, "  In Gitea, under Settings, Applications, the application must be confidential,\n  with the redirect URI %s\n", callbackOf(s.public))
 	}
-	if s.id, err = s.ask.ask(s.id, question{flag: "client-id", text: "Client ID", needed: true}); err != nil {
-		return err
-	}
 	secret, err := secretValue("client-secret", s.secret, "GITEA_OAUTH_SECRET")
 	if err != nil {
 		return err
 	}
-	if secret, err = s.ask.ask(secret, question{flag: "client-secret", text: "Client secret", secret: true, needed: true}); err != nil {
+	if err := s.ask.answer(
+		question{into: &s.id, flag: "client-id", text: "Client ID", needed: true},
+		question{into: &secret, flag: "client-secret", text: "Client secret", secret: true, needed: true},
+	); err != nil {
 		return err
 	}
 	s.secrets = [][2]string{{fileClientSecret, secret}}
