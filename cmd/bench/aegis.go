@@ -100,7 +100,7 @@ func startAegis(ctx context.Context, bin, folder, upstream string, s settings) (
 
 // answered waits for the first call that p answers.
 func (p *process) answered(job *payload) error {
-	t := &mcpTarget{name: "start", process: p, url: p.url, token: token, version: "2025-11-25", stateless: true}
+	t := ours("start", p, "2025-11-25")
 	client := &http.Client{Timeout: 5 * time.Second}
 	var err error
 	for range 20_000 {
@@ -116,7 +116,7 @@ func (p *process) answered(job *payload) error {
 	return err
 }
 
-// refused reports whether nobody listens yet.
+// refused reports whether no connection could be made: Aegis does not listen yet.
 func refused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -23,11 +22,11 @@ type tally struct {
 // compare measures all targets in turn, round by round, and prints medians and
 // their ratios to targets[base] in the same round.
 func compare(out io.Writer, job *payload, targets []target, base int, pl plan) error {
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	defer transport.CloseIdleConnections()
+	connections := transport()
+	defer connections.CloseIdleConnections()
 	workers := make([]*worker, pl.workers)
 	for i := range workers {
-		workers[i] = &worker{client: &http.Client{Transport: transport, Timeout: time.Minute}, refs: map[string][]byte{}}
+		workers[i] = newWorker(connections)
 	}
 	all := make([]tally, len(targets))
 	for round := -1; round < pl.rounds; round++ { // the first round warms up
@@ -89,17 +88,19 @@ func (a *tally) print(out io.Writer, label string, job *payload, base []time.Dur
 	}
 	slices.Sort(ratios)
 	per, mid := median(a.took), ratios[len(ratios)/2]
-	fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %.2f | %.2f | %.2f..%.2f | %s | %s | %s |\n", job.name, pl.workers, label, per.Round(time.Microsecond),
-		float64(pl.workers)/per.Seconds(), mid, 1/mid, ratios[len(ratios)/10], ratios[len(ratios)*9/10],
-		orNone(a.cpu > 0, (a.cpu/time.Duration(max(1, a.calls))).Round(time.Microsecond).String()),
-		orNone(a.allocs > 0, fmt.Sprintf("%.0f", a.allocs/float64(max(1, a.calls)))), orNone(a.bytes > 0, size(a.bytes/float64(max(1, a.calls)))))
-}
-
-func orNone(known bool, s string) string {
-	if known {
-		return s
+	fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %.2f | %.2f | %.2f..%.2f | ", job.name, pl.workers, label,
+		per.Round(time.Microsecond), float64(pl.workers)/per.Seconds(), mid, 1/mid,
+		ratios[len(ratios)/10], ratios[len(ratios)*9/10])
+	// Where the system does not tell them, CPU time and memory stay empty.
+	calls := max(1, a.calls)
+	var cpu, allocs, bytes string
+	if a.cpu > 0 {
+		cpu = (a.cpu / time.Duration(calls)).Round(time.Microsecond).String()
 	}
-	return ""
+	if a.allocs > 0 {
+		allocs, bytes = fmt.Sprintf("%.0f", a.allocs/float64(calls)), size(a.bytes/float64(calls))
+	}
+	fmt.Fprintf(out, "%s | %s | %s |\n", cpu, allocs, bytes)
 }
 
 // size writes a number of bytes for people.

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -119,16 +120,35 @@ func (b *bench) servers() error {
 	if b.proxy, err = spawn(b.ctx, roleProxy, b.stub.url); err != nil {
 		return err
 	}
-	if b.aegis, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, settings{sync: "interval", maxChars: 10_000_000, metrics: true}); err != nil {
-		return err
+	for _, instance := range []struct {
+		p **process
+		s settings
+	}{
+		// One with bounds that no answer reaches, one with the default bounds and the
+		// durable log.
+		{&b.aegis, settings{sync: "interval", maxChars: 10_000_000, metrics: true}},
+		{&b.durable, settings{sync: "always", maxChars: 60_000, metrics: true}},
+	} {
+		if *instance.p, err = startAegis(b.ctx, b.bin, b.stub.url, instance.s); err != nil {
+			return err
+		}
 	}
-	if b.durable, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, settings{sync: "always", maxChars: 60_000, metrics: true}); err != nil {
-		return err
+	return errors.Join(b.aegis.answered(&b.jobs[0]), b.durable.answered(&b.jobs[0]))
+}
+
+// compare compares targets for one client and for many at a time.
+func (b *bench) compare(job *payload, targets []target, base, many int) error {
+	for _, workers := range []int{1, many} {
+		if err := compare(b.out, job, targets, base, plan{workers, b.o.rounds, b.o.calls}); err != nil {
+			return err
+		}
 	}
-	if err := b.aegis.answered(&b.jobs[0]); err != nil {
-		return err
-	}
-	return b.durable.answered(&b.jobs[0])
+	return nil
+}
+
+// ours is Aegis as a target, without a handshake: it needs none.
+func ours(name string, p *process, version string) *mcpTarget {
+	return &mcpTarget{name: name, process: p, url: p.url, token: token, version: version, stateless: true}
 }
 
 // calls compares the answers of tools with the same answers without Aegis.
@@ -137,29 +157,24 @@ func (b *bench) calls() error {
 		return b.since()
 	}
 	direct, proxy := &httpTarget{"direct", b.stub, b.stub.url}, &httpTarget{"reverse proxy", b.proxy, b.proxy.url}
-	mcp := func(name string, p *process, version string) target {
-		return &mcpTarget{name: name, process: p, url: p.url, token: token, version: version, stateless: true}
-	}
-	header(b.out, "proxy")
+	header(b.out)
 	for i := range b.jobs {
 		job := &b.jobs[i]
 		targets := []target{direct, proxy}
-		switch {
-		case job.cut:
-			targets = append(targets, mcp("aegis, default bounds", b.durable, "2025-11-25"))
-		default:
-			targets = append(targets, mcp("aegis 2025-11-25", b.aegis, "2025-11-25"), mcp("aegis 2026-07-28", b.aegis, "2026-07-28"))
+		if job.cut {
+			targets = append(targets, ours("aegis, default bounds", b.durable, "2025-11-25"))
+		} else {
+			targets = append(targets, ours("aegis 2025-11-25", b.aegis, "2025-11-25"), ours("aegis 2026-07-28", b.aegis, "2026-07-28"))
 		}
 		if i == 0 {
-			targets = append(targets, mcp("aegis, audit sync always", b.durable, "2025-11-25"))
+			targets = append(targets, ours("aegis, audit sync always", b.durable, "2025-11-25"))
 		}
-		for _, workers := range []int{1, 16} {
-			if job.cut && workers > 1 {
-				workers = 4
-			}
-			if err := compare(b.out, job, targets, 1, plan{workers, b.o.rounds, b.o.calls}); err != nil {
-				return err
-			}
+		many := 16
+		if job.cut { // fewer of the 16 MiB answers at a time
+			many = 4
+		}
+		if err := b.compare(job, targets, 1, many); err != nil {
+			return err
 		}
 	}
 	_, err := fmt.Fprintln(b.out)
@@ -209,13 +224,14 @@ func (b *bench) list() error {
 		if gzip {
 			name += ", gzip"
 		}
-		ours := &listTarget{mcpTarget: mcpTarget{name: "aegis", process: b.aegis, url: b.aegis.url, token: token, version: "2025-11-25"}, gzip: gzip}
-		w := &worker{client: &http.Client{Transport: &http.Transport{DisableCompression: true}}, refs: map[string][]byte{}}
-		if err := ours.fetch(w, nil); err != nil {
+		listed := &listTarget{gzip: gzip, mcpTarget: mcpTarget{
+			name: "aegis", process: b.aegis, url: b.aegis.url, token: token, version: "2025-11-25",
+		}}
+		if err := listed.fetch(newWorker(transport()), nil); err != nil {
 			return err
 		}
 		file := filepath.Join(b.dir, fmt.Sprintf("list-%v", gzip))
-		if err := os.WriteFile(file, ours.want, 0o600); err != nil {
+		if err := os.WriteFile(file, listed.want, 0o600); err != nil {
 			return err
 		}
 		p, err := spawn(b.ctx, roleStatic, file)
@@ -224,11 +240,9 @@ func (b *bench) list() error {
 		}
 		b.others = append(b.others, p)
 		static := &listTarget{mcpTarget: mcpTarget{name: "static handler", process: p, url: p.url, version: "2025-11-25"}}
-		job := &payload{name: fmt.Sprintf("%s (%s)", name, size(float64(len(ours.want)))), calls: 4}
-		for _, workers := range []int{1, 16} {
-			if err := compare(b.out, job, []target{static, ours}, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
-				return err
-			}
+		job := &payload{name: fmt.Sprintf("%s (%s)", name, size(float64(len(listed.want)))), calls: 4}
+		if err := b.compare(job, []target{static, listed}, 0, 16); err != nil {
+			return err
 		}
 	}
 	_, err := fmt.Fprintln(b.out)
@@ -269,34 +283,29 @@ func (b *bench) start() error {
 // soaked measures memory after many mixed calls, one in ten of them a list and one
 // in a thousand a large text.
 func (b *bench) soaked(p *process) error {
-	t := &mcpTarget{name: "soak", process: p, url: p.url, token: token, version: "2025-11-25", stateless: true}
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	defer transport.CloseIdleConnections()
+	t, connections := ours("soak", p, "2025-11-25"), transport()
+	defer connections.CloseIdleConnections()
 	const workers = 16
-	errs := make(chan error, workers)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
 	for n := range workers {
-		go func() {
-			w := &worker{client: &http.Client{Transport: transport, Timeout: time.Minute}, refs: map[string][]byte{}}
-			for i := range b.o.soak / workers {
-				job := b.jobs[0]
+		wg.Go(func() {
+			w := newWorker(connections)
+			for i := 0; i < b.o.soak/workers && errs[n] == nil; i++ {
+				job := &b.jobs[0]
 				switch k := i*workers + n; {
 				case k%1000 == 7:
-					job = b.jobs[2]
+					job = &b.jobs[2]
 				case k%10 == 3:
-					job = b.jobs[1]
+					job = &b.jobs[1]
 				}
-				if err := t.fetch(w, &job); err != nil {
-					errs <- err
-					return
-				}
+				errs[n] = t.fetch(w, job)
 			}
-			errs <- nil
-		}()
+		})
 	}
-	for range workers {
-		if err := <-errs; err != nil {
-			return err
-		}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(b.out, "RSS after %d mixed calls: %s.\n", b.o.soak, size(float64(p.rss())))
 	return err
@@ -319,14 +328,13 @@ func (b *bench) foreign() error {
 		job.mark = b.o.mark
 	}
 	upstream := b.o.upstream
+	var err error
 	if upstream == "" {
-		var err error
 		if b.stub, err = spawn(b.ctx, roleStub, ""); err != nil {
 			return err
 		}
 		upstream = b.stub.url
 	}
-	var err error
 	if b.proxy, err = spawn(b.ctx, roleProxy, upstream); err != nil {
 		return err
 	}
@@ -334,11 +342,6 @@ func (b *bench) foreign() error {
 		&httpTarget{"reverse proxy", b.proxy, b.proxy.url},
 		&mcpTarget{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true},
 	}
-	header(b.out, "proxy")
-	for _, workers := range []int{1, 16} {
-		if err := compare(b.out, &job, targets, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
-			return err
-		}
-	}
-	return nil
+	header(b.out)
+	return b.compare(&job, targets, 0, 16)
 }

@@ -138,39 +138,37 @@ func (p *process) stop() {
 	}
 }
 
+// proc returns the fields of a file of /proc about the process that follow mark; none
+// where the system does not have it.
+func (p *process) proc(file, mark string) []string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(data), mark)
+	return strings.Fields(rest)
+}
+
 // cpu is the time that the process has computed for; 0 where the system does not
 // say it.
 func (p *process) cpu() time.Duration {
 	if p == nil {
 		return 0
 	}
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	// The fields behind the name in parentheses; utime and stime are the 12th
-	// and 13th of them, in ticks of 10 ms.
-	_, rest, _ := strings.Cut(string(data), ") ")
-	f := strings.Fields(rest)
+	// The fields after the name in parentheses; utime and stime are the 12th and 13th
+	// of them (proc_pid_stat(5)), in ticks of 10 ms.
+	f := p.proc("stat", ") ")
 	if len(f) < 13 {
 		return 0
 	}
-	var ticks int64
-	for _, s := range f[11:13] {
-		n, _ := strconv.ParseInt(s, 10, 64) // 0 when it is none
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	user, _ := strconv.ParseInt(f[11], 10, 64) // 0 when it is none
+	system, _ := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // rss is the resident memory in bytes, 0 where the system does not say it.
 func (p *process) rss() int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(data), "VmRSS:")
-	f := strings.Fields(rest)
+	f := p.proc("status", "VmRSS:")
 	if len(f) == 0 {
 		return 0
 	}
