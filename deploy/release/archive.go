@@ -5,7 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,12 +20,9 @@ type entry struct {
 }
 
 // pack writes a platform's archive: a zip file for Windows, a compressed tar file
-// for the others. Owners are nobody in particular and times are the commit's.
+// for the others. Files have no owner and the
+// time of the commit, so that archives are reproducible.
 func (r *release) pack(t target, extras []entry) error {
-	when, err := stamp(context.Background(), r.root)
-	if err != nil {
-		return err
-	}
 	program, err := os.ReadFile(r.binary(t))
 	if err != nil {
 		return err
@@ -39,11 +36,7 @@ func (r *release) pack(t target, extras []entry) error {
 	if err != nil {
 		return err
 	}
-	if err := write(f, r.name(t)+"/", list, when); err != nil {
-		_ = f.Close() // the error that counts is the other one
-		return err
-	}
-	return f.Close()
+	return errors.Join(write(f, r.name(t)+"/", list, r.when), f.Close())
 }
 
 func (e entry) mode() int64 {
@@ -68,10 +61,7 @@ func tarball(w io.Writer, dir string, list []entry, when time.Time) error {
 			return err
 		}
 	}
-	if err := tw.Close(); err != nil {
-		return err
-	}
-	return gz.Close()
+	return errors.Join(tw.Close(), gz.Close())
 }
 
 // compressed returns data as a gzip file without name and time.
@@ -81,13 +71,8 @@ func compressed(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := gz.Write(data); err != nil {
-		return nil, err
-	}
-	if err := gz.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	_, err = gz.Write(data)
+	return b.Bytes(), errors.Join(err, gz.Close())
 }
 
 func zipball(w io.Writer, dir string, list []entry, when time.Time) error {

@@ -1,4 +1,4 @@
-// Command release builds what a release consists of, from the tree it stands in:
+// Command release builds what a release consists of, from the tree it is in:
 // binaries for all platforms, archives, checksums, a software bill of materials,
 // and signatures where there is a key. The same commit and the same Go give the
 // same bytes, whatever the folder, the machine and the time.
@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -32,8 +32,9 @@ func main() {
 // release is one run.
 type release struct {
 	version string
-	out     string // folder for the results
-	root    string // of the module
+	out     string    // folder for the results
+	root    string    // of the module
+	when    time.Time // that files in archives have
 	targets []target
 	log     io.Writer
 }
@@ -73,6 +74,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
+	if r.when, err = stamp(ctx, root); err != nil {
+		return err
+	}
+	// It becomes a part of file names and of the linker's flags.
 	if !versions.MatchString(r.version) {
 		return fmt.Errorf("%q is no version like 1.2.3 or 1.2.3-rc.1", r.version)
 	}
@@ -111,10 +116,7 @@ func (r *release) make(ctx context.Context, packages bool) error {
 		return err
 	}
 	for _, t := range r.targets {
-		if err := r.pack(t, extras); err != nil {
-			return err
-		}
-		if err := r.sbom(t); err != nil {
+		if err := errors.Join(r.pack(t, extras), r.sbom(t)); err != nil {
 			return err
 		}
 		if packages && t.os == "linux" {
@@ -171,27 +173,13 @@ func (r *release) checksums() error {
 	if len(files) == 0 {
 		return errors.New("nothing was built")
 	}
-	slices.Sort(files)
 	var b strings.Builder
-	for _, f := range files {
-		sum, err := fileSum(f)
+	for _, f := range files { // sorted, as Glob returns them
+		data, err := os.ReadFile(f)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "%s  %s\n", sum, filepath.Base(f))
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), filepath.Base(f))
 	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()), 0o644)
-}
-
-func fileSum(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

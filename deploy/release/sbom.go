@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/sha1"
 	"crypto/sha256"
 	"debug/buildinfo"
@@ -79,12 +78,8 @@ func (r *release) sbom(t target) error {
 	if err != nil {
 		return err
 	}
-	when, err := stamp(context.Background(), r.root)
-	if err != nil {
-		return err
-	}
 	doc := describe(info, data, r.version, t)
-	doc.Creation.Created = when.Format(time.RFC3339)
+	doc.Creation.Created = r.when.Format(time.RFC3339)
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return err
@@ -114,23 +109,27 @@ func describe(info *debug.BuildInfo, data []byte, version string, t target) *spd
 			{"SPDXRef-DOCUMENT", "DESCRIBES", main.ID},
 		},
 	}
-	doc.add(main.ID, spdxPackage{
-		ID: "SPDXRef-go", Name: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go"), Supplier: unknown, Download: "https://go.dev/dl/",
-		LicenseConcluded: "BSD-3-Clause", LicenseDeclared: "BSD-3-Clause", Copyright: unknown,
-		References: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}},
-	})
+	stdlib := component("stdlib", strings.TrimPrefix(info.GoVersion, "go"), "BSD-3-Clause")
+	stdlib.ID, stdlib.Download = "SPDXRef-go", "https://go.dev/dl/"
+	doc.add(main.ID, stdlib)
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		doc.add(main.ID, spdxPackage{
-			ID: "SPDXRef-" + identifier(m.Path+"-"+m.Version), Name: m.Path, Version: m.Version, Supplier: unknown,
-			Download: unknown, LicenseConcluded: unknown, LicenseDeclared: unknown, Copyright: unknown,
-			Comment:    "Go module checksum " + m.Sum,
-			References: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + m.Path + "@" + m.Version}},
-		})
+		p := component(m.Path, m.Version, unknown) // the binary names no licences
+		p.Comment = "Go module checksum " + m.Sum
+		doc.add(main.ID, p)
 	}
 	return doc
+}
+
+// component is a module that a program was linked from.
+func component(path, version, license string) spdxPackage {
+	return spdxPackage{
+		ID: "SPDXRef-" + identifier(path+"-"+version), Name: path, Version: version, Supplier: unknown, Download: unknown,
+		LicenseConcluded: license, LicenseDeclared: license, Copyright: unknown,
+		References: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + version}},
+	}
 }
 
 func (d *spdxDocument) add(of string, p spdxPackage) {
