@@ -31,7 +31,8 @@ func auditLog(files []string, named string) (names []string, whole bool, err err
 		return nil, false, err
 	}
 	if cfg.AuditOff() {
-		return nil, false, misused(errors.New("the configuration switches the audit log off (audit.path); name the files"))
+		return nil, false, misused(errors.New("the configuration switches the audit log off (audit.path); " +
+			"name the files"))
 	}
 	path, _ := audit.Paths(cfg.Audit, cfg.DataDir)
 	return []string{path}, true, nil
@@ -54,12 +55,15 @@ tail does not show.
 
 Several folders that each hold a log with its own key, as replicas write them, are
 verified one by one.`,
-		Example: "  aegis audit verify\n  aegis audit verify --key audit.pub data/audit\n  aegis audit verify --part audit-000000100001.jsonl.gz",
+		Example: "  aegis audit verify\n  aegis audit verify --key audit.pub data/audit\n" +
+			"  aegis audit verify --part audit-000000100001.jsonl.gz",
 	}
 	file := configFlag(cmd)
 	var v audit.FilesOptions
-	cmd.Flags().StringArrayVar(&v.KeyFiles, "key", nil, "`FILE` with the public key of the checkpoints; may be repeated")
-	cmd.Flags().StringArrayVar(&v.NoteFiles, "checkpoint", nil, "`FILE` with a checkpoint that was kept elsewhere; may be repeated")
+	cmd.Flags().StringArrayVar(&v.KeyFiles, "key", nil,
+		"`FILE` with the public key of the checkpoints; may be repeated")
+	cmd.Flags().StringArrayVar(&v.NoteFiles, "checkpoint", nil,
+		"`FILE` with a checkpoint that was kept elsewhere; may be repeated")
 	cmd.Flags().BoolVar(&v.Part, "part", false, "accept files that are not the beginning of the log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		names, whole, err := auditLog(args, *file)
@@ -108,9 +112,11 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	if r.Problem != nil {
 		return errors.New(r.Problem.String())
 	}
-	_, err = fmt.Fprintf(w, "ok: %d records (%d to %d), %s to %s\n", r.Records, r.First, r.Last, r.Begin.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	_, err = fmt.Fprintf(w, "ok: %d records (%d to %d), %s to %s\n", r.Records, r.First, r.Last,
+		r.Begin.Format(time.RFC3339), r.End.Format(time.RFC3339))
 	if keys != "" && err == nil {
-		_, err = fmt.Fprintf(w, "%d checkpoints signed with the key in %s vouch for the records up to %d\n", r.Checkpoints, keys, r.Covered)
+		_, err = fmt.Fprintf(w, "%d checkpoints signed with the key in %s vouch for the records up to %d\n",
+			r.Checkpoints, keys, r.Covered)
 	}
 	return err
 }
@@ -124,7 +130,9 @@ func newAuditShow() *cobra.Command {
 the lines of the log. It does not verify them.
 
 Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).`,
-		Example: "  aegis audit show --since 24h --outcome forbidden\n  aegis audit show --identity alice --tool 'gitea_repo_*' --json\n  aegis audit show --follow --event tool_invocation",
+		Example: "  aegis audit show --since 24h --outcome forbidden\n" +
+			"  aegis audit show --identity alice --tool 'gitea_repo_*' --json\n" +
+			"  aegis audit show --follow --event tool_invocation",
 	}
 	file := configFlag(cmd)
 	var filter audit.Filter
@@ -147,7 +155,8 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 		}
 		p.W = cmd.OutOrStdout()
 		if !follow {
-			return reportSkipped(cmd)(audit.Show(at.Sources, filter, &p))
+			skipped, err := audit.Show(at.Sources, filter, &p)
+			return skippedLines(cmd, skipped, err)
 		}
 		if at.Live == "" {
 			return failed(errors.New("none of the files is written to any more; follow the log itself"))
@@ -157,15 +166,12 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 	return cmd
 }
 
-// reportSkipped returns what tells of lines that are no records, and makes an error
-// that of the command.
-func reportSkipped(cmd *cobra.Command) func(skipped int, err error) error {
-	return func(skipped int, err error) error {
-		if skipped > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
-		}
-		return failed(err)
+// skippedLines reports how many lines are no records, and passes err on.
+func skippedLines(cmd *cobra.Command, skipped int, err error) error {
+	if skipped > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
 	}
+	return failed(err)
 }
 
 // filterFlags adds the flags that select records. The function that it returns
@@ -202,8 +208,9 @@ all given filters select in the order of time, each with the name of its replica
 not verify them: "aegis audit verify" does, for the same folders.
 
 Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).`,
-		Example: "  aegis audit merge aegis-1/audit aegis-2/audit --since 24h\n  aegis audit merge --json --identity alice logs/*/audit",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  aegis audit merge aegis-1/audit aegis-2/audit --since 24h\n" +
+			"  aegis audit merge --json --identity alice logs/*/audit",
+		Args: cobra.MinimumNArgs(1),
 	}
 	var filter audit.Filter
 	var p audit.Printer
@@ -214,7 +221,8 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 			return misused(err)
 		}
 		p.W = cmd.OutOrStdout()
-		return reportSkipped(cmd)(audit.MergeFiles(args, filter, &p))
+		skipped, err := audit.MergeFiles(args, filter, &p)
+		return skippedLines(cmd, skipped, err)
 	}
 	return cmd
 }

@@ -85,7 +85,8 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s; is that the address of the API description (/swagger.v1.json)?", from, res.Status)
+		return nil, fmt.Errorf("%s answers %s; is that the address of the API description (/swagger.v1.json)?", from,
+			res.Status)
 	}
 	return readBounded(res.Body)
 }

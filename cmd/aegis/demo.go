@@ -27,11 +27,13 @@ needs.
 
 A configuration file may set anything but the upstream (gitea.url), which is
 always the built-in one, and tls.mode, which is off.`,
-		Example: "  aegis demo\n  aegis demo --listen 127.0.0.1:9000 --token a-token-of-my-own\n  aegis demo -c aegis.yaml",
+		Example: "  aegis demo\n  aegis demo --listen 127.0.0.1:9000 --token a-token-of-my-own\n" +
+			"  aegis demo -c aegis.yaml",
 	}
 	file := cmd.Flags().StringP("config", "c", "", "configuration `FILE` (default none)")
 	addr := cmd.Flags().String("listen", "", "`ADDR` to listen on (default 127.0.0.1:8080, or the configuration's)")
-	token := cmd.Flags().String("token", "", "bearer `TOKEN` for clients, 16 characters or longer (default a random one)")
+	token := cmd.Flags().String("token", "",
+		"bearer `TOKEN` for clients, 16 characters or longer (default a random one)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		gitea, err := demo.Start()
 		if err != nil {
@@ -143,7 +145,8 @@ Or call a tool by hand:
     -H 'Accept: application/json, text/event-stream' \
     -d '%[6]s'
 
-`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv), demo.Login, demo.Password)
+`, srv.Endpoint(), token, len(srv.Tools()), localAddr(addr), server.MCPPath, demoRequest(srv),
+		demo.Login, demo.Password)
 	return err
 }
 

@@ -15,7 +15,8 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Try Aegis with a built-in Gitea (not in this build)",
 		RunE: func(*cobra.Command, []string) error {
-			return misused(errors.New("this build has no built-in Gitea (tag nodemo); use a release's program or package, or go run ./cmd/aegis demo"))
+			return misused(errors.New("this build has no built-in Gitea (tag nodemo); " +
+				"use a release's program or package, or go run ./cmd/aegis demo"))
 		},
 	}
 }

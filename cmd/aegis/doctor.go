@@ -40,19 +40,23 @@ Run it where the configuration is; better still, run it once more from another n
 with --url alone. Clients that it knows: ` + strings.Join(doctor.Clients(), ", ") + `.
 
 No token is sent to the public address. It exits with 1 when a check fails.`,
-		Example: "  aegis doctor -c /etc/aegis/aegis.yaml\n  aegis doctor --client claude\n  aegis doctor --url https://aegis.example.org --register",
+		Example: "  aegis doctor -c /etc/aegis/aegis.yaml\n  aegis doctor --client claude\n" +
+			"  aegis doctor --url https://aegis.example.org --register",
 	}
 	var f doctorFlags
 	file := configFlag(cmd)
-	cmd.Flags().StringVar(&f.url, "url", "", "public address to test, `URL` without the MCP path (default public_url); without -c no configuration is read")
+	cmd.Flags().StringVar(&f.url, "url", "",
+		"public address to test, `URL` without the MCP path (default public_url); without -c no configuration is read")
 	cmd.Flags().StringVar(&f.client, "client", "", "also check what this `CLIENT` needs")
 	cmd.Flags().StringVar(&f.ca, "ca", "", "PEM `FILE` with a private authority that clients trust")
-	cmd.Flags().StringVar(&f.cert, "cert", "", "PEM `FILE` with the certificate to show, where tls.client_ca asks for one")
+	cmd.Flags().StringVar(&f.cert, "cert", "",
+		"PEM `FILE` with the certificate to show, where tls.client_ca asks for one")
 	cmd.Flags().StringVar(&f.key, "key", "", "PEM `FILE` with its private key")
 	cmd.Flags().BoolVar(&f.register, "register", false, "also register a client; nothing is kept of it")
 	cmd.Flags().BoolVar(&f.noGitea, "no-gitea", false, "leave Gitea out")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print a JSON array")
-	_ = cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(doctor.Clients(), cobra.ShellCompDirectiveNoFileComp)) // only completion depends on it
+	complete := cobra.FixedCompletions(doctor.Clients(), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("client", complete) // only completion depends on it
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f.config = *file
 		return runDoctor(cmd, f)
@@ -122,7 +126,8 @@ func doctorOptions(f doctorFlags, cfg *config.Config) (doctor.Options, *server.E
 		if examined != nil {
 			examined.Close()
 		}
-		return o, nil, misused(errors.New("--url: give the public address such as https://aegis.example.org, without the MCP path"))
+		return o, nil, misused(errors.New("--url: give the public address such as https://aegis.example.org, " +
+			"without the MCP path"))
 	}
 	return o, examined, nil
 }
@@ -221,7 +226,8 @@ func (r *doctorReport) end() error {
 func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Examined, report func(doctor.Finding)) {
 	client, err := server.GiteaHTTP(cfg.Gitea)
 	if err != nil {
-		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Message: err.Error(), Fix: "correct gitea in the configuration"})
+		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Message: err.Error(),
+			Fix: "correct gitea in the configuration"})
 		return
 	}
 	defer client.CloseIdleConnections()

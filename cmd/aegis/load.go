@@ -16,7 +16,8 @@ import (
 
 // configFlag adds -c to a command and returns where its value goes.
 func configFlag(cmd *cobra.Command) *string {
-	file := cmd.Flags().StringP("config", "c", "", "configuration `FILE` (default ./aegis.yaml, then /etc/aegis/aegis.yaml)")
+	file := cmd.Flags().StringP("config", "c", "",
+		"configuration `FILE` (default ./aegis.yaml, then /etc/aegis/aegis.yaml)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // only shell completion depends on it
 	return file
 }
@@ -33,7 +34,8 @@ func findConfig(named string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", misused(errors.New("no configuration: neither ./aegis.yaml nor /etc/aegis/aegis.yaml is there; name one with -c FILE, or try \"aegis demo\""))
+	return "", misused(errors.New("no configuration: neither ./aegis.yaml nor /etc/aegis/aegis.yaml is there; " +
+		"name one with -c FILE, or try \"aegis demo\""))
 }
 
 func loadConfig(named string) (*config.Config, error) {
@@ -42,6 +44,31 @@ func loadConfig(named string) (*config.Config, error) {
 		return nil, err
 	}
 	return loaded(config.Load(file))
+}
+
+// withConfig gives a command -c, and makes it do its work with the configuration.
+func withConfig(cmd *cobra.Command, work func(cmd *cobra.Command, args []string, cfg *config.Config) error) {
+	file := configFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := loadConfig(*file)
+		if err != nil {
+			return err
+		}
+		return work(cmd, args, cfg)
+	}
+}
+
+// withServer is withConfig for a command that needs all that is built from the
+// configuration. Nothing is opened for it; see [server.Dry].
+func withServer(cmd *cobra.Command, work func(*cobra.Command, []string, *config.Config, *server.Server) error) {
+	withConfig(cmd, func(cmd *cobra.Command, args []string, cfg *config.Config) error {
+		srv, err := dryServer(cfg, "", cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		defer srv.Close()
+		return work(cmd, args, cfg, srv)
+	})
 }
 
 // loadOrDefault loads a configuration, or returns the defaults when no file is named and
@@ -88,21 +115,10 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// build loads a configuration and builds the server that it describes, without touching
-// what a running one has.
-func build(named string, stderr io.Writer) (*config.Config, *server.Server, server.Log, error) {
-	cfg, err := loadConfig(named)
-	if err != nil {
-		return nil, nil, server.Log{}, err
-	}
-	srv, log, err := dryServer(cfg, "", stderr)
-	return cfg, srv, log, err
-}
-
 // dryServer builds the server of a configuration for a command that only looks at it.
 // Its log is for the person who calls it, whatever the configuration says; level is ""
 // for the configuration's.
-func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Server, server.Log, error) {
+func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Server, error) {
 	forPeople := *cfg
 	forPeople.Log.Format = "console"
 	if level != "" {
@@ -110,14 +126,13 @@ func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Serv
 	}
 	log, err := newLog(&forPeople, stderr)
 	if err != nil {
-		return nil, log, err
+		return nil, err
 	}
 	p, err := server.Dry(cfg, buildVersion(), log)
 	if err != nil {
-		return nil, log, unbuilt(err)
+		return nil, unbuilt(err)
 	}
-	srv, err := newServer(p, cfg, log)
-	return srv, log, err
+	return newServer(p, cfg, log)
 }
 
 // openServer opens what the server of a configuration needs, and builds it. Closing the

@@ -39,14 +39,17 @@ func writeMan(w io.Writer, root *cobra.Command) error {
 	manCommands(&b, root)
 	b.WriteString(".SH FILES\n")
 	for _, f := range [][2]string{
-		{"/etc/aegis/aegis.yaml", "The configuration, where no other is named. docs/config.md explains every key; \"aegis config schema\" has them for editors."},
-		{"/var/lib/aegis", "data_dir of the packages: certificates, the audit log and its key, grants of people who signed in."},
+		{"/etc/aegis/aegis.yaml", "The configuration, where no other is named. " +
+			"docs/config.md explains every key; \"aegis config schema\" has them for editors."},
+		{"/var/lib/aegis", "data_dir of the packages: certificates, the audit log and its key, " +
+			"grants of people who signed in."},
 	} {
 		fmt.Fprintf(&b, ".TP\n.I %s\n%s\n", roff(f[0]), roff(f[1]))
 	}
 	b.WriteString(".SH SIGNALS\n")
 	for _, s := range [][2]string{
-		{"SIGTERM, SIGINT", "Stop: no new calls; those in flight may finish within server.shutdown_timeout. A second one ends at once."},
+		{"SIGTERM, SIGINT", "Stop: no new calls; those in flight may finish within server.shutdown_timeout. " +
+			"A second one ends at once."},
 		{"SIGHUP", "Load the configuration and the certificates anew."},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(s[0]), roff(s[1]))

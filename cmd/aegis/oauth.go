@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/config"
 	"aegis/proxy/kv/open"
 	"aegis/proxy/oauth/grant"
 	"aegis/proxy/server"
@@ -29,14 +30,9 @@ last used. A running Aegis of this configuration is asked over its control socke
 in data_dir; without one, its store is read.`,
 		Example: "  aegis oauth list\n  aegis oauth list --login alice --json",
 	}
-	file := configFlag(cmd)
 	login := cmd.Flags().String("login", "", "only those of this Gitea `LOGIN`")
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*file)
-		if err != nil {
-			return err
-		}
+	withConfig(cmd, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		all, err := server.Operator(cfg).List(cmd.Context())
 		if err != nil {
 			return failed(err)
@@ -49,7 +45,7 @@ in data_dir; without one, its store is read.`,
 			return failed(printJSON(cmd.OutOrStdout(), list, true))
 		}
 		return failed(printGrants(cmd.OutOrStdout(), list))
-	}
+	})
 	return cmd
 }
 
@@ -65,7 +61,8 @@ func printGrants(w io.Writer, list []grant.Grant) error {
 		if !g.Verified {
 			name += " (unverified)"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, g.Login, name, day(g.Created), day(g.LastUsed), strings.Join(g.Scopes, " "))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, g.Login, name, day(g.Created), day(g.LastUsed),
+			strings.Join(g.Scopes, " "))
 	}
 	return tw.Flush()
 }
@@ -87,20 +84,15 @@ in Gitea under Settings, Applications.`,
 		Example: "  aegis oauth revoke 6f1c2a…\n  aegis oauth revoke --login alice",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	file := configFlag(cmd)
 	login := cmd.Flags().String("login", "", "end all grants of this Gitea `LOGIN`")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		which := grant.Revocation{Login: *login}
-		if len(args) == 1 {
-			which.Grant = args[0]
-		}
-		if (which.Grant == "") == (which.Login == "") {
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if (strings.Join(args, "") == "") == (*login == "") {
 			return misused(errors.New("name one grant, or a person with --login"))
 		}
-		cfg, err := loadConfig(*file)
-		if err != nil {
-			return err
-		}
+		return nil
+	}
+	withConfig(cmd, func(cmd *cobra.Command, args []string, cfg *config.Config) error {
+		which := grant.Revocation{Grant: strings.Join(args, ""), Login: *login} // there is one argument at most
 		n, err := server.Operator(cfg).Revoke(cmd.Context(), which)
 		switch {
 		case err != nil:
@@ -110,7 +102,7 @@ in Gitea under Settings, Applications.`,
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d\n", n)
 		return failed(err)
-	}
+	})
 	return cmd
 }
 
@@ -125,12 +117,7 @@ in the file, since client ids were derived from them; back the file up apart fro
 store.`,
 		Example: "  aegis keys rotate -c /etc/aegis/aegis.yaml && systemctl reload aegis",
 	}
-	file := configFlag(rotate)
-	rotate.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*file)
-		if err != nil {
-			return err
-		}
+	withConfig(rotate, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		r, err := open.RotateKeys(cmd.Context(), cfg)
 		if err != nil {
 			return failed(err)
@@ -141,6 +128,6 @@ store.`,
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; %s\n", r.KeyID, next)
 		return failed(err)
-	}
+	})
 	return group("keys", "Manage the keys of the store", "", rotate)
 }

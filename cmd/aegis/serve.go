@@ -86,7 +86,8 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, failed(fmt.Errorf("cannot listen on %s: %w; is another program using the port? Choose one with listen in the configuration (demo: --listen)", addr, err))
+		return nil, failed(fmt.Errorf("cannot listen on %s: %w; is another program using the port? "+
+			"Choose one with listen in the configuration (demo: --listen)", addr, err))
 	}
 	return ln, nil
 }
@@ -94,7 +95,8 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 // serve listens on addr, and on the plain listener beside it if there is one,
 // or takes systemd's sockets for them, and runs live until ctx ends. It calls
 // listening once both are open.
-func (s *service) serve(ctx context.Context, live *server.Live, addr string, log zerolog.Logger, listening func()) error {
+func (s *service) serve(ctx context.Context, live *server.Live, addr string, log zerolog.Logger,
+	listening func()) error {
 	ln, err := s.listenMain(ctx, addr)
 	if err != nil {
 		return err
@@ -114,7 +116,8 @@ func (s *service) serve(ctx context.Context, live *server.Live, addr string, log
 
 // announce logs what is served where.
 func announce(log zerolog.Logger, srv *server.Server, ln net.Listener) {
-	log.Info().Str("listen", ln.Addr().String()).Str("endpoint", srv.Endpoint()).Int("tools", len(srv.Tools())).Str("version", buildVersion()).Msg("serving")
+	log.Info().Str("listen", ln.Addr().String()).Str("endpoint", srv.Endpoint()).
+		Int("tools", len(srv.Tools())).Str("version", buildVersion()).Msg("serving")
 }
 
 func newCheck() *cobra.Command {
@@ -141,7 +144,11 @@ from the top of the file.`,
 		if *team != "" && !*show {
 			return misused(errors.New("--team needs --print"))
 		}
-		cfg, srv, _, err := build(name, cmd.ErrOrStderr())
+		cfg, err := loadConfig(name)
+		if err != nil {
+			return err
+		}
+		srv, err := dryServer(cfg, "", cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -168,7 +175,8 @@ from the top of the file.`,
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: ok; %d tools at %s\n", name, len(srv.Tools()), srv.Endpoint())
 		for _, team := range slices.Sorted(maps.Keys(cfg.Teams)) {
 			sel, _ := srv.Team(team)
-			fmt.Fprintf(cmd.OutOrStdout(), "  team %s: %d tools at %s/%s\n", team, len(sel.Tools()), srv.Endpoint(), team)
+			fmt.Fprintf(cmd.OutOrStdout(), "  team %s: %d tools at %s/%s\n", team, len(sel.Tools()), srv.Endpoint(),
+				team)
 		}
 		return nil
 	}

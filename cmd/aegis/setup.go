@@ -14,7 +14,11 @@ func newSetup() *cobra.Command {
 	root := setup.New(setup.Program{
 		ConfigFlag: configFlag, Load: loadConfig, LocalAddr: localAddr,
 		Check: func(file string) error {
-			_, srv, _, err := build(file, io.Discard)
+			cfg, err := loadConfig(file)
+			if err != nil {
+				return err
+			}
+			srv, err := dryServer(cfg, "", io.Discard)
 			if err == nil {
 				srv.Close()
 			}

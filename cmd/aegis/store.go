@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/config"
 	"aegis/proxy/kv/open"
 )
 
@@ -26,13 +27,8 @@ its keys open what it holds. It exits with 1 when there is a failure. A store in
 file must not be in use.`,
 		Example: "  aegis store check\n  aegis store check --json",
 	}
-	file := configFlag(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(*file)
-		if err != nil {
-			return err
-		}
+	withConfig(cmd, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		list := open.Check(cmd.Context(), cfg)
 		var text strings.Builder
 		unfit := false
@@ -44,6 +40,7 @@ file must not be in use.`,
 			}
 			text.WriteByte('\n')
 		}
+		var err error
 		if *asJSON {
 			err = printJSON(cmd.OutOrStdout(), list, true)
 		} else {
@@ -53,7 +50,7 @@ file must not be in use.`,
 			err = errors.New("the store is not fit for use")
 		}
 		return failed(err)
-	}
+	})
 	return cmd
 }
 
@@ -86,7 +83,8 @@ it is.`,
 		if err != nil {
 			return failed(err)
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "copied %d entries; %d were of use to running replicas alone, or have expired\n", m.Copied, m.Skipped)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(),
+			"copied %d entries; %d were of use to running replicas alone, or have expired\n", m.Copied, m.Skipped)
 		return failed(err)
 	}
 	return cmd

@@ -19,8 +19,8 @@ import (
 const plainSocket = "http"
 
 // service is what systemd, when it started this process, gave and wants to hear.
-// A nil one is a process without a
-// supervisor.
+// Without a supervisor it opens its own sockets, and its
+// messages go nowhere.
 type service struct {
 	manager     *systemd.Manager
 	main, plain net.Listener // nil when they must be opened here
@@ -42,7 +42,8 @@ func newService() (*service, error) {
 			s.main = socket
 		default:
 			m.Close()
-			return nil, failed(fmt.Errorf("systemd hands over two sockets for one purpose, the second is %s; Aegis serves one, and one with FileDescriptorName=%s beside it", socket.Addr(), plainSocket))
+			return nil, failed(fmt.Errorf("systemd hands over two sockets for one purpose, the second is %s; "+
+				"Aegis serves one, and one with FileDescriptorName=%s beside it", socket.Addr(), plainSocket))
 		}
 	}
 	return s, nil
@@ -53,7 +54,7 @@ func (s *service) Close() { s.manager.Close() }
 
 // listenMain returns systemd's socket, or opens one.
 func (s *service) listenMain(ctx context.Context, addr string) (net.Listener, error) {
-	if s == nil || s.main == nil {
+	if s.main == nil {
 		return listen(ctx, addr)
 	}
 	return s.main, fits(s.main.Addr(), addr, "listen")
@@ -62,18 +63,19 @@ func (s *service) listenMain(ctx context.Context, addr string) (net.Listener, er
 // listenPlain is listenMain for the plain listener beside it; addr is "" when the
 // configuration has none.
 func (s *service) listenPlain(ctx context.Context, addr string) (net.Listener, error) {
-	handed := s != nil && s.plain != nil
 	switch {
-	case handed && addr == "":
-		return nil, failed(fmt.Errorf("systemd hands over a socket for plain HTTP (%s) and the configuration has no use for it; set tls.mode and tls.http_listen, or disable the socket unit", s.plain.Addr()))
+	case s.plain != nil && addr == "":
+		return nil, failed(fmt.Errorf("systemd hands over a socket for plain HTTP (%s) and the configuration has no "+
+			"use for it; set tls.mode and tls.http_listen, or disable the socket unit", s.plain.Addr()))
 	case addr == "":
 		return nil, nil
-	case handed:
+	case s.plain != nil:
 		return s.plain, fits(s.plain.Addr(), addr, "tls.http_listen")
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, failed(fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", addr, err))
+		return nil, failed(fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, "+
+			"see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", addr, err))
 	}
 	return ln, nil
 }
@@ -96,7 +98,8 @@ func fits(have net.Addr, want, key string) error {
 	ip := net.ParseIP(host)
 	local := strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 	if tcp.Port != number || local && !tcp.IP.IsLoopback() {
-		return failed(fmt.Errorf("systemd's socket listens on %s, the configuration says %s; write the same address after %s and ListenStream=", have, want, key))
+		return failed(fmt.Errorf("systemd's socket listens on %s, the configuration says %s; "+
+			"write the same address after %s and ListenStream=", have, want, key))
 	}
 	return nil
 }
@@ -104,9 +107,6 @@ func fits(have net.Addr, want, key string) error {
 // serving tells systemd that the service is up, and keeps telling that it is well
 // until stop is called.
 func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
-	if s == nil {
-		return func() {}
-	}
 	s.log = log
 	s.logged(s.manager.Ready("serving " + live.Server().Endpoint()))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -127,17 +127,11 @@ func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
 
 // stopping tells systemd that the end has begun.
 func (s *service) stopping() {
-	if s != nil {
-		s.logged(s.manager.Stopping("stopping: calls in flight may finish"))
-	}
+	s.logged(s.manager.Stopping("stopping: calls in flight may finish"))
 }
 
 // reloading tells systemd of a reload, and what became of it.
 func (s *service) reloading(live *server.Live, reload func()) {
-	if s == nil {
-		reload()
-		return
-	}
 	s.logged(s.manager.Reloading())
 	reload()
 	status := "serving " + live.Server().Endpoint()

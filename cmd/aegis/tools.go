@@ -66,8 +66,7 @@ func toolServer(named string, stderr io.Writer) (*server.Server, error) {
 	if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
 		cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
 	}
-	srv, _, err := dryServer(cfg, "warn", stderr)
-	return srv, err
+	return dryServer(cfg, "warn", stderr)
 }
 
 func printTools(w io.Writer, sel *catalog.Selection) error {
@@ -112,12 +111,13 @@ func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 	list := []toolJSON{}
 	for _, t := range sel.Tools() {
 		list = append(list, toolJSON{
-			Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain, Title: t.Title, Description: t.Description,
-			OperationID: t.OperationID, Method: t.Method, Path: t.Path, Risk: t.Risk.String(), Scopes: append([]string{}, t.Scopes...),
+			Name: t.Name, CanonicalName: t.CanonicalName, Version: t.Version, Domain: t.Domain,
+			Title: t.Title, Description: t.Description, OperationID: t.OperationID, Method: t.Method, Path: t.Path,
+			Risk: t.Risk.String(), Scopes: append([]string{}, t.Scopes...), // never null
 			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld,
-			Paginated: t.Paging == "page" || t.Paging == "per_page", Paging: string(t.Paging), Credentials: t.CredentialIssuing,
-			BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated, ReplacedBy: t.ReplacedBy, InputSchema: t.InputSchema,
-			OutputSchema: t.OutputSchema, Example: t.Example,
+			Paginated: t.Paging == "page" || t.Paging == "per_page", Paging: string(t.Paging),
+			Credentials: t.CredentialIssuing, BasicAuthOnly: t.BasicAuthOnly, Deprecated: t.Deprecated,
+			ReplacedBy: t.ReplacedBy, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Example: t.Example,
 		})
 	}
 	return printJSON(w, list, false)
@@ -159,7 +159,8 @@ func printCostNotes(w io.Writer, sel *catalog.Selection) error {
 			longest = t.Name
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nThis configuration lists %d tools, about %d tokens for current models. The longest name is\n%s (%d characters); clients that prefix names with the server's cut at 60 to 64.\n",
+	_, err := fmt.Fprintf(w, "\nThis configuration lists %d tools, about %d tokens for current models. "+
+		"The longest name is\n%s (%d characters); clients that prefix names with the server's cut at 60 to 64.\n",
 		total.Tools, total.Tokens, longest, len(longest))
 	if total.Tools > manyTools {
 		fmt.Fprintf(w, "warning: some clients stop at %d tools; use tools.mode: search, or toolsets.\n", manyTools)

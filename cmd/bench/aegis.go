@@ -24,7 +24,8 @@ func build(ctx context.Context, given, dir string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", bin, "./cmd/aegis")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build Aegis (run this from the project's folder, or give a program with -aegis): %w", err)
+		return "", fmt.Errorf("build Aegis (run this from the project's folder, or give a program with -aegis): %w",
+			err)
 	}
 	return bin, nil
 }

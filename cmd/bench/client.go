@@ -11,12 +11,12 @@ import (
 )
 
 // target is one way to get an answer.
-type target interface {
-	label() string
-	// proc is the process whose CPU time and memory count; nil: none of them is measured.
-	proc() *process
+type target struct {
+	name string
+	// process is the one whose CPU time and memory count; nil: none of them is measured.
+	process *process
 	// fetch gets one answer and checks it.
-	fetch(w *worker, job *payload) error
+	fetch func(w *worker, job *payload) error
 }
 
 // worker is one client with its connection, buffers and the answers that it has
@@ -59,35 +59,27 @@ func wrong(res *http.Response, body []byte) error {
 	return fmt.Errorf("wrong answer: %s, %d bytes: %.300s", res.Status, len(body), body)
 }
 
-// httpTarget asks for the answers themselves.
-type httpTarget struct {
-	name    string
-	process *process
-	url     string
+// plain is the target that has the answers themselves.
+func plain(name string, p *process) target {
+	return target{name, p, func(w *worker, job *payload) error {
+		r, err := http.NewRequest(http.MethodGet, p.url+"/api/v1"+job.path, nil)
+		if err != nil {
+			return err
+		}
+		res, body, err := w.do(r)
+		if err != nil {
+			return err
+		}
+		if string(body) != job.body {
+			return wrong(res, body)
+		}
+		return nil
+	}}
 }
 
-func (t *httpTarget) label() string  { return t.name }
-func (t *httpTarget) proc() *process { return t.process }
-
-func (t *httpTarget) fetch(w *worker, job *payload) error {
-	r, err := http.NewRequest(http.MethodGet, t.url+"/api/v1"+job.path, nil)
-	if err != nil {
-		return err
-	}
-	res, body, err := w.do(r)
-	if err != nil {
-		return err
-	}
-	if string(body) != job.body {
-		return wrong(res, body)
-	}
-	return nil
-}
-
-// mcpTarget asks for them by tools/call.
-type mcpTarget struct {
+// mcpClient asks for them by tools/call.
+type mcpClient struct {
 	name       string
-	process    *process
 	url, token string
 	version    string
 	stateless  bool // no handshake is needed
@@ -98,14 +90,11 @@ type mcpTarget struct {
 	session string
 }
 
-func (t *mcpTarget) label() string  { return t.name }
-func (t *mcpTarget) proc() *process { return t.process }
-
 // current reports whether the version has no handshake.
-func (t *mcpTarget) current() bool { return t.version >= "2026" }
+func (t *mcpClient) current() bool { return t.version >= "2026" }
 
 // request returns a request with a message; name is that of the tool.
-func (t *mcpTarget) request(method, name, body string) (*http.Request, error) {
+func (t *mcpClient) request(method, name, body string) (*http.Request, error) {
 	r, err := http.NewRequest(http.MethodPost, t.url, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -130,20 +119,22 @@ func (t *mcpTarget) request(method, name, body string) (*http.Request, error) {
 }
 
 // meta is what each request of the current protocol says of its client.
-func (t *mcpTarget) meta() string {
+func (t *mcpClient) meta() string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + t.version +
-		`","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+		`","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{}}`
 }
 
 // shake opens a session where the protocol and the server want one.
-func (t *mcpTarget) shake(w *worker) error {
+func (t *mcpClient) shake(w *worker) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shaken || t.stateless || t.current() {
 		return nil
 	}
-	r, err := t.request("initialize", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+t.version+
-		`","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	r, err := t.request("initialize", "",
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+t.version+
+			`","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 	if err != nil {
 		return err
 	}
@@ -152,7 +143,8 @@ func (t *mcpTarget) shake(w *worker) error {
 		return err
 	}
 	t.session = res.Header.Get("Mcp-Session-Id")
-	if r, err = t.request("notifications/initialized", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+	if r, err = t.request("notifications/initialized", "",
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
 		return err
 	}
 	if _, _, err = w.do(r); err != nil {
@@ -162,7 +154,7 @@ func (t *mcpTarget) shake(w *worker) error {
 	return nil
 }
 
-func (t *mcpTarget) fetch(w *worker, job *payload) error {
+func (t *mcpClient) fetch(w *worker, job *payload) error {
 	if err := t.shake(w); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
@@ -205,7 +197,7 @@ func constant(body []byte) []byte {
 }
 
 // verify reads an answer as a client does, and compares all of it.
-func (t *mcpTarget) verify(body []byte, job *payload) error {
+func (t *mcpClient) verify(body []byte, job *payload) error {
 	body = message(body)
 	var m struct {
 		Result struct {
@@ -268,17 +260,17 @@ func message(body []byte) []byte {
 	return body
 }
 
-// listTarget asks for the list of tools, or for the same bytes of a static
+// listClient asks for the list of tools, or for the same bytes of a static
 // handler.
-type listTarget struct {
-	mcpTarget
+type listClient struct {
+	mcpClient
 	gzip bool
 	// want is set by the first answer; a list is the same each time.
 	once sync.Once
 	want []byte
 }
 
-func (t *listTarget) fetch(w *worker, _ *payload) error {
+func (t *listClient) fetch(w *worker, _ *payload) error {
 	params := "{}"
 	if t.current() {
 		params = "{" + t.meta() + "}"

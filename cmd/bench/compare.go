@@ -32,12 +32,12 @@ func compare(out io.Writer, job *payload, targets []target, base int, pl plan) e
 	for round := -1; round < pl.rounds; round++ { // the first round warms up
 		for i, t := range targets {
 			if err := all[i].measure(workers, t, job, pl, round >= 0); err != nil {
-				return fmt.Errorf("%s, %s: %w", job.name, t.label(), err)
+				return fmt.Errorf("%s, %s: %w", job.name, t.name, err)
 			}
 		}
 	}
 	for i, t := range targets {
-		all[i].print(out, t.label(), job, all[base].took, pl)
+		all[i].print(out, t.name, job, all[base].took, pl)
 	}
 	return nil
 }
@@ -45,8 +45,8 @@ func compare(out io.Writer, job *payload, targets []target, base int, pl plan) e
 // measure sends one round of calls.
 func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, counts bool) error {
 	each := max(1, pl.calls/max(1, job.calls)/len(workers))
-	count, bytes := t.proc().allocated()
-	cpu := t.proc().cpu()
+	count, bytes := t.process.allocated()
+	cpu := t.process.cpu()
 	errs := make([]error, len(workers))
 	var wg sync.WaitGroup
 	began := time.Now()
@@ -66,16 +66,17 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 	}
 	n := each * len(workers)
 	a.took = append(a.took, took/time.Duration(each))
-	a.cpu += t.proc().cpu() - cpu
+	a.cpu += t.process.cpu() - cpu
 	a.calls += n
-	count2, bytes2 := t.proc().allocated()
+	count2, bytes2 := t.process.allocated()
 	a.allocs, a.bytes = a.allocs+count2-count, a.bytes+bytes2-bytes
 	return nil
 }
 
-// header begins a table of ratios to base.
-func header(out io.Writer, base string) {
-	fmt.Fprintf(out, "| answer | concurrency | target | per request | requests/s | latency × %[1]s | throughput × %[1]s | spread | CPU per request | allocations | bytes |\n", base)
+// header begins a table.
+func header(out io.Writer) {
+	fmt.Fprintln(out, "| answer | concurrency | target | per request | requests/s | latency × proxy | "+
+		"throughput × proxy | spread | CPU per request | allocations | bytes |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 }
 

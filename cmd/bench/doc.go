@@ -10,7 +10,8 @@
 //	go run ./cmd/bench                                      # all of it, some minutes
 //	go run ./cmd/bench -rounds 3 -calls 100 -soak 0         # a first look
 //	go run ./cmd/bench -stub 127.0.0.1:3999                 # the stub alone, for other servers
-//	go run ./cmd/bench -url http://127.0.0.1:8080/mcp -token T -tool get_issue -args '{"owner":"acme"}' -path /repos/acme/infra/issues/1
+//	go run ./cmd/bench -url http://127.0.0.1:8080/mcp -token T \
+//		-tool get_issue -args '{"owner":"acme"}' -path /repos/acme/infra/issues/1
 //
 // With -url it measures one tool call of any MCP server over HTTP. Point that server
 // at the stub, give the stub's address with -upstream, and name with -path the answer

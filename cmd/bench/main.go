@@ -67,7 +67,8 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends what is still running
-	fmt.Fprintf(out, "%s, %s/%s, %d CPUs, %d rounds\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
+	fmt.Fprintf(out, "%s, %s/%s, %d CPUs, %d rounds\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU(), o.rounds)
 	b := &bench{ctx: ctx, out: out, o: o, dir: dir, jobs: payloads()}
 	defer b.stop()
 	if o.url != "" {
@@ -147,16 +148,14 @@ func (b *bench) compare(job *payload, targets []target, base, many int) error {
 }
 
 // ours is Aegis as a target, without a handshake: it needs none.
-func ours(name string, p *process, version string) *mcpTarget {
-	return &mcpTarget{name: name, process: p, url: p.url, token: token, version: version, stateless: true}
+func ours(name string, p *process, version string) target {
+	c := &mcpClient{name: name, url: p.url, token: token, version: version, stateless: true}
+	return target{name, p, c.fetch}
 }
 
 // calls compares the answers of tools with the same answers without Aegis.
 func (b *bench) calls() error {
-	if b.o.old != "" {
-		return b.since()
-	}
-	direct, proxy := &httpTarget{"direct", b.stub, b.stub.url}, &httpTarget{"reverse proxy", b.proxy, b.proxy.url}
+	direct, proxy := plain("direct", b.stub), plain("reverse proxy", b.proxy)
 	header(b.out)
 	for i := range b.jobs {
 		job := &b.jobs[i]
@@ -164,7 +163,8 @@ func (b *bench) calls() error {
 		if job.cut {
 			targets = append(targets, ours("aegis, default bounds", b.durable, "2025-11-25"))
 		} else {
-			targets = append(targets, ours("aegis 2025-11-25", b.aegis, "2025-11-25"), ours("aegis 2026-07-28", b.aegis, "2026-07-28"))
+			targets = append(targets, ours("aegis 2025-11-25", b.aegis, "2025-11-25"),
+				ours("aegis 2026-07-28", b.aegis, "2026-07-28"))
 		}
 		if i == 0 {
 			targets = append(targets, ours("aegis, audit sync always", b.durable, "2025-11-25"))
@@ -224,9 +224,7 @@ func (b *bench) list() error {
 		if gzip {
 			name += ", gzip"
 		}
-		listed := &listTarget{gzip: gzip, mcpTarget: mcpTarget{
-			name: "aegis", process: b.aegis, url: b.aegis.url, token: token, version: "2025-11-25",
-		}}
+		listed := &listClient{gzip: gzip, mcpClient: mcpClient{url: b.aegis.url, token: token, version: "2025-11-25"}}
 		if err := listed.fetch(newWorker(transport()), nil); err != nil {
 			return err
 		}
@@ -239,9 +237,10 @@ func (b *bench) list() error {
 			return err
 		}
 		b.others = append(b.others, p)
-		static := &listTarget{mcpTarget: mcpTarget{name: "static handler", process: p, url: p.url, version: "2025-11-25"}}
+		static := &listClient{mcpClient: mcpClient{url: p.url, version: "2025-11-25"}}
 		job := &payload{name: fmt.Sprintf("%s (%s)", name, size(float64(len(listed.want)))), calls: 4}
-		if err := b.compare(job, []target{static, listed}, 0, 16); err != nil {
+		targets := []target{{"static handler", p, static.fetch}, {"aegis", b.aegis, listed.fetch}}
+		if err := b.compare(job, targets, 0, 16); err != nil {
 			return err
 		}
 	}
@@ -275,7 +274,8 @@ func (b *bench) start() error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(b.out, "Start to the first answered call: median %v of %d starts. RSS then: %s at most. Program: %s.\n",
+	_, err = fmt.Fprintf(b.out, "Start to the first answered call: median %v of %d starts. RSS then: %s at most. "+
+		"Program: %s.\n",
 		median(took).Round(time.Millisecond), len(took), size(float64(fresh)), size(float64(info.Size())))
 	return err
 }
@@ -338,10 +338,8 @@ func (b *bench) foreign() error {
 	if b.proxy, err = spawn(b.ctx, roleProxy, upstream); err != nil {
 		return err
 	}
-	targets := []target{
-		&httpTarget{"reverse proxy", b.proxy, b.proxy.url},
-		&mcpTarget{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true},
-	}
+	c := &mcpClient{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true}
+	targets := []target{plain("reverse proxy", b.proxy), {c.name, nil, c.fetch}}
 	header(b.out)
 	return b.compare(&job, targets, 0, 16)
 }

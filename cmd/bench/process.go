@@ -128,14 +128,9 @@ func (p *process) stop() {
 	} else {
 		_ = p.cmd.Process.Signal(os.Interrupt)
 	}
-	ended := make(chan struct{})
-	go func() { _ = p.cmd.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(15 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-ended
-	}
+	late := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = p.cmd.Wait() // it was interrupted, so it may fail
 }
 
 // proc returns the fields of a file of /proc about the process that follow mark; none

@@ -11,11 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"aegis/cmd/internal/browsertest"
 )
@@ -47,22 +45,19 @@ func (s scenario) authorize(ctx context.Context, endpoint, out string, list []sc
 		return nil, err
 	}
 	out = filepath.Join(out, s.version, "authorization")
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, suiteTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "cmd/conformance/node_modules/.bin/node",
-		"cmd/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js",
-		"authorization", "--url", issuer, "--client-id", id, "-p", port, "--spec-version", s.version, "-o", out)
+	cmd := suite(ctx, out, "authorization", "--url", issuer, "--client-id", id, "-p", port, "--spec-version", s.version)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("the suite does not start (run npm --prefix cmd/conformance ci): %w", err)
+	if err := started(cmd.Start()); err != nil {
+		return nil, err
 	}
 	log, signErr := follow(ctx, stdout, issuer)
-	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+	if err := started(cmd.Wait()); err != nil {
 		return nil, err
 	}
 	if signErr != nil {
@@ -106,31 +101,33 @@ func signIn(ctx context.Context, address, issuer string) error {
 		return err
 	}
 	callback := asked.Query().Get("redirect_uri")
-	person := browsertest.New(demoLogin, demoPassword, func(u *url.URL) bool { return !strings.HasPrefix(u.String(), callback) })
+	person := browsertest.New(demoLogin, demoPassword,
+		func(u *url.URL) bool { return !strings.HasPrefix(u.String(), callback) })
 	to, err := person.Allow(address)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
-	if err != nil {
-		return err
-	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := send(ctx, http.MethodGet, to.String(), "")
 	if err != nil {
 		return err
 	}
 	return res.Body.Close()
 }
 
-// register makes the suite known as a public client.
-func register(ctx context.Context, issuer string) (string, error) {
-	body := `{"client_name":"MCP conformance suite","redirect_uris":["http://127.0.0.1/callback"],"token_endpoint_auth_method":"none"}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, issuer+"/register", strings.NewReader(body))
+func send(ctx context.Context, method, address, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	return http.DefaultClient.Do(req)
+}
+
+// register makes the suite known as a public client.
+func register(ctx context.Context, issuer string) (string, error) {
+	body := `{"client_name":"MCP conformance suite","redirect_uris":["http://127.0.0.1/callback"],` +
+		`"token_endpoint_auth_method":"none"}`
+	res, err := send(ctx, http.MethodPost, issuer+"/register", body)
 	if err != nil {
 		return "", err
 	}

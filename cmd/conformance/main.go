@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -69,8 +70,7 @@ func run(ctx context.Context, out io.Writer) (bool, error) {
 			skipped++
 			continue
 		}
-		check := s.check
-		at := target
+		check, at := s.check, target
 		if s.name == authorization {
 			check, at = s.authorize, endpoint
 		}
@@ -90,10 +90,11 @@ func run(ctx context.Context, out io.Writer) (bool, error) {
 	return failed == 0 && passed > 0, nil
 }
 
-// scenario is one line of scenarios.txt.
+// scenario is one line of scenarios.txt. What follows the name of one that is skipped
+// is the reason, which must be there.
 type scenario struct {
-	run                   bool
-	version, name, reason string
+	run           bool
+	version, name string
 }
 
 func readScenarios(file string) ([]scenario, error) {
@@ -112,7 +113,7 @@ func readScenarios(file string) ([]scenario, error) {
 		if len(w) < 3 || w[0] != "run" && w[0] != "skip" || w[0] == "skip" && len(w) < 4 {
 			return nil, fmt.Errorf("%s: cannot read %q", file, line)
 		}
-		list = append(list, scenario{run: w[0] == "run", version: w[1], name: w[2], reason: strings.Join(w[3:], " ")})
+		list = append(list, scenario{run: w[0] == "run", version: w[1], name: w[2]})
 	}
 	return list, nil
 }
@@ -121,21 +122,38 @@ func readScenarios(file string) ([]scenario, error) {
 // scenarios.txt skips.
 func (s scenario) check(ctx context.Context, target, out string, list []scenario) ([]string, error) {
 	out = filepath.Join(out, s.version, s.name)
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, suiteTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "cmd/conformance/node_modules/.bin/node",
-		"cmd/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js",
-		"server", "--url", target, "--scenario", s.name, "--spec-version", s.version, "--timeout", "60000", "-o", out)
-	log, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return nil, fmt.Errorf("the suite does not start (run npm --prefix cmd/conformance ci): %w", err)
+	log, err := suite(ctx, out, "server", "--url", target, "--scenario", s.name, "--spec-version", s.version,
+		"--timeout", "60000").CombinedOutput()
+	if err = started(err); err != nil {
+		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
 	if err != nil || len(files) != 1 {
 		return []string{fmt.Sprintf("no result; the suite says:\n%s", tail(log, 2000))}, err
 	}
 	return failedChecks(files[0], s, list)
+}
+
+// suiteTimeout bounds one run of the suite, which takes seconds; a broken one hangs.
+const suiteTimeout = 10 * time.Minute
+
+// suite returns a command of the suite that writes its results to out.
+func suite(ctx context.Context, out string, args ...string) *exec.Cmd {
+	const modules = "cmd/conformance/node_modules/"
+	args = append([]string{modules + "@modelcontextprotocol/conformance/dist/index.js"}, args...)
+	return exec.CommandContext(ctx, modules+".bin/node", append(args, "-o", out)...)
+}
+
+// started returns the error of a suite that did not start. Its exit code counts
+// nothing: it is 1 for checks that scenarios.txt skips too.
+func started(err error) error {
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return nil
+	}
+	return fmt.Errorf("the suite does not start (run npm --prefix cmd/conformance ci): %w", err)
 }
 
 func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
@@ -149,11 +167,10 @@ func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
 	if err := json.Unmarshal(data, &checks); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	allowed := map[string]bool{}
-	for _, a := range list {
-		if id, ok := strings.CutPrefix(a.name, s.name+":"); ok && a.version == s.version && !a.run {
-			allowed[id] = true
-		}
+	skipped := func(id string) bool {
+		return slices.ContainsFunc(list, func(a scenario) bool {
+			return a.name == s.name+":"+id && a.version == s.version && !a.run
+		})
 	}
 	var problems []string
 	good := 0
@@ -162,7 +179,7 @@ func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
 		case "SUCCESS", "INFO":
 			good++
 		case "FAILURE", "WARNING":
-			if !allowed[c.ID] {
+			if !skipped(c.ID) {
 				problems = append(problems, fmt.Sprintf("%s %s: %s", c.Status, c.ID, c.ErrorMessage))
 			}
 		}
@@ -193,7 +210,7 @@ func startDemo(ctx context.Context, dir string) (string, func(), error) {
 	}
 	stop := func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait() // its exit code was not asked for
+		_ = cmd.Wait() // it was interrupted, so it may fail
 	}
 	for sc := bufio.NewScanner(stdout); sc.Scan(); {
 		if _, after, ok := strings.Cut(sc.Text(), "MCP endpoint"); ok {
@@ -225,17 +242,18 @@ func startProxy(endpoint string) (string, func(), error) {
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
 	}
-	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read whole first: an answer that comes while the proxy still waits for the
-		// end of the request's body would make it drop the connection.
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-		forward.ServeHTTP(w, r)
-	})}
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Read whole first: an answer that comes while the proxy still waits for the
+			// end of the request's body would make it drop the connection.
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+			forward.ServeHTTP(w, r)
+		})}
 	go func() { _ = srv.Serve(ln) }() // ends with Close
 	return "http://" + ln.Addr().String() + u.Path, func() { _ = srv.Close() }, nil
 }

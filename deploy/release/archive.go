@@ -53,7 +53,8 @@ func tarball(w io.Writer, dir string, list []entry, when time.Time) error {
 	}
 	tw := tar.NewWriter(gz)
 	for _, e := range list {
-		head := &tar.Header{Typeflag: tar.TypeReg, Name: dir + e.name, Mode: e.mode(), Size: int64(len(e.data)), ModTime: when, Format: tar.FormatUSTAR}
+		head := &tar.Header{Typeflag: tar.TypeReg, Name: dir + e.name, Mode: e.mode(), Size: int64(len(e.data)),
+			ModTime: when, Format: tar.FormatUSTAR}
 		if err := tw.WriteHeader(head); err != nil {
 			return err
 		}

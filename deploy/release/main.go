@@ -52,7 +52,8 @@ var platforms = []target{
 }
 
 // versions is semantic versioning, without the v of tags.
-var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z][0-9A-Za-z.-]*)?(\+[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
+var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	`(-[0-9A-Za-z][0-9A-Za-z.-]*)?(\+[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
@@ -82,7 +83,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return fmt.Errorf("%q is no version like 1.2.3 or 1.2.3-rc.1", r.version)
 	}
 	if *only != "" {
-		r.targets = slices.DeleteFunc(slices.Clone(platforms), func(t target) bool { return t.String() != *only && t.os != *only })
+		r.targets = slices.DeleteFunc(slices.Clone(platforms),
+			func(t target) bool { return t.String() != *only && t.os != *only })
 		if len(r.targets) == 0 {
 			return fmt.Errorf("-only %s: no such platform; there are %v", *only, platforms)
 		}

@@ -19,9 +19,11 @@ func (r *release) packages(ctx context.Context, t target) error {
 	}
 	for _, kind := range []string{"deb", "rpm"} {
 		file := filepath.Join(dist, r.name(t)+"."+kind)
-		cmd := exec.CommandContext(ctx, "go", "run", nfpm, "package", "-f", "deploy/package/nfpm.yaml", "-p", kind, "-t", file)
+		cmd := exec.CommandContext(ctx, "go", "run", nfpm, "package", "-f", "deploy/package/nfpm.yaml", "-p", kind,
+			"-t", file)
 		cmd.Dir = r.root
-		cmd.Env = append(os.Environ(), "VERSION="+r.version, "ARCH="+t.arch, "DIST="+dist, fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.when.Unix()))
+		cmd.Env = append(os.Environ(), "VERSION="+r.version, "ARCH="+t.arch, "DIST="+dist,
+			fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.when.Unix()))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("packaging %s for %s: %w\n%s", kind, t, err, out)
 		}

@@ -126,8 +126,8 @@ func describe(info *debug.BuildInfo, data []byte, version string, t target) *spd
 // component is a module that a program was linked from.
 func component(path, version, license string) spdxPackage {
 	return spdxPackage{
-		ID: "SPDXRef-" + identifier(path+"-"+version), Name: path, Version: version, Supplier: unknown, Download: unknown,
-		LicenseConcluded: license, LicenseDeclared: license, Copyright: unknown,
+		ID: "SPDXRef-" + identifier(path+"-"+version), Name: path, Version: version, Supplier: unknown,
+		Download: unknown, LicenseConcluded: license, LicenseDeclared: license, Copyright: unknown,
 		References: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + version}},
 	}
 }

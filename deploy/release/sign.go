@@ -23,7 +23,8 @@ var signers = []signer{
 		return []string{"cosign", "sign-blob", "--yes", "--key", key, "--output-signature", file + ".sig", file}
 	}, ".sig"},
 	{"AEGIS_GPG_KEY", func(file, key string) []string {
-		return []string{"gpg", "--batch", "--yes", "--armor", "--detach-sign", "--local-user", key, "--output", file + ".asc", file}
+		return []string{"gpg", "--batch", "--yes", "--armor", "--detach-sign", "--local-user", key, "--output",
+			file + ".asc", file}
 	}, ".asc"},
 }
 
@@ -40,7 +41,8 @@ func (r *release) sign(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, r.log, os.Stderr // it may ask for a password
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s could not sign; the checksums are there, %s is not: %w", args[0], filepath.Base(file)+s.makes, err)
+			return fmt.Errorf("%s could not sign; the checksums are there, %s is not: %w", args[0],
+				filepath.Base(file)+s.makes, err)
 		}
 		fmt.Fprintf(r.log, "signed: %s%s\n", file, s.makes)
 		signed = true

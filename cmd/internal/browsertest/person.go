@@ -34,8 +34,9 @@ type Person struct {
 // every other one the way ends.
 func New(login, password string, pages func(*url.URL) bool) *Person {
 	jar, _ := cookiejar.New(nil) // has no error without options
-	return &Person{Login: login, Password: password, pages: pages, client: &http.Client{Jar: jar, Timeout: 30 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &Person{Login: login, Password: password, pages: pages,
+		client: &http.Client{Jar: jar, Timeout: 30 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // maxSteps bounds a way, which has about ten steps.

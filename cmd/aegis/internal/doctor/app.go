@@ -39,7 +39,9 @@ func (g Gitea) Apps(ctx context.Context, token string) ([]App, error) {
 // with its secret. With an id it makes that application so and gives it a new
 // secret, which ends the old one.
 func (g Gitea) MakeApp(ctx context.Context, token string, a App) (App, error) {
-	in, err := json.Marshal(map[string]any{"name": a.Name, "redirect_uris": a.RedirectURIs, "confidential_client": true})
+	in, err := json.Marshal(map[string]any{
+		"name": a.Name, "redirect_uris": a.RedirectURIs, "confidential_client": true,
+	})
 	if err != nil {
 		return App{}, err
 	}
@@ -68,7 +70,8 @@ func readApp(res *http.Response, body []byte, want int, into any) error {
 	case res.StatusCode == http.StatusForbidden:
 		return ErrScope
 	case res.StatusCode != want:
-		return fmt.Errorf("Gitea answers %s to a request for its OAuth applications; is [oauth2] ENABLED in app.ini?", res.Status)
+		return fmt.Errorf("Gitea answers %s to a request for its OAuth applications; is [oauth2] ENABLED in app.ini?",
+			res.Status)
 	case json.Unmarshal(body, into) != nil:
 		return ErrNotGitea
 	}

@@ -57,7 +57,8 @@ const invalidToken = "aegis-doctor-is-not-a-token"
 // then (RFC 6750 section 3.1), unless the proxy removed the header.
 func (x *examination) authorization(ctx context.Context) {
 	got := x.reply(ctx, "authorization", "no answer: ", seeProxyLog, ask{
-		method: http.MethodPost, path: x.o.Endpoints[0], header: http.Header{"Authorization": {"Bearer " + invalidToken}},
+		method: http.MethodPost, path: x.o.Endpoints[0],
+		header: http.Header{"Authorization": {"Bearer " + invalidToken}},
 	})
 	if got == nil {
 		return

@@ -57,7 +57,8 @@ func hosted(x *examination, ctx context.Context) {
 	if a, perr := netip.ParseAddr(host); perr == nil {
 		addrs, err = []netip.Addr{a}, nil
 	}
-	isPublic := err == nil && len(addrs) > 0 && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !public(a) })
+	isPublic := err == nil && len(addrs) > 0 && !slices.ContainsFunc(addrs,
+		func(a netip.Addr) bool { return !public(a) })
 	x.judge(x.name(), host+" is public", []outcome{
 		{x.o.Base.Scheme != "https" || !isPublic, Failure,
 			"this client connects from the internet, and " + x.origin + " is not reachable from there",
@@ -70,13 +71,16 @@ func hosted(x *examination, ctx context.Context) {
 
 func port443(x *examination, _ context.Context) {
 	if p := x.o.Base.Port(); p != "" && p != "443" {
-		x.add(Failure, x.name(), "this client connects to port 443 only, and the address has port "+p, "serve on port 443 and take the port out of public_url")
+		x.add(Failure, x.name(), "this client connects to port 443 only, and the address has port "+p,
+			"serve on port 443 and take the port out of public_url")
 	}
 }
 
 func endpointMCP(x *examination, _ context.Context) {
 	if x.o.Endpoints[0] != "/mcp" {
-		x.add(Warning, x.name(), "this client is known to fail with endpoints other than exactly /mcp at the host's root", "give Aegis a host name of its own, with no path in public_url")
+		x.add(Warning, x.name(), "this client is known to fail with endpoints other than exactly "+
+			"/mcp at the host's root",
+			"give Aegis a host name of its own, with no path in public_url")
 	}
 }
 
@@ -100,7 +104,8 @@ func registers(x *examination, _ context.Context) {
 
 func offline(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.Scopes, "offline_access") {
-		x.add(Warning, x.name(), "scopes_supported lacks offline_access: this client may ask people to sign in again every hour", x.fix("rewrite"))
+		x.add(Warning, x.name(), "scopes_supported lacks offline_access: "+
+			"this client may ask people to sign in again every hour", x.fix("rewrite"))
 	}
 }
 
@@ -123,13 +128,15 @@ func resourceEqual(x *examination, _ context.Context) {
 
 func grantTypes(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.GrantTypes, "refresh_token") {
-		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh", x.fix("rewrite"))
+		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh",
+			x.fix("rewrite"))
 	}
 }
 
 func allScopes(x *examination, _ context.Context) {
 	if x.server != nil && len(x.server.Scopes) == 0 {
-		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists", x.fix("rewrite"))
+		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists",
+			x.fix("rewrite"))
 	}
 }
 
@@ -162,7 +169,8 @@ func (x *examination) registration(ctx context.Context) {
 
 // cursorURIs are what Cursor registers, in one request.
 var cursorURIs = []string{
-	"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback",
+	"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback",
+	"http://localhost:8787/callback",
 }
 
 func cursorRedirects(x *examination, ctx context.Context) {
@@ -181,7 +189,9 @@ func (x *examination) register(ctx context.Context, check string, uris []string)
 	if !ok {
 		return // the metadata check compares addresses
 	}
-	body, err := json.Marshal(map[string]any{"client_name": "aegis doctor", "redirect_uris": uris, "token_endpoint_auth_method": "none"})
+	body, err := json.Marshal(map[string]any{
+		"client_name": "aegis doctor", "redirect_uris": uris, "token_endpoint_auth_method": "none",
+	})
 	if err != nil { // texts always marshal
 		return
 	}
@@ -201,7 +211,8 @@ func (x *examination) register(ctx context.Context, check string, uris []string)
 		{got.status == http.StatusTooManyRequests, Warning, "too many registrations from this address",
 			"try again after the time in Retry-After; " +
 				"behind a proxy, set server.trusted_proxies so that callers are told apart"},
-		{got.status != http.StatusCreated || !readable, Failure, "a client cannot register: " + got.what(), x.fix("path")},
+		{got.status != http.StatusCreated || !readable, Failure, "a client cannot register: " + got.what(),
+			x.fix("path")},
 		{bytes.Contains(got.body, []byte(":null")), Failure,
 			"the answer has null members, which some clients cannot read", x.fix("rewrite")},
 		{len(made.URIs) != len(uris), Failure, "not all redirect URIs were accepted",

@@ -40,7 +40,8 @@ func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 	before := o.Now()
 	facts, err := o.Gitea.Ask(ctx, "")
 	if err != nil {
-		x.add(Failure, "gitea", err.Error(), "start Gitea, or correct gitea.url; a private certificate needs gitea.ca_file")
+		x.add(Failure, "gitea", err.Error(),
+			"start Gitea, or correct gitea.url; a private certificate needs gitea.ca_file")
 		return
 	}
 	ok := "Gitea " + facts.Version + " answers"
@@ -98,7 +99,8 @@ func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 		return
 	}
 	x.judge("gitea slash", "%2F reaches Gitea as it is", []outcome{{!survives, Failure,
-		"a proxy between Aegis and Gitea decodes or refuses %2F: branches and files with / in their names cannot be reached",
+		"a proxy between Aegis and Gitea decodes or refuses %2F: " +
+			"branches and files with / in their names cannot be reached",
 		x.fix("slash") + "\nor let gitea.url lead to Gitea directly"}})
 }
 

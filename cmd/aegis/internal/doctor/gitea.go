@@ -32,7 +32,8 @@ type Facts struct {
 }
 
 // ErrNotGitea is returned when another program answers.
-var ErrNotGitea = errors.New("the server there is not Gitea; give its base address with its sub-path and without /api/v1")
+var ErrNotGitea = errors.New("the server there is not Gitea; " +
+	"give its base address with its sub-path and without /api/v1")
 
 // Ask returns what Gitea says of itself. token may be "".
 func (g Gitea) Ask(ctx context.Context, token string) (Facts, error) {
@@ -167,7 +168,8 @@ func (g Gitea) Slash(ctx context.Context, token string) (survives bool, err erro
 	}
 	isJSON := strings.HasPrefix(encoded.Header.Get("Content-Type"), "application/json") && json.Valid(one)
 	same := encoded.StatusCode == plain.StatusCode && string(one) == string(two)
-	return isJSON && (!same || encoded.StatusCode == http.StatusUnauthorized || encoded.StatusCode == http.StatusForbidden), nil
+	return isJSON && (!same || encoded.StatusCode == http.StatusUnauthorized ||
+		encoded.StatusCode == http.StatusForbidden), nil
 }
 
 // giteaTimeout bounds one request to Gitea.

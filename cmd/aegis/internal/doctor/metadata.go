@@ -75,9 +75,11 @@ func (x *examination) document(ctx context.Context, path string) bool {
 	found := got.status == http.StatusOK
 	if !x.passes("metadata", []outcome{
 		{must && !found, Failure, path + " is not there: " + got.what(), x.otherwise(got, "well-known")},
-		{mustNot && found, Failure, path + " is served, and must not be: " + got.what(), x.otherwise(got, "well-known")},
+		{mustNot && found, Failure, path + " is served, and must not be: " + got.what(),
+			x.otherwise(got, "well-known")},
 		// Clients go on to the next name on 404, and stop at anything else.
-		{!found && got.status != http.StatusNotFound, Failure, path + " must be 404: " + got.what(), x.fix("well-known")},
+		{!found && got.status != http.StatusNotFound, Failure, path + " must be 404: " + got.what(),
+			x.fix("well-known")},
 	}) {
 		return false
 	}
@@ -142,7 +144,8 @@ func (x *examination) sameBytes(path string, got, want *answer) bool {
 }
 
 // another is what to do when the running Aegis is not that of the file.
-const another = "the running Aegis has another configuration than this file: reload it (SIGHUP), or give its file with -c"
+const another = "the running Aegis has another configuration than this file: " +
+	"reload it (SIGHUP), or give its file with -c"
 
 // otherwise is what to do about an answer that differs from the configuration's:
 // it is Aegis's own, or made by a proxy before it.

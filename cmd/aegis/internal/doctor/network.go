@@ -29,7 +29,8 @@ func (x *examination) reach(ctx context.Context) bool {
 	}
 	if !loopbackName(host) {
 		x.add(Failure, "certificate", "clients would send their tokens unencrypted: "+x.origin+" is plain http",
-			"set tls.mode in the configuration, or put a reverse proxy with a certificate before Aegis, and make public_url an https address")
+			"set tls.mode in the configuration, or put a reverse proxy with a certificate before Aegis, "+
+				"and make public_url an https address")
 		return true
 	}
 	x.add(Skipped, "certificate", "plain http, on this machine alone", "")
@@ -61,7 +62,8 @@ func (x *examination) names(ctx context.Context, host string) bool {
 	x.judge("dns", fmt.Sprintf("%s has %d public address(es)", host, len(addrs)), []outcome{
 		{len(inside) > 0, Warning,
 			host + " has addresses that the internet does not reach: " + strings.Join(inside, ", "),
-			"hosted clients (Claude on the web, ChatGPT) need public addresses only; clients on your own network do not mind"},
+			"hosted clients (Claude on the web, ChatGPT) need public addresses only; " +
+				"clients on your own network do not mind"},
 		{!slices.ContainsFunc(addrs, netip.Addr.Is4), Warning, host + " has IPv6 addresses only",
 			"hosted clients connect by IPv4: add an A record"},
 	})
@@ -144,11 +146,13 @@ func (x *examination) certificate(ctx context.Context, host string) bool {
 	}
 	// The chain is verified below, in parts, to tell what is wrong with it.
 	conn := tls.Client(raw, &tls.Config{
-		ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: x.o.Certificates,
+		ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"}, Certificates: x.o.Certificates,
 	})
 	if err := conn.HandshakeContext(ctx); err != nil {
 		x.add(Failure, "certificate", "no TLS connection: "+reason(err),
-			"let the proxy speak TLS 1.2 or newer on this port; with tls.mode auto, /readyz and the log say why there is no certificate yet")
+			"let the proxy speak TLS 1.2 or newer on this port; "+
+				"with tls.mode auto, /readyz and the log say why there is no certificate yet")
 		return false
 	}
 	x.chain(conn.ConnectionState().PeerCertificates, host)

@@ -26,7 +26,8 @@ func (x *examination) hello() string {
 // identity checks that the program that answers is Aegis, and learns which proxy is
 // before it.
 func (x *examination) identity(ctx context.Context) {
-	a := x.reply(ctx, "aegis", "no HTTP answer: ", "start Aegis; if a proxy is before it, see the proxy's log", get(x.hello()))
+	a := x.reply(ctx, "aegis", "no HTTP answer: ", "start Aegis; if a proxy is before it, see the proxy's log",
+		get(x.hello()))
 	if a == nil {
 		return
 	}
@@ -41,7 +42,8 @@ func (x *examination) identity(ctx context.Context) {
 	served := a.status == http.StatusOK
 	x.judge("aegis", "Aegis answers"+behind, []outcome{
 		{a.byAegis() && a.status == http.StatusForbidden && strings.Contains(a.message(), "Host"), Failure,
-			"Aegis refuses the Host that reaches it: the proxy replaces it, or public_url is not " + x.origin, x.fix("host")},
+			"Aegis refuses the Host that reaches it: the proxy replaces it, or public_url is not " +
+				x.origin, x.fix("host")},
 		{slices.Contains(gateway, a.status), Failure, "the proxy cannot reach Aegis: " + a.what(),
 			"start Aegis, and compare the proxy's upstream address with listen in the configuration"},
 		{served && !a.byAegis() && bare, Warning,
@@ -69,7 +71,8 @@ func (x *examination) ready(ctx context.Context) {
 	list := strings.Join(wrong, "; ")
 	x.judge("readyz", "all of "+strings.Join(slices.Sorted(maps.Keys(body.Checks)), ", ")+" are well", []outcome{
 		{hidden, Warning, "/readyz is not passed to Aegis: " + a.what(), "harmless, if it is kept inside on purpose"},
-		{a.status != http.StatusOK, Failure, "calls would not work now: " + list, "fix what is named; the log says more"},
+		{a.status != http.StatusOK, Failure, "calls would not work now: " + list,
+			"fix what is named; the log says more"},
 		{len(wrong) > 0, Warning, list, "fix what is named; calls work meanwhile"},
 	})
 }
@@ -94,7 +97,8 @@ func (x *examination) clock(ctx context.Context) {
 func (x *examination) skew(check, who, date string, here time.Time) {
 	there, err := http.ParseTime(date)
 	off := there.Sub(here).Round(time.Second)
-	const ntp = "set both clocks by NTP (timedatectl set-ntp true); certificates, tokens and audit records depend on them"
+	const ntp = "set both clocks by NTP (timedatectl set-ntp true); " +
+		"certificates, tokens and audit records depend on them"
 	message := fmt.Sprintf("the clock of %s is off by %s against this machine's", who, off)
 	x.judge(check, "the clock of "+who+" agrees with this machine's", []outcome{
 		{err != nil, Skipped, who + " sends no Date", ""},
@@ -135,7 +139,8 @@ func (x *examination) origins(ctx context.Context) {
 	served := got.status != http.StatusForbidden
 	x.judge("origin", "pages of foreign sites are refused", []outcome{
 		{served && got.byAegis(), Failure,
-			"a page of a foreign site is not refused: the proxy removes or replaces the Origin header", x.fix("origin")},
+			"a page of a foreign site is not refused: the proxy removes or replaces the Origin header",
+			x.fix("origin")},
 		{served, Warning, "the endpoint is answered by another program: " + got.what(), x.fix("path")},
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,14 +33,16 @@ func newClient(p Program, c mcpClient) *cobra.Command {
 With --write it adds the server to the client's own configuration file and leaves
 everything else in it as it is; an entry of the same name that differs is only
 replaced with --force. No token is ever printed or written.`,
-		Example: "  aegis setup " + c.command + " -c /etc/aegis/aegis.yaml\n  aegis setup " + c.command + " --url https://aegis.example.org/mcp",
+		Example: "  aegis setup " + c.command + " -c /etc/aegis/aegis.yaml\n  aegis setup " + c.command +
+			" --url https://aegis.example.org/mcp",
 	}
 	f := &clientFlags{}
 	file := p.ConfigFlag(cmd)
 	cmd.Flags().StringVar(&f.team, "team", "", "endpoint of this `TEAM`")
 	cmd.Flags().StringVar(&f.url, "url", "", "`ADDRESS` of the endpoint, instead of reading a configuration")
 	cmd.Flags().StringVar(&f.name, "name", "gitea", "`NAME` of the server in the client")
-	cmd.Flags().BoolVar(&f.token, "token", false, "send a static token from the environment variable "+tokenVariable+", instead of signing in")
+	cmd.Flags().BoolVar(&f.token, "token", false,
+		"send a static token from the environment variable "+tokenVariable+", instead of signing in")
 	cmd.Flags().BoolVar(&f.write, "write", false, "add it to the client's configuration file")
 	cmd.Flags().StringVar(&f.file, "file", "", "the client's configuration `FILE` (default where the client looks)")
 	cmd.Flags().BoolVar(&f.force, "force", false, "with --write, replace an entry of the same name")
@@ -63,10 +66,12 @@ func connect(cmd *cobra.Command, p Program, c mcpClient, f *clientFlags) error {
 		return err
 	}
 	if t.token && c.hosted {
-		return fmt.Errorf("%s has no place for a static token: people must sign in; set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title)
+		return fmt.Errorf("%s has no place for a static token: people must sign in; "+
+			"set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title)
 	}
 	if c.hosted && !t.public() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s connects from its maker's own servers, which can reach only https on port 443 of a public address; %s is not that\n", c.title, t.url)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s connects from its maker's own servers, "+
+			"which can reach only https on port 443 of a public address; %s is not that\n", c.title, t.url)
 	}
 	g := c.guide(t)
 	if f.write {
@@ -94,7 +99,8 @@ func (t target) public() bool {
 		return false
 	}
 	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || !strings.Contains(u.Hostname(), ".")
+	local := u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") ||
+		!strings.Contains(u.Hostname(), ".")
 	return !local && (ip == nil || ip.IsGlobalUnicast() && !ip.IsPrivate())
 }
 
@@ -106,8 +112,11 @@ func clientTarget(p Program, f *clientFlags) (target, error) {
 			return t, misused(errors.New("--url is the whole address of an endpoint; leave out --team"))
 		}
 		u, err := url.Parse(f.url)
-		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(f.url, "\"'`$\\ ") {
-			return t, misused(errors.New("--url must be the address of an MCP endpoint, such as https://aegis.example.org/mcp"))
+		// Guides put it into shell commands and files.
+		unsafe := strings.ContainsAny(f.url, "\"'`$\\ ")
+		if err != nil || unsafe || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+			return t, misused(errors.New("--url must be the address of an MCP endpoint, " +
+				"such as https://aegis.example.org/mcp"))
 		}
 		if u.Path == "" || u.Path == "/" { // the address of Aegis, as doctor takes it; no endpoint is at the root
 			t.url = u.JoinPath("mcp").String()
@@ -125,7 +134,8 @@ func clientTarget(p Program, f *clientFlags) (target, error) {
 	case !f.token && !cfg.Auth.OAuth.Enabled:
 		t.token = true // the only way in
 	case f.token && len(cfg.Auth.Tokens) == 0:
-		return t, errors.New("the configuration has no static tokens (auth.tokens); leave out --token, and people sign in")
+		return t, errors.New("the configuration has no static tokens (auth.tokens); " +
+			"leave out --token, and people sign in")
 	}
 	return t, nil
 }
@@ -142,11 +152,12 @@ func endpointOf(cfg *config.Config, team string) (string, error) {
 	return endpoint + "/" + team, nil
 }
 
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$`)
+
 // checkServerName keeps names to what every client takes and no shell or file
 // format reads as something else.
 func checkServerName(name string) error {
-	ok := len(name) > 0 && len(name) <= 40 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name[0] != '-'
-	if !ok {
+	if !serverName.MatchString(name) {
 		return misused(errors.New("--name must be 1 to 40 letters, digits, - or _, and not begin with -"))
 	}
 	return nil
@@ -155,7 +166,8 @@ func checkServerName(name string) error {
 // writeClient adds the server to the client's configuration file.
 func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error {
 	if g.file == nil {
-		return fmt.Errorf("%s keeps its servers in no file of its own that could be written; follow what \"aegis setup %s\" prints", c.title, c.command)
+		return fmt.Errorf("%s keeps its servers in no file of its own that could be written; "+
+			"follow what \"aegis setup %s\" prints", c.title, c.command)
 	}
 	path := f.file
 	if path == "" {

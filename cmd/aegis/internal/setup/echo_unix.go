@@ -21,5 +21,6 @@ func hideInput(f *os.File) (show func(), err error) {
 	if err := unix.IoctlSetTermios(fd, setTerminal, &hidden); err != nil {
 		return nil, err
 	}
-	return func() { _ = unix.IoctlSetTermios(fd, setTerminal, before) }, nil // nothing better can be done for the terminal
+	// nothing better can be done for the terminal
+	return func() { _ = unix.IoctlSetTermios(fd, setTerminal, before) }, nil
 }

@@ -65,7 +65,8 @@ func (f *clientFile) add(before []byte, force bool) ([]byte, error) {
 		return []byte(f.text()), nil
 	}
 	if !json.Valid(before) {
-		return nil, errors.New("this is not plain JSON (comments, perhaps); add the entry by hand: run the command without --write to see it")
+		return nil, errors.New("this is not plain JSON (comments, perhaps); " +
+			"add the entry by hand: run the command without --write to see it")
 	}
 	return f.addJSON(before, f.keys, 0, force)
 }
@@ -107,7 +108,8 @@ func (f *clientFile) addJSON(doc []byte, keys []string, at int, force bool) ([]b
 			return doc, nil
 		}
 		if !force {
-			return nil, fmt.Errorf("it has another %q already; choose another --name, or replace it with --force", f.name)
+			return nil, fmt.Errorf("it has another %q already; choose another --name, or replace it with --force",
+				f.name)
 		}
 		return splice(doc, found.start, found.end, value), nil
 	}
@@ -155,14 +157,16 @@ var inlineServers = regexp.MustCompile(`(?m)^\s*"?mcp_servers"?\s*[=.]`)
 // addTOML appends the server's table, unless the file may have it already. TOML
 // takes a table anywhere, so that nothing else of the file needs to be read.
 func (f *clientFile) addTOML(before []byte) ([]byte, error) {
-	table := regexp.MustCompile(`(?m)^\s*\[\s*"?mcp_servers"?\s*\.\s*["']?` + regexp.QuoteMeta(f.name) + `["']?\s*[.\]]`)
+	table := regexp.MustCompile(`(?m)^\s*\[\s*"?mcp_servers"?\s*\.\s*["']?` + regexp.QuoteMeta(f.name) +
+		`["']?\s*[.\]]`)
 	switch {
 	case bytes.Contains(append([]byte("\n"), before...), []byte("\n"+f.text())):
 		return before, nil
 	case table.Match(before):
 		return nil, fmt.Errorf("it has another %q already; change it by hand, or choose another --name", f.name)
 	case inlineServers.Match(before):
-		return nil, errors.New("it has its servers on one line (mcp_servers = …); add the entry by hand: run the command without --write to see it")
+		return nil, errors.New("it has its servers on one line (mcp_servers = …); " +
+			"add the entry by hand: run the command without --write to see it")
 	}
 	gap := "\n"
 	switch {

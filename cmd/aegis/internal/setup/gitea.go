@@ -40,8 +40,10 @@ is done. With --force the application gets a new secret, which ends the old one.
 
 The token belongs to the user who will own the application, with the scope write:user.
 It is used once and not kept.`,
-		Example: `  aegis setup gitea --url https://git.example.org --public-url https://aegis.example.org --admin-token file:admin.token
-  GITEA_ADMIN_TOKEN=… aegis setup gitea --url http://gitea:3000 --public-url https://aegis.example.org --dir /etc/aegis/secrets`,
+		Example: "  aegis setup gitea --url https://git.example.org --public-url https://aegis.example.org " +
+			"--admin-token file:admin.token\n" +
+			"  GITEA_ADMIN_TOKEN=… aegis setup gitea --url http://gitea:3000 --public-url https://aegis.example.org " +
+			"--dir /etc/aegis/secrets",
 	}
 	f := &appFlags{}
 	cmd.Flags().StringVar(&f.gitea, "url", "", "address of Gitea, `URL` (required)")
@@ -63,7 +65,8 @@ It is used once and not kept.`,
 			return err
 		}
 		if token == "" {
-			return misused(errors.New("--admin-token: required; make a token with the scope write:user in Gitea, under Settings, Applications"))
+			return misused(errors.New("--admin-token: required; make a token with the scope write:user in Gitea, " +
+				"under Settings, Applications"))
 		}
 		app, done, err := makeApp(cmd.Context(), f, token)
 		if err != nil {
@@ -122,7 +125,9 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 	case have && !f.force && at >= 0 && list[at].Confidential && slices.Contains(list[at].RedirectURIs, callback):
 		return list[at], false, nil
 	case (have || at >= 0) && !f.force:
-		return app, false, fmt.Errorf("there is an application already, in Gitea or in %s, and both do not fit together; --force gives it the redirect URI %s and a new secret, which ends the old one", f.dir, callback)
+		return app, false, fmt.Errorf("there is an application already, in Gitea or in %s, "+
+			"and both do not fit together; "+
+			"--force gives it the redirect URI %s and a new secret, which ends the old one", f.dir, callback)
 	}
 	app = doctor.App{Name: f.name, RedirectURIs: []string{callback}}
 	if at >= 0 {
@@ -174,7 +179,8 @@ In the configuration:
       enabled: true
       client_id: %s
       client_secret: file:%s
-`, app.ClientID, callbackOf(f.public), filepath.Join(f.dir, fileClientSecret), app.ClientID, filepath.Join(dir, fileClientSecret))
+`, app.ClientID, callbackOf(f.public), filepath.Join(f.dir, fileClientSecret), app.ClientID,
+		filepath.Join(dir, fileClientSecret))
 	if f.show && app.Secret != "" {
 		fmt.Fprintf(out, "\nSecret: %s\n", app.Secret)
 	}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,8 +42,8 @@ nothing is asked. Nothing that exists is replaced without --force.
 
 "aegis setup gitea" makes the OAuth application in Gitea. The other commands below
 this one connect an MCP client to a configured Aegis.`,
-		Example: `  aegis setup
-  aegis setup --gitea https://git.example.org --mode oauth --tls auto --agree-tos --public-url https://aegis.example.org --admin-token file:admin.token --yes`,
+		Example: "  aegis setup\n  aegis setup --gitea https://git.example.org --mode oauth --tls auto --agree-tos " +
+			"--public-url https://aegis.example.org --admin-token file:admin.token --yes",
 	}
 	f := &setupFlags{}
 	s := cmd.Flags().StringVar
@@ -52,19 +53,23 @@ this one connect an MCP client to a configured Aegis.`,
 	s(&f.tls, "tls", "", "who has the certificate: off (a proxy, or nobody on loopback), auto or files")
 	s(&f.public, "public-url", "", "address that clients use, `URL`")
 	s(&f.listen, "listen", "", "`ADDR` to listen on (default 127.0.0.1:8080, with TLS :443)")
-	s(&f.token, "gitea-token", "", "with mode token: the Gitea `TOKEN` that calls run with, or file:PATH (default $GITEA_TOKEN)")
+	s(&f.token, "gitea-token", "", "with mode token: the Gitea `TOKEN` that calls run with, "+
+		"or file:PATH (default $GITEA_TOKEN)")
 	s(&f.name, "name", "", "with mode token: `NAME` of the caller (default the login)")
-	s(&f.admin, "admin-token", "", "with mode oauth: a Gitea `TOKEN` that makes the OAuth application, or file:PATH (default $"+adminTokenVariable+")")
+	s(&f.admin, "admin-token", "", "with mode oauth: a Gitea `TOKEN` that makes the OAuth application, "+
+		"or file:PATH (default $"+adminTokenVariable+")")
 	s(&f.id, "client-id", "", "with mode oauth: client `ID` of an application that is there")
 	s(&f.secret, "client-secret", "", "with mode oauth: its `SECRET`, or file:PATH (default $GITEA_OAUTH_SECRET)")
 	s(&f.email, "email", "", "with tls auto: `ADDRESS` that the certificate authority may write to")
 	s(&f.cert, "cert", "", "with tls files: PEM `FILE` with the certificate and its chain")
 	s(&f.key, "key", "", "with tls files: PEM `FILE` with its private key")
-	s(&f.data, "data-dir", "", "`FOLDER` for what Aegis keeps (default data beside the configuration, /var/lib/aegis for one in /etc)")
+	s(&f.data, "data-dir", "", "`FOLDER` for what Aegis keeps (default data beside the configuration, "+
+		"/var/lib/aegis for one in /etc)")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "aegis.yaml", "configuration `FILE` to write")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the configuration and its secrets")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "ask nothing: take flags and defaults")
-	cmd.Flags().BoolVar(&f.agree, "agree-tos", false, "with tls auto: agree to the terms of Let's Encrypt, "+termsOfService)
+	cmd.Flags().BoolVar(&f.agree, "agree-tos", false,
+		"with tls auto: agree to the terms of Let's Encrypt, "+termsOfService)
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "do not ask Gitea")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return run(cmd, p, f)
@@ -110,7 +115,8 @@ func run(cmd *cobra.Command, p Program, f *setupFlags) error {
 // askGitea asks for Gitea's address until one answers as Gitea does.
 func (s *wizard) askGitea(ctx context.Context) error {
 	for i := range tries {
-		address, err := s.ask.ask(s.setupFlags.gitea, question{flag: "gitea", text: "Address of Gitea", preset: "http://127.0.0.1:3000", check: webAddress})
+		address, err := s.ask.ask(s.setupFlags.gitea,
+			question{flag: "gitea", text: "Address of Gitea", preset: "http://127.0.0.1:3000", check: webAddress})
 		if err != nil {
 			return err
 		}
@@ -158,7 +164,8 @@ func (s *wizard) askTLS(context.Context) error {
 		listen = ":443"
 	}
 	public := question{
-		into: &s.public, flag: "public-url", text: "Address that clients use", check: s.checkPublic, needed: s.tls != "off",
+		into: &s.public, flag: "public-url", text: "Address that clients use",
+		check: s.checkPublic, needed: s.tls != "off",
 	}
 	if s.tls == "off" {
 		public.preset = "http://" + s.program.LocalAddr(cmp.Or(s.listen, listen))
@@ -180,7 +187,8 @@ func (s *wizard) askTLS(context.Context) error {
 		return s.askAuthority()
 	case "files":
 		return s.ask.answer(
-			question{into: &s.cert, flag: "cert", text: "File with the certificate and its chain", needed: true, check: readableFile},
+			question{into: &s.cert, flag: "cert", text: "File with the certificate and its chain", needed: true,
+				check: readableFile},
 			question{into: &s.key, flag: "key", text: "File with its private key", needed: true, check: readableFile},
 		)
 	}
@@ -264,8 +272,10 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	return nil
 }
 
+var callerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) // as config takes it
+
 func checkName(text string) error {
-	if len(text) > 64 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
+	if !callerName.MatchString(text) {
 		return errors.New("1 to 64 characters of a-z A-Z 0-9 . _ -")
 	}
 	return nil
@@ -309,7 +319,9 @@ func (s *wizard) askApp(ctx context.Context) error {
 		}
 	}
 	if admin != "" && s.id == "" {
-		app, _, err := makeApp(ctx, &appFlags{gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: s.secretsDir(), force: s.force}, admin)
+		app, _, err := makeApp(ctx, &appFlags{
+			gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: s.secretsDir(), force: s.force,
+		}, admin)
 		if err != nil {
 			return err
 		}
@@ -318,7 +330,8 @@ func (s *wizard) askApp(ctx context.Context) error {
 		return nil
 	}
 	if !s.yes {
-		fmt.Fprintf(s.out, "  In Gitea, under Settings, Applications, the application must be confidential,\n  with the redirect URI %s\n", callbackOf(s.public))
+		fmt.Fprintf(s.out, "  In Gitea, under Settings, Applications, the application must be confidential,\n"+
+			"  with the redirect URI %s\n", callbackOf(s.public))
 	}
 	secret, err := secretValue("client-secret", s.secret, "GITEA_OAUTH_SECRET")
 	if err != nil {
@@ -341,7 +354,8 @@ func (s *wizard) write() error {
 	for _, secret := range s.secrets {
 		err := writeSecret(filepath.Join(s.secretsDir(), secret[0]), secret[1], s.force)
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force", filepath.Join(s.secretsDir(), secret[0]))
+			return fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force",
+				filepath.Join(s.secretsDir(), secret[0]))
 		}
 		if err != nil {
 			return err

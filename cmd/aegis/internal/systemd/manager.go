@@ -120,11 +120,13 @@ func take(fd int, name string) (net.Listener, error) {
 	defer f.Close()
 	ln, err := net.FileListener(f)
 	if err != nil {
-		return nil, fmt.Errorf("systemd's socket %s is none to listen on (use ListenStream= and Accept=no): %w", name, err)
+		return nil, fmt.Errorf("systemd's socket %s is none to listen on (use ListenStream= and Accept=no): %w", name,
+			err)
 	}
 	if _, ok := ln.(*net.TCPListener); !ok {
 		_ = ln.Close()
-		return nil, fmt.Errorf("systemd's socket %s is no TCP socket; write a port or address:port after ListenStream=", name)
+		return nil, fmt.Errorf("systemd's socket %s is no TCP socket; write a port or address:port after ListenStream=",
+			name)
 	}
 	return ln, nil
 }
