@@ -38,6 +38,8 @@ func auditLog(files []string, named string) (names []string, whole bool, err err
 	return []string{path}, true, nil
 }
 
+// newAuditVerify returns "aegis audit verify". It works on files alone, so that it can
+// be run on another machine than the one that writes the log.
 func newAuditVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
@@ -70,6 +72,7 @@ verified one by one.`,
 		if err != nil {
 			return err
 		}
+		// Logs with keys of their own have no common chain.
 		if logs := audit.Logs(args); len(logs) > 1 {
 			return failed(verifyEach(cmd.OutOrStdout(), logs, v))
 		}
@@ -95,6 +98,8 @@ func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 	return nil
 }
 
+// verifyAudit verifies one log and prints what the result vouches for. A log that was
+// changed is an error whose text names the place.
 func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	r, keys, err := audit.VerifyFiles(files, v)
 	if err != nil {
@@ -121,6 +126,7 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	return err
 }
 
+// newAuditShow returns "aegis audit show".
 func newAuditShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
@@ -158,6 +164,7 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 			skipped, err := audit.Show(at.Sources, filter, &p)
 			return skippedLines(cmd, skipped, err)
 		}
+		// A rotated file gets no further records; to follow it would wait for ever.
 		if at.Live == "" {
 			return failed(errors.New("none of the files is written to any more; follow the log itself"))
 		}
@@ -198,6 +205,8 @@ func filterFlags(cmd *cobra.Command, filter *audit.Filter) (check func() error) 
 	}
 }
 
+// newAuditMerge returns "aegis audit merge". Each replica has a log with a chain of its
+// own, so that an order among them comes from the clocks alone.
 func newAuditMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge LOG...",

@@ -15,6 +15,7 @@ import (
 	"aegis/proxy/server"
 )
 
+// Bounds on what a mistyped address can make the command read, and for how long.
 const (
 	maxDescription = 32 << 20 // bytes of an API description; Gitea's has about 1 MB
 	fetchTimeout   = time.Minute
@@ -24,6 +25,8 @@ func newCatalog() *cobra.Command {
 	return group("catalog", "Work with tool catalogs", "", newCatalogBuild())
 }
 
+// newCatalogBuild returns "aegis catalog build", for servers whose API differs from the
+// one that the built-in catalog was made of, such as Forgejo.
 func newCatalogBuild() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
@@ -91,6 +94,8 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 	return readBounded(res.Body)
 }
 
+// readBounded reads one byte more than it takes, to tell a description that is too large
+// from one that is just as large as the bound.
 func readBounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxDescription+1))
 	if err == nil && len(data) > maxDescription {

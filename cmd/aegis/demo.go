@@ -16,6 +16,8 @@ import (
 	"aegis/proxy/server"
 )
 
+// newDemo returns "aegis demo". Its listener is opened before the server is built, since
+// the public address has the port, which the system may have chosen.
 func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -123,6 +125,8 @@ func demoData(cfg *config.Config) (forget func(), err error) {
 	return func() { _ = os.RemoveAll(cfg.DataDir) }, nil // the system empties its temporary folder
 }
 
+// printDemo prints commands that work as they are: a person pastes the first one, and
+// has a connected client.
 func printDemo(w io.Writer, srv *server.Server, addr, token string) error {
 	_, err := fmt.Fprintf(w, `Aegis is serving a built-in demo Gitea. Stop it with Ctrl-C.
 

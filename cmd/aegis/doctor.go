@@ -26,6 +26,7 @@ type doctorFlags struct {
 	register, asJSON, noGitea bool
 }
 
+// newDoctor returns "aegis doctor".
 func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -64,6 +65,8 @@ No token is sent to the public address. It exits with 1 when a check fails.`,
 	return cmd
 }
 
+// runDoctor looks at the public address first, and then at Gitea, which needs the
+// configuration: with --url alone it is left out.
 func runDoctor(cmd *cobra.Command, f doctorFlags) error {
 	if f.client != "" && !slices.Contains(doctor.Clients(), f.client) {
 		return misused(fmt.Errorf("--client: unknown client; use one of %s", strings.Join(doctor.Clients(), ", ")))
@@ -98,6 +101,9 @@ func doctorConfig(f doctorFlags) (*config.Config, error) {
 	return loadConfig(f.config)
 }
 
+// doctorOptions returns what is examined, and with a configuration the handler that it
+// describes, which the answers of the running Aegis are compared with. The caller closes
+// it.
 func doctorOptions(f doctorFlags, cfg *config.Config) (doctor.Options, *server.Examined, error) {
 	pair, err := clientPair(f.cert, f.key)
 	if err != nil {
@@ -161,6 +167,7 @@ var marks = map[doctor.Status]string{
 	doctor.OK: "ok     ", doctor.Skipped: "skipped", doctor.Warning: "WARNING", doctor.Failure: "FAILURE",
 }
 
+// add prints a finding at once: some checks wait for seconds.
 func (r *doctorReport) add(f doctor.Finding) {
 	r.findings = append(r.findings, f)
 	if r.asJSON {
@@ -187,6 +194,7 @@ type findingJSON struct {
 	Mend string `json:"mend,omitempty"`
 }
 
+// printJSON prints all findings, each with its old names too.
 func (r *doctorReport) printJSON() error {
 	list := []findingJSON{}
 	for _, f := range r.findings {
@@ -195,6 +203,7 @@ func (r *doctorReport) printJSON() error {
 	return printJSON(r.out, list, false)
 }
 
+// count returns how many findings have an outcome.
 func (r *doctorReport) count(s doctor.Status) (n int) {
 	for _, f := range r.findings {
 		if f.Status == s {

@@ -29,6 +29,8 @@ func findConfig(named string) (string, error) {
 		return named, nil
 	}
 	places := []string{"aegis.yaml", "/etc/aegis/aegis.yaml"}
+	// One that exists and cannot be read is used, so that its error is seen: silence would
+	// look as if the file were in force.
 	for _, p := range places {
 		if _, err := os.Stat(p); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return p, nil
@@ -38,6 +40,7 @@ func findConfig(named string) (string, error) {
 		"name one with -c FILE, or try \"aegis demo\""))
 }
 
+// loadConfig loads the configuration of a command.
 func loadConfig(named string) (*config.Config, error) {
 	file, err := findConfig(named)
 	if err != nil {
@@ -106,6 +109,8 @@ func newLog(cfg *config.Config, w io.Writer) (server.Log, error) {
 	return log, nil
 }
 
+// isTerminal reports whether w is a terminal. Other character devices, such as
+// /dev/null, count as one, which only costs them colours.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -145,6 +150,7 @@ func openServer(cfg *config.Config, log server.Log) (*server.Server, error) {
 	return newServer(p, cfg, log)
 }
 
+// newServer builds a server and takes p over: a failure closes it.
 func newServer(p *server.Process, cfg *config.Config, log server.Log) (*server.Server, error) {
 	srv, err := server.New(p, cfg, log)
 	if err != nil {

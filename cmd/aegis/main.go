@@ -74,6 +74,8 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
+// failed marks an error of a right command line; nil stays nil, so that it can end every
+// command.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -81,8 +83,11 @@ func failed(err error) error {
 	return &failure{exitFailed, err}
 }
 
+// misused marks an error of the command line or of the configuration.
 func misused(err error) error { return &failure{exitUsage, err} }
 
+// newRoot returns the whole command line. It is built anew for each run, as flags keep
+// their values.
 func newRoot() *cobra.Command {
 	root := group("aegis", "An MCP gateway for Gitea", rootHelp,
 		newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(),
@@ -126,6 +131,7 @@ Without -c, ./aegis.yaml is used, then /etc/aegis/aegis.yaml. Every command
 exits with 0 when it did its work, 1 when it failed, and 2 when the command
 line or the configuration is wrong.`
 
+// newVersion returns "aegis version".
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -150,6 +156,8 @@ func buildVersion() string {
 	return "dev"
 }
 
+// printVersion prints the version of the API last: what the catalog was made of decides
+// which Gitea fits.
 func printVersion(w io.Writer) error {
 	api, err := server.APIVersion()
 	if err != nil {

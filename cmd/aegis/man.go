@@ -83,6 +83,7 @@ func manCommands(b *strings.Builder, parent *cobra.Command) {
 	}
 }
 
+// manFlag writes one flag, with its default as help texts have it: zero values are none.
 func manFlag(b *strings.Builder, f *pflag.Flag) {
 	if f.Hidden {
 		return

@@ -16,6 +16,7 @@ import (
 // maxMaskInput bounds one input of "aegis mask", which is read whole.
 const maxMaskInput = 1 << 30
 
+// newMask returns "aegis mask".
 func newMask() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mask [FILE...]",
@@ -45,6 +46,9 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 	return cmd
 }
 
+// maskAll masks the inputs one after the other and prints the hits of all of them. Each
+// is masked whole, since a secret may be anywhere, also across the parts that a stream
+// would be read in.
 func maskAll(cmd *cobra.Command, mask func([]byte) ([]byte, map[string]int), files []string, report bool) error {
 	total := map[string]int{}
 	one := func(r io.Reader) error {
@@ -87,6 +91,8 @@ func maskAll(cmd *cobra.Command, mask func([]byte) ([]byte, map[string]int), fil
 	return printHits(w, total)
 }
 
+// printHits prints the rules in the order of their names, so that two runs can be
+// compared.
 func printHits(w io.Writer, hits map[string]int) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, rule := range slices.Sorted(maps.Keys(hits)) {

@@ -21,6 +21,8 @@ func newOAuth() *cobra.Command {
 	return group("oauth", "Show and revoke what people allowed MCP clients", "", newOAuthList(), newOAuthRevoke())
 }
 
+// newOAuthList returns "aegis oauth list". The store has one owner at a time, so a
+// running Aegis answers for it.
 func newOAuthList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -49,6 +51,8 @@ in data_dir; without one, its store is read.`,
 	return cmd
 }
 
+// printGrants prints a table. A client without a verified name could have any, which is
+// said beside it.
 func printGrants(w io.Writer, list []grant.Grant) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "no client is allowed")
@@ -67,6 +71,7 @@ func printGrants(w io.Writer, list []grant.Grant) error {
 	return tw.Flush()
 }
 
+// day is a time to the minute, in UTC as the audit log has it.
 func day(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -74,6 +79,7 @@ func day(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04")
 }
 
+// newOAuthRevoke returns "aegis oauth revoke".
 func newOAuthRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke [GRANT]",
@@ -106,6 +112,8 @@ in Gitea under Settings, Applications.`,
 	return cmd
 }
 
+// newKeys returns "aegis keys". There is no command that removes a key: client ids are
+// derived from the old ones.
 func newKeys() *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate",

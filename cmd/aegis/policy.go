@@ -21,6 +21,8 @@ func newPolicy() *cobra.Command {
 // maxSuite bounds a file of calls.
 const maxSuite = 8 << 20
 
+// newPolicyTest returns "aegis policy test", which is made for continuous integration:
+// an unexpected decision is exit code 1, a file that cannot be read 2.
 func newPolicyTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
@@ -34,6 +36,8 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 	}
 	verbose := cmd.Flags().BoolP("verbose", "v", false, "also print what is as expected")
 	var suite []byte
+	// The suite is read before the configuration is loaded: its name is on the command
+	// line, and most likely mistyped.
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		info, err := os.Stat(args[0])
 		if err == nil && info.Size() > maxSuite {
@@ -78,6 +82,7 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 	return cmd
 }
 
+// newPolicyExplain returns "aegis policy explain".
 func newPolicyExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain",

@@ -58,12 +58,15 @@ func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.
 	}
 }
 
+// watched returns the files to watch. The watcher calls it on its own goroutine.
 func (r *reloader) watched() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.files)
 }
 
+// reload makes the next generation. A configuration that cannot be loaded changes
+// nothing; /readyz and the log say so.
 func (r *reloader) reload() {
 	cfg, err := r.load()
 	if err != nil {

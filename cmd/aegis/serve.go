@@ -21,6 +21,7 @@ import (
 	"aegis/proxy/server"
 )
 
+// newServe returns "aegis serve".
 func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -75,6 +76,8 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 		log.Warn().Msg(w.String())
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	// The deferred calls end the reloader before the server is closed: a reload under
+	// way uses it.
 	var reloading sync.WaitGroup
 	defer reloading.Wait()
 	defer cancel()
@@ -83,6 +86,7 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	})
 }
 
+// listen opens the main listener.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -120,6 +124,8 @@ func announce(log zerolog.Logger, srv *server.Server, ln net.Listener) {
 		Int("tools", len(srv.Tools())).Str("version", buildVersion()).Msg("serving")
 }
 
+// newCheck returns "aegis check". It builds what serve builds, from the same function,
+// so that a configuration that passes also starts.
 func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -183,9 +189,12 @@ from the top of the file.`,
 	return cmd
 }
 
-// healthTimeout bounds a health check; container runtimes kill slower ones.
+// healthTimeout bounds a health check unless a flag does; container runtimes kill slow
+// ones, and say less than this does.
 const healthTimeout = 5 * time.Second
 
+// newHealth returns "aegis health". Images without a shell have no curl, so the program
+// asks itself.
 func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
@@ -201,6 +210,7 @@ unless its address is a loopback address.`,
 	ready := cmd.Flags().Bool("ready", false, "also require that Gitea answers (/readyz)")
 	cert := cmd.Flags().String("cert", "", "PEM `FILE` with the certificate to show, where tls.client_ca asks for one")
 	key := cmd.Flags().String("key", "", "PEM `FILE` with its private key")
+	patience := cmd.Flags().Duration("timeout", healthTimeout, "how long to wait for the answer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := "/healthz"
 		if *ready {
@@ -221,6 +231,9 @@ unless its address is a loopback address.`,
 				secure.ServerName = publicName(cfg)
 			}
 		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), *patience)
+		defer cancel()
+		cmd.SetContext(ctx)
 		return checkHealth(cmd, *base+path, secure)
 	}
 	return cmd
@@ -249,15 +262,15 @@ func publicName(cfg *config.Config) string {
 	return ""
 }
 
+// checkHealth asks one address. A redirect is not followed: it would ask another server
+// than the one that is meant.
 func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	req, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		return misused(err)
 	}
-	// On a loopback address nobody is in between, and nothing secret is sent: the
-	// certificate is another's matter, and /readyz tells of it.
+	// On a loopback address no other machine is in between, and nothing secret is sent.
+	// Whether the certificate is right is a check of /readyz.
 	secure.InsecureSkipVerify = loopback(req.URL)
 	// A proxy of the environment has no part in asking this machine.
 	client := &http.Client{
@@ -277,6 +290,8 @@ func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
 	return failed(err)
 }
 
+// loopback reports whether the host of u is a loopback address. Names are not resolved:
+// what a name means is not this machine's to decide.
 func loopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return ip != nil && ip.IsLoopback()

@@ -16,6 +16,8 @@ func newStore() *cobra.Command {
 	return group("store", "Check and move the store of sign-ins", "", newStoreCheck(), newStoreMigrate())
 }
 
+// newStoreCheck returns "aegis store check". Redis is often run as a cache: without
+// persistence, or with eviction, it loses sign-ins without an error.
 func newStoreCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -54,6 +56,8 @@ file must not be in use.`,
 	return cmd
 }
 
+// newStoreMigrate returns "aegis store migrate". Both ends are whole configurations,
+// since an address without its keys and its prefix names no store.
 func newStoreMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",

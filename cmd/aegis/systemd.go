@@ -104,7 +104,7 @@ func fits(have net.Addr, want, key string) error {
 	return nil
 }
 
-// serving tells systemd that the service is up, and keeps telling that it is well
+// serving reports to systemd that the service is up, and then regularly that it is well,
 // until stop is called.
 func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
 	s.log = log
@@ -125,12 +125,13 @@ func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
 	}
 }
 
-// stopping tells systemd that the end has begun.
+// stopping reports to systemd that the end has begun, so that it waits for calls in flight.
 func (s *service) stopping() {
 	s.logged(s.manager.Stopping("stopping: calls in flight may finish"))
 }
 
-// reloading tells systemd of a reload, and what became of it.
+// reloading runs a reload between the two messages that systemd waits for with
+// Type=notify-reload, and reports what came of it.
 func (s *service) reloading(live *server.Live, reload func()) {
 	s.logged(s.manager.Reloading())
 	reload()

@@ -16,6 +16,7 @@ import (
 	"aegis/proxy/server"
 )
 
+// newTools returns "aegis tools".
 func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
@@ -69,6 +70,7 @@ func toolServer(named string, stderr io.Writer) (*server.Server, error) {
 	return dryServer(cfg, "warn", stderr)
 }
 
+// printTools prints a table in the order of the names.
 func printTools(w io.Writer, sel *catalog.Selection) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "TOOL\tRISK\tMETHOD\tPATH\tTITLE")
@@ -107,6 +109,7 @@ type toolJSON struct {
 	Example       json.RawMessage `json:"example,omitempty"`
 }
 
+// printToolsJSON prints everything that is known of each tool.
 func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 	list := []toolJSON{}
 	for _, t := range sel.Tools() {
@@ -152,6 +155,7 @@ func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
 	return printCostNotes(w, sel)
 }
 
+// printCostNotes prints what clients do with such a list.
 func printCostNotes(w io.Writer, sel *catalog.Selection) error {
 	longest, total := "", sel.Cost().Total
 	for _, t := range sel.Tools() {
@@ -168,6 +172,7 @@ func printCostNotes(w io.Writer, sel *catalog.Selection) error {
 	return err
 }
 
+// printCostLine prints a row. Its average may be of no tools at all.
 func printCostLine(w io.Writer, name string, tools, bytes, tokens int) {
 	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t\n", name, tools, bytes, tokens, tokens/max(tools, 1))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 )
 
+// token is what Aegis asks of clients here; the instances live as long as the run.
 const token = "bench-bearer-token-0123456789"
 
 // build compiles the program, unless one is given, and returns its path.

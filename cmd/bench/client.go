@@ -55,6 +55,7 @@ func (w *worker) do(r *http.Request) (*http.Response, []byte, error) {
 	return res, w.buf.Bytes(), nil
 }
 
+// wrong shows the beginning of an answer, enough to see what kind of error it is.
 func wrong(res *http.Response, body []byte) error {
 	return fmt.Errorf("wrong answer: %s, %d bytes: %.300s", res.Status, len(body), body)
 }
@@ -154,6 +155,8 @@ func (t *mcpClient) shake(w *worker) error {
 	return nil
 }
 
+// fetch makes one call and checks its answer. A check of the whole answer takes as long
+// as the call, so it is made once, and later answers are compared with that one.
 func (t *mcpClient) fetch(w *worker, job *payload) error {
 	if err := t.shake(w); err != nil {
 		return fmt.Errorf("handshake: %w", err)
@@ -270,6 +273,8 @@ type listClient struct {
 	want []byte
 }
 
+// fetch gets the list. Its bytes are not checked but for being the same: the tests of
+// Aegis do that.
 func (t *listClient) fetch(w *worker, _ *payload) error {
 	params := "{}"
 	if t.current() {

@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// plan is how much is measured: clients at a time, rounds, and calls of a round.
 type plan struct{ workers, rounds, calls int }
 
 // tally is what was measured of one target.
@@ -44,6 +45,8 @@ func compare(out io.Writer, job *payload, targets []target, base int, pl plan) e
 
 // measure sends one round of calls.
 func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, counts bool) error {
+	// Each round has the same number of calls per client, so that no client works alone
+	// at its end.
 	each := max(1, pl.calls/max(1, job.calls)/len(workers))
 	count, bytes := t.process.allocated()
 	cpu := t.process.cpu()
@@ -115,6 +118,7 @@ func size(n float64) string {
 	return fmt.Sprintf("%.0f B", n)
 }
 
+// median of an even number is the upper one of the two in the middle.
 func median(d []time.Duration) time.Duration {
 	s := slices.Clone(d)
 	slices.Sort(s)

@@ -53,6 +53,7 @@ func main() {
 	}
 }
 
+// run is the whole program. In a role it is a server, and does not return.
 func run(ctx context.Context, out io.Writer, o options) error {
 	switch {
 	case o.stub != "":
@@ -106,6 +107,7 @@ type bench struct {
 	others                      []*process
 }
 
+// stop ends the processes; those that were not started are nil.
 func (b *bench) stop() {
 	for _, p := range append(b.others, b.aegis, b.durable, b.proxy, b.stub) {
 		p.stop()

@@ -78,6 +78,7 @@ func (s scenario) authorize(ctx context.Context, endpoint, out string, list []sc
 	return problems, nil
 }
 
+// authorizeURL is how the suite prints the address for a person.
 var authorizeURL = regexp.MustCompile(`https?://\S+/authorize\?\S+`)
 
 // follow reads what the suite says, and signs in at the address that it prints.

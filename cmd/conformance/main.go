@@ -44,6 +44,7 @@ func main() {
 	}
 }
 
+// run is true when every scenario passed, and at least one did.
 func run(ctx context.Context, out io.Writer) (bool, error) {
 	list, err := readScenarios("cmd/conformance/scenarios.txt")
 	if err != nil {
@@ -97,6 +98,8 @@ type scenario struct {
 	version, name string
 }
 
+// readScenarios reads the list. A line that cannot be read is an error: a scenario that
+// is silently left out would pass.
 func readScenarios(file string) ([]scenario, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -156,6 +159,8 @@ func started(err error) error {
 	return fmt.Errorf("the suite does not start (run npm --prefix cmd/conformance ci): %w", err)
 }
 
+// failedChecks reads the results of one run. At least one check must have succeeded,
+// since a scenario that did not run has no failures either.
 func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -190,6 +195,7 @@ func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
 	return problems, nil
 }
 
+// tail keeps the end of a log, where the error is.
 func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
 // startDemo builds and starts the demo and returns its endpoint.

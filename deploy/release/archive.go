@@ -39,6 +39,7 @@ func (r *release) pack(t target, extras []entry) error {
 	return errors.Join(write(f, r.name(t)+"/", list, r.when), f.Close())
 }
 
+// mode is not the file's own: a checkout has the modes of its umask.
 func (e entry) mode() int64 {
 	if e.exec {
 		return 0o755
@@ -46,6 +47,8 @@ func (e entry) mode() int64 {
 	return 0o644
 }
 
+// tarball writes a compressed tar file. USTAR headers have no access times, and owners
+// stay unset.
 func tarball(w io.Writer, dir string, list []entry, when time.Time) error {
 	gz, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -76,6 +79,8 @@ func compressed(data []byte) ([]byte, error) {
 	return b.Bytes(), errors.Join(err, gz.Close())
 }
 
+// zipball writes a zip file. The format has local times, so when must be in UTC for the
+// same bytes everywhere.
 func zipball(w io.Writer, dir string, list []entry, when time.Time) error {
 	zw := zip.NewWriter(w)
 	for _, e := range list {

@@ -80,6 +80,8 @@ func stamp(ctx context.Context, root string) (time.Time, error) {
 	return time.Unix(sec, 0).UTC(), nil
 }
 
+// output runs a command and returns what it prints. Its messages become part of the
+// error, as there is no terminal in CI.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -135,6 +137,8 @@ func (r *release) extras(ctx context.Context) ([]entry, error) {
 	return list, r.share(list)
 }
 
+// share writes the extras for the packages, the manual page compressed as Debian wants
+// it.
 func (r *release) share(list []entry) error {
 	page, err := compressed(list[0].data)
 	if err != nil {

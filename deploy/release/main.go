@@ -42,6 +42,7 @@ type release struct {
 // target is a platform.
 type target struct{ os, arch string }
 
+// String is the platform in file names.
 func (t target) String() string { return t.os + "_" + t.arch }
 
 // platforms are those that a release is built for.
@@ -55,6 +56,7 @@ var platforms = []target{
 var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-[0-9A-Za-z][0-9A-Za-z.-]*)?(\+[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
 
+// run checks the command line before anything is built or removed.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	version := flags.String("version", "", "version, such as 1.2.3 or v1.2.3; empty: the tag of the commit")

@@ -65,6 +65,7 @@ type (
 	}
 )
 
+// unknown is what SPDX wants where nothing is said; an empty field is not valid.
 const unknown = "NOASSERTION"
 
 // sbom writes what a binary consists of, as the binary itself says.
@@ -132,6 +133,7 @@ func component(path, version, license string) spdxPackage {
 	}
 }
 
+// add adds a package that another one contains.
 func (d *spdxDocument) add(of string, p spdxPackage) {
 	d.Packages = append(d.Packages, p)
 	d.Relationships = append(d.Relationships, spdxRelationship{of, "CONTAINS", p.ID})

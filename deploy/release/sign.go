@@ -15,6 +15,8 @@ type signer struct {
 	makes    string // ending of the signature
 }
 
+// signers in the order in which they run. Each makes a file of its own, so that all of
+// them may sign.
 var signers = []signer{
 	{"AEGIS_MINISIGN_KEY", func(file, key string) []string {
 		return []string{"minisign", "-S", "-s", key, "-m", file, "-x", file + ".minisig"}

@@ -20,6 +20,7 @@ type App struct {
 	Secret string `json:"client_secret"`
 }
 
+// appsPath has the OAuth applications of the token's user.
 const appsPath = "/user/applications/oauth2"
 
 // ErrScope is returned for a token that may not make applications.
@@ -63,6 +64,7 @@ func (g Gitea) MakeApp(ctx context.Context, token string, a App) (App, error) {
 	return made, nil
 }
 
+// readApp reads an answer of appsPath.
 func readApp(res *http.Response, body []byte, want int, into any) error {
 	switch {
 	case res.StatusCode == http.StatusUnauthorized:

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// challengeName is spelled as [http.Header] keeps it.
 const challengeName = "Www-Authenticate"
 
 // challenges sends requests without a token to every endpoint, by each method that a
@@ -23,6 +24,7 @@ func (x *examination) challenges(ctx context.Context) {
 	}
 }
 
+// challenge checks the answer to one request without a token.
 func (x *examination) challenge(ctx context.Context, a ask) bool {
 	at := a.method + " " + a.path
 	got := x.reply(ctx, "challenge", at+": no answer: ", seeProxyLog, a)

@@ -32,6 +32,7 @@ var clients = map[string][]need{
 // Clients lists the names for [Options.Client].
 func Clients() []string { return slices.Sorted(maps.Keys(clients)) }
 
+// client makes the further checks of the client that was named.
 func (x *examination) client(ctx context.Context) {
 	if x.o.Client == "" {
 		return
@@ -69,6 +70,7 @@ func hosted(x *examination, ctx context.Context) {
 	})
 }
 
+// port443: the maker's servers connect to no other port.
 func port443(x *examination, _ context.Context) {
 	if p := x.o.Base.Port(); p != "" && p != "443" {
 		x.add(Failure, x.name(), "this client connects to port 443 only, and the address has port "+p,
@@ -76,6 +78,7 @@ func port443(x *examination, _ context.Context) {
 	}
 }
 
+// endpointMCP: known of the client, not documented by its maker; hence a warning.
 func endpointMCP(x *examination, _ context.Context) {
 	if x.o.Endpoints[0] != "/mcp" {
 		x.add(Warning, x.name(), "this client is known to fail with endpoints other than exactly "+
@@ -102,6 +105,8 @@ func registers(x *examination, _ context.Context) {
 	})
 }
 
+// offline: the client asks for the scopes that the metadata lists, and gets a refresh
+// token only with offline_access.
 func offline(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.Scopes, "offline_access") {
 		x.add(Warning, x.name(), "scopes_supported lacks offline_access: "+
@@ -109,6 +114,7 @@ func offline(x *examination, _ context.Context) {
 	}
 }
 
+// issuerWarning: RFC 9207 is right, and the client is not.
 func issuerWarning(x *examination, _ context.Context) {
 	if x.server != nil && x.server.Iss {
 		x.add(Warning, x.name(), "iss is advertised (RFC 9207), and Codex CLI 0.142 to 0.149 fail on it",
@@ -126,6 +132,7 @@ func resourceEqual(x *examination, _ context.Context) {
 	})
 }
 
+// grantTypes: RFC 8414 has a default without refresh_token, which this client goes by.
 func grantTypes(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.GrantTypes, "refresh_token") {
 		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh",
@@ -133,6 +140,7 @@ func grantTypes(x *examination, _ context.Context) {
 	}
 }
 
+// allScopes: an empty list makes the client ask for nothing, and get that.
 func allScopes(x *examination, _ context.Context) {
 	if x.server != nil && len(x.server.Scopes) == 0 {
 		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists",
@@ -173,6 +181,8 @@ var cursorURIs = []string{
 	"http://localhost:8787/callback",
 }
 
+// cursorRedirects: the client registers all of its redirect URIs at once, and stops when
+// one is refused.
 func cursorRedirects(x *examination, ctx context.Context) {
 	if !x.o.Register {
 		x.add(Skipped, x.name(), "whether its three redirect URIs are accepted is looked at with --register only", "")

@@ -37,6 +37,7 @@ type examination struct {
 	resource *resourceDocument
 }
 
+// newExamination fills in what the options leave out.
 func newExamination(o Options, report func(Finding)) *examination {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -66,6 +67,8 @@ func newExamination(o Options, report func(Finding)) *examination {
 
 func (x *examination) close() { x.pool.CloseIdleConnections() }
 
+// add reports a finding. All texts go through here, so that none of them reaches a
+// terminal unclean.
 func (x *examination) add(status Status, check, message, fix string) {
 	x.report(Finding{Check: check, Status: status, Message: printable(message), Fix: printable(fix)})
 }
@@ -112,6 +115,8 @@ type answer struct {
 // get is an ask without anything special.
 func get(path string) ask { return ask{method: http.MethodGet, path: path} }
 
+// request makes a request. Host and length are set as asked even where a client would
+// not, since the checks are about what proxies do with them.
 func (x *examination) request(ctx context.Context, a ask) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, a.method, x.origin+a.path, a.body)
 	if err != nil {
@@ -199,6 +204,7 @@ type recorder struct {
 
 func (r *recorder) Header() http.Header { return r.header }
 
+// WriteHeader keeps the first status, as a connection does.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status

@@ -62,6 +62,8 @@ func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 	}
 }
 
+// tokens checks the Gitea token of each static token: whose it is, and its scopes
+// against those that the enabled tools need.
 func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 	for _, t := range o.Tokens {
 		name := "token " + t.Name
@@ -88,6 +90,7 @@ func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 	}
 }
 
+// giteaSlash is encodedSlash for the way from Aegis to Gitea.
 func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 	token := ""
 	if len(o.Tokens) > 0 {
@@ -104,6 +107,7 @@ func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 		x.fix("slash") + "\nor let gitea.url lead to Gitea directly"}})
 }
 
+// signIn reports what the server's own check of the OAuth application finds.
 func (x *examination) signIn(ctx context.Context, o GiteaOptions) {
 	problems, warnings := o.CheckSignIn(ctx)
 	const fix = "docs/oauth.md says how the application must be"

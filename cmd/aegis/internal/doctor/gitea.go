@@ -179,6 +179,8 @@ func (g Gitea) get(ctx context.Context, path, token string) (*http.Response, []b
 	return g.send(ctx, http.MethodGet, path, token, nil)
 }
 
+// send sends one request. Errors lose the address that the standard library puts before
+// them: it may hold credentials.
 func (g Gitea) send(ctx context.Context, method, path, token string, body io.Reader) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, giteaTimeout)
 	defer cancel()

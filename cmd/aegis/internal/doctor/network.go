@@ -70,6 +70,8 @@ func (x *examination) names(ctx context.Context, host string) bool {
 	return true
 }
 
+// lookup resolves a name. IPv4 addresses may come mapped into IPv6, in which form they
+// would not count as IPv4.
 func (x *examination) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
 	defer cancel()
@@ -86,6 +88,8 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
 
+// loopbackName reports whether a host is this machine; names below localhost are (RFC
+// 6761).
 func loopbackName(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -100,6 +104,7 @@ func (x *examination) address() string {
 	return net.JoinHostPort(x.o.Base.Hostname(), cmp.Or(x.o.Base.Port(), preset))
 }
 
+// port connects and sends nothing, to tell a closed port from a server without TLS.
 func (x *examination) port(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
 	defer cancel()
@@ -199,6 +204,8 @@ func inside(leaf *x509.Certificate, now time.Time) time.Time {
 	return now
 }
 
+// subjects returns what a certificate is for. The common name is left out, as clients do
+// not look at it any more.
 func subjects(c *x509.Certificate) []string {
 	list := append([]string{}, c.DNSNames...)
 	for _, ip := range c.IPAddresses {

@@ -54,6 +54,7 @@ func (x *examination) compression(ctx context.Context) {
 	})
 }
 
+// gunzip unpacks no more than a bound: what comes may be made to grow.
 func gunzip(b []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {

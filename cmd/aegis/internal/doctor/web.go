@@ -94,6 +94,8 @@ func (x *examination) clock(ctx context.Context) {
 	x.skew("clock", "the server", a.header.Get("Date"), before)
 }
 
+// skew reports the difference of a Date header from here, the time before its request.
+// The way of the answer is within the bounds.
 func (x *examination) skew(check, who, date string, here time.Time) {
 	there, err := http.ParseTime(date)
 	off := there.Sub(here).Round(time.Second)
@@ -151,6 +153,8 @@ func (x *examination) preflights(ctx context.Context) {
 	x.preflight(ctx, "cors", x.o.Endpoints[0], x.origin)
 }
 
+// preflight checks one preflight. Browsers refuse a call for any of its faults, and show
+// people none of them.
 func (x *examination) preflight(ctx context.Context, check, path, origin string) {
 	got := x.reply(ctx, check, "no answer to a preflight of "+path+": ", seeProxyLog, ask{
 		method: http.MethodOptions, path: path, header: http.Header{

@@ -57,12 +57,14 @@ func (a *asker) ask(given string, q question) (string, error) {
 		}
 		return given, nil
 	}
+	// The preset is ours, and is not checked: it is right.
 	if a.quiet {
 		if q.preset == "" && q.needed {
 			return "", misused(fmt.Errorf("--%s: required with --yes", q.flag))
 		}
 		return q.preset, nil
 	}
+	// A pipe that answers wrongly would be asked for ever.
 	for range tries {
 		line, err := a.line(q)
 		if err != nil {
@@ -84,6 +86,8 @@ func (a *asker) ask(given string, q question) (string, error) {
 	return "", fmt.Errorf("no usable answer in %d tries; give it as --%s", tries, q.flag)
 }
 
+// line asks once. A terminal shows a secret no more than it shows a password; where that
+// cannot be switched off, it is shown rather than not asked.
 func (a *asker) line(q question) (string, error) {
 	fmt.Fprint(a.out, q.text)
 	if q.preset != "" {

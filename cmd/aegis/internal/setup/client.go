@@ -54,6 +54,7 @@ replaced with --force. No token is ever printed or written.`,
 	return cmd
 }
 
+// connect prints the guide for a client, or writes the client's file.
 func connect(cmd *cobra.Command, p Program, c mcpClient, f *clientFlags) error {
 	if err := checkServerName(f.name); err != nil {
 		return err
@@ -152,6 +153,8 @@ func endpointOf(cfg *config.Config, team string) (string, error) {
 	return endpoint + "/" + team, nil
 }
 
+// serverName is what every client takes. A dash in front would be a flag of the client's
+// command.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$`)
 
 // checkServerName keeps names to what every client takes and no shell or file
@@ -180,6 +183,8 @@ func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error
 			path = filepath.Join(home, filepath.FromSlash(rest))
 		}
 	}
+	// The file is read, changed and replaced without a lock: clients have none. What a
+	// client writes in the same moment is lost, as with any editor.
 	before, err := readClientFile(path)
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ func indented(text, prefix string) string {
 	return b.String()
 }
 
-// add returns the file with the server in it. What was there stays byte for byte.
+// add returns the file with the server in it. What was there stays byte for byte: people
+// keep these files in order, and some in version control.
 func (f *clientFile) add(before []byte, force bool) ([]byte, error) {
 	if f.lang == "toml" {
 		return f.addTOML(before)
@@ -64,6 +65,7 @@ func (f *clientFile) add(before []byte, force bool) ([]byte, error) {
 	if len(bytes.TrimSpace(before)) == 0 {
 		return []byte(f.text()), nil
 	}
+	// Some clients take comments. A rewrite would have to keep them, and their places.
 	if !json.Valid(before) {
 		return nil, errors.New("this is not plain JSON (comments, perhaps); " +
 			"add the entry by hand: run the command without --write to see it")
@@ -123,7 +125,8 @@ func (f *clientFile) addJSON(doc []byte, keys []string, at int, force bool) ([]b
 	return splice(doc, end, end, ","+text), nil
 }
 
-// members returns the members of the object that begins at or after an offset,
+// members reads offsets instead of values, since encoding/json would not give the file
+// back as it was. It returns the members of the object that begins at or after an offset,
 // and the offset behind its opening brace.
 func members(doc []byte, at int) (list []member, open int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(doc[at:]))
@@ -146,6 +149,7 @@ func members(doc []byte, at int) (list []member, open int, err error) {
 	return list, open, nil
 }
 
+// splice replaces doc[start:end]. It copies: doc is compared with the result.
 func splice(doc []byte, start, end int, text string) []byte {
 	return slices.Concat(doc[:start], []byte(text), doc[end:])
 }

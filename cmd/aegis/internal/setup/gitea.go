@@ -27,6 +27,7 @@ type appFlags struct {
 	show, force                         bool
 }
 
+// newGitea returns "aegis setup gitea".
 func newGitea() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gitea",
@@ -90,6 +91,7 @@ func giteaAt(address, ca string) (doctor.Gitea, error) {
 	return doctor.Gitea{URL: u, HTTP: client}, nil
 }
 
+// callbackOf is the redirect URI of Aegis at Gitea, which Gitea compares byte by byte.
 func callbackOf(public string) string { return strings.TrimRight(public, "/") + "/oauth/callback" }
 
 // Names of the files in the folder for secrets.
@@ -118,6 +120,7 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 		return app, false, err
 	}
 	callback := callbackOf(f.public)
+	// By the id where there is one: names are not unique in Gitea.
 	at := slices.IndexFunc(list, func(a doctor.App) bool {
 		return a.ClientID == strings.TrimSpace(string(known)) || len(known) == 0 && a.Name == f.name
 	})
@@ -158,6 +161,8 @@ func writeSecret(path, value string, replace bool) error {
 	return errors.Join(err, f.Close())
 }
 
+// printApp prints what goes into the configuration. The secret is in a file, and on the
+// terminal only with --show-secret: terminals and CI logs keep what they show.
 func printApp(cmd *cobra.Command, f *appFlags, app doctor.App, done bool) error {
 	out, head := cmd.OutOrStdout(), "The OAuth application %q is there; nothing was done.\n\n"
 	if done {

@@ -117,6 +117,7 @@ func jsonText(e entry) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
+// quoted is s as JSON text, which is a text of TOML and YAML too.
 func quoted(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil { // strings always marshal

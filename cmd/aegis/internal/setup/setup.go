@@ -93,6 +93,9 @@ type wizard struct {
 	login   string
 }
 
+// run asks, and writes at the end, so that an interrupted run leaves no configuration.
+// Only the application in Gitea is made before, with its two files: Gitea shows the
+// secret once.
 func run(cmd *cobra.Command, p Program, f *setupFlags) error {
 	if _, err := os.Stat(f.output); err == nil && !f.force {
 		return fmt.Errorf("%s is there already; choose another file with -o, or replace it with --force", f.output)
@@ -101,6 +104,7 @@ func run(cmd *cobra.Command, p Program, f *setupFlags) error {
 	s.ask = &asker{in: bufio.NewReader(cmd.InOrStdin()), out: s.out, quiet: f.yes, done: cmd.Context().Done()}
 	s.ask.tty, _ = cmd.InOrStdin().(*os.File) // a file that is no terminal is not one to hide input on
 	ctx := cmd.Context()
+	// The order matters: Gitea checks tokens, and presets come from earlier answers.
 	for _, step := range []func(context.Context) error{s.askGitea, s.askMode, s.askTLS, s.askCallers} {
 		if err := step(ctx); err != nil {
 			return err
@@ -144,6 +148,7 @@ func (s *wizard) askGitea(ctx context.Context) error {
 	return nil
 }
 
+// askMode asks how callers are known.
 func (s *wizard) askMode(context.Context) error {
 	return s.ask.answer(question{
 		into: &s.mode, flag: "mode", preset: "token", check: oneOf("token", "oauth"),
@@ -151,6 +156,7 @@ func (s *wizard) askMode(context.Context) error {
 	})
 }
 
+// askTLS asks for the certificate and, with presets that depend on it, the addresses.
 func (s *wizard) askTLS(context.Context) error {
 	if err := s.ask.answer(question{
 		into: &s.tls, flag: "tls", preset: "off", check: oneOf("off", "auto", "files"),
@@ -232,6 +238,7 @@ func (s *wizard) checkPublic(text string) error {
 	return nil
 }
 
+// checkListen checks the form alone: whether the port is free is seen when Aegis starts.
 func checkListen(text string) error {
 	if _, _, err := net.SplitHostPort(text); err != nil {
 		return errors.New("host:port, such as 127.0.0.1:8080 or :443")
@@ -239,6 +246,7 @@ func checkListen(text string) error {
 	return nil
 }
 
+// readableFile opens a file as this user; Aegis may run as another one, which next says.
 func readableFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -247,6 +255,8 @@ func readableFile(path string) error {
 	return f.Close()
 }
 
+// askCallers asks for what the mode needs. Tokens for clients are made here, as people
+// choose bad ones.
 func (s *wizard) askCallers(ctx context.Context) error {
 	if s.mode == "oauth" {
 		return s.askApp(ctx)
@@ -272,7 +282,8 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	return nil
 }
 
-var callerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) // as config takes it
+// callerName is the pattern of auth.tokens.name in the configuration.
+var callerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func checkName(text string) error {
 	if !callerName.MatchString(text) {
@@ -361,6 +372,7 @@ func (s *wizard) write() error {
 			return err
 		}
 	}
+	// The draft is beside the file, as its secrets are given by relative paths.
 	draft := s.output + ".new"
 	if err := writeSecret(draft, strings.TrimSuffix(s.yaml(), "\n"), true); err != nil {
 		return err
