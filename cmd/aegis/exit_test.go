@@ -10,6 +10,7 @@ import (
 
 // TestExitCodes holds what scripts and service managers rely on.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -18,9 +19,11 @@ func TestExitCodes(t *testing.T) {
 		}
 		return path
 	}
-	good := file("good.yaml", "gitea: {url: http://127.0.0.1:1}\nauth: {tokens: [{name: a, token: 0123456789abcdef, gitea_token: 0123456789abcdef}]}\n")
+	good := file("good.yaml", "gitea: {url: http://127.0.0.1:1}\n"+
+		"auth: {tokens: [{name: a, token: 0123456789abcdef, gitea_token: 0123456789abcdef}]}\n")
 	typo := file("typo.yaml", "gitea: {ulr: http://127.0.0.1:1}\n")
-	catalog := file("catalog.yaml", "gitea: {url: http://127.0.0.1:1, catalog: "+file("cat.json", "{}")+"}\nauth: {tokens: [{name: a, token: 0123456789abcdef, gitea_token: 0123456789abcdef}]}\n")
+	catalog := file("catalog.yaml", "gitea: {url: http://127.0.0.1:1, catalog: "+file("cat.json", "{}")+"}\n"+
+		"auth: {tokens: [{name: a, token: 0123456789abcdef, gitea_token: 0123456789abcdef}]}\n")
 	taken := "127.0.0.1:1" // a privileged port that nothing answers on
 	for _, tc := range []struct {
 		args string
@@ -47,7 +50,8 @@ func TestExitCodes(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		ctx, cancel := context.WithCancel(context.Background())
-		if got := run(ctx, strings.Fields(tc.args), &out, &errs); got != tc.want || !strings.Contains(errs.String(), tc.says) {
+		if got := run(ctx, strings.Fields(tc.args), &out, &errs); got != tc.want ||
+			!strings.Contains(errs.String(), tc.says) {
 			t.Errorf("aegis %s: exit %d, want %d and %q: %s", tc.args, got, tc.want, tc.says, errs.String())
 		}
 		cancel()

@@ -37,25 +37,27 @@ func writeMan(w io.Writer, root *cobra.Command) error {
 	manText(&b, root.Long)
 	b.WriteString(".SH COMMANDS\n")
 	manCommands(&b, root)
-	b.WriteString(".SH FILES\n")
-	for _, f := range [][2]string{
+	manList(&b, "FILES", "I", [][2]string{
 		{"/etc/aegis/aegis.yaml", "The configuration, where no other is named. " +
 			"docs/config.md explains every key; \"aegis config schema\" has them for editors."},
 		{"/var/lib/aegis", "data_dir of the packages: certificates, the audit log and its key, " +
 			"grants of people who signed in."},
-	} {
-		fmt.Fprintf(&b, ".TP\n.I %s\n%s\n", roff(f[0]), roff(f[1]))
-	}
-	b.WriteString(".SH SIGNALS\n")
-	for _, s := range [][2]string{
+	})
+	manList(&b, "SIGNALS", "B", [][2]string{
 		{"SIGTERM, SIGINT", "Stop: no new calls; those in flight may finish within server.shutdown_timeout. " +
 			"A second one ends at once."},
 		{"SIGHUP", "Load the configuration and the certificates anew."},
-	} {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(s[0]), roff(s[1]))
-	}
+	})
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// manList writes a section of names, in a font, and what they are.
+func manList(b *strings.Builder, title, font string, list [][2]string) {
+	fmt.Fprintf(b, ".SH %s\n", title)
+	for _, x := range list {
+		fmt.Fprintf(b, ".TP\n.%s %s\n%s\n", font, roff(x[0]), roff(x[1]))
+	}
 }
 
 // manCommands writes a section for each command that does something, in the

@@ -12,6 +12,7 @@ import (
 
 // TestManHasEverything: each command and each flag that the help knows.
 func TestManHasEverything(t *testing.T) {
+	t.Parallel()
 	var out, errs strings.Builder
 	if code := run(context.Background(), []string{"man"}, &out, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
@@ -53,6 +54,7 @@ func TestManHasEverything(t *testing.T) {
 }
 
 func TestRoff(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		".SH x":   `\&.SH x`,
 		"'quote":  `\&'quote`,

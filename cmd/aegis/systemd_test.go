@@ -45,8 +45,10 @@ func newSupervised(t *testing.T, addr, more string) *supervised {
 	}
 	dir := t.TempDir()
 	s := &supervised{
-		running: &running{t: t, file: filepath.Join(dir, "aegis.yaml"), addr: addr, gitea: gitea.URL().String(), giteaToken: tok.GiteaToken.Reveal(), log: &syncBuffer{}, client: &http.Client{Transport: &http.Transport{}}, base: "http://" + addr},
-		demo:    gitea, done: make(chan struct{}),
+		running: &running{t: t, file: filepath.Join(dir, "aegis.yaml"), addr: addr, gitea: gitea.URL().String(),
+			giteaToken: tok.GiteaToken.Reveal(), log: &syncBuffer{},
+			client: &http.Client{Transport: &http.Transport{}}, base: "http://" + addr},
+		demo: gitea, done: make(chan struct{}),
 	}
 	s.config = s.variant(1, more)
 	s.write(s.config)
@@ -66,7 +68,8 @@ func (s *supervised) start(names string, sockets ...*os.File) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.cmd = exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$0" serve -c "$1"`, s.program(exe), s.file)
+	s.cmd = exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$0" serve -c "$1"`, s.program(exe),
+		s.file)
 	s.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+s.inbox.LocalAddr().String(), "WATCHDOG_USEC=300000")
 	if len(sockets) > 0 {
 		s.cmd.Env = append(s.cmd.Env, fmt.Sprintf("LISTEN_FDS=%d", len(sockets)), "LISTEN_FDNAMES="+names)
@@ -202,6 +205,7 @@ func TestSocketsMustFit(t *testing.T) {
 }
 
 func TestFits(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		have, want string
 		ok         bool
@@ -226,6 +230,7 @@ func TestFits(t *testing.T) {
 
 // TestAnswers: the watchdog's question needs a real 200.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	for status, ok := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
 		var asked bytes.Buffer
 		err := doctor.Healthy(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -243,7 +248,8 @@ func TestBothSockets(t *testing.T) {
 	t.Parallel()
 	f, addr := socket(t)
 	plainFile, plainAddr := socket(t)
-	s := newSupervised(t, addr, fmt.Sprintf("public_url: https://%s\ntls: {mode: files, http_listen: %q, cert_file: cert.pem, key_file: key.pem}\n", tlsHost, plainAddr))
+	s := newSupervised(t, addr, fmt.Sprintf("public_url: https://%s\n"+
+		"tls: {mode: files, http_listen: %q, cert_file: cert.pem, key_file: key.pem}\n", tlsHost, plainAddr))
 	dir := filepath.Dir(s.file)
 	roots := x509.NewCertPool()
 	roots.AddCert(selfSigned(t, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), 1))

@@ -18,6 +18,7 @@ import (
 )
 
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	for v, ok := range map[string]bool{
 		"1.2.3": true, "0.1.0-rc.1": true, "1.0.0+build.5": true, "v1.2.3": false, "1.2": false, "01.2.3": false,
 		"1.2.3 -X main.x=y": false, "1.2.3;id": false, "": false, "1.2.3-": false,
@@ -30,6 +31,7 @@ func TestVersions(t *testing.T) {
 
 // TestWrongUse ends before anything is built or removed.
 func TestWrongUse(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"-version", "one"}, {"-version", "1.0.0", "-only", "plan9_mips"}, {"-nonsense"}} {
 		if err := run(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%q is taken", args)
@@ -37,15 +39,20 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-var files = []entry{{name: "aegis", data: []byte("program"), exec: true}, {name: "completions/_aegis", data: []byte("text")}}
+var files = []entry{{name: "aegis", data: []byte("program"), exec: true},
+	{name: "completions/_aegis", data: []byte("text")}}
 
 // TestArchives: the same files give the same bytes, with fixed times and no owners,
 // and can be unpacked.
 func TestArchives(t *testing.T) {
+	t.Parallel()
 	when := time.Date(2026, 5, 4, 3, 2, 2, 0, time.UTC)
-	for name, write := range map[string]func(io.Writer, string, []entry, time.Time) error{"tar": tarball, "zip": zipball} {
+	for name, write := range map[string]func(io.Writer, string, []entry, time.Time) error{
+		"tar": tarball, "zip": zipball,
+	} {
 		var a, b bytes.Buffer
-		if err := errors.Join(write(&a, "d/", files, when), write(&b, "d/", files, when.In(time.FixedZone("x", 7200)).UTC())); err != nil {
+		if err := errors.Join(write(&a, "d/", files, when),
+			write(&b, "d/", files, when.In(time.FixedZone("x", 7200)).UTC())); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
@@ -104,10 +111,12 @@ func unpack(t *testing.T, kind string, data []byte) map[string]string {
 // TestSBOM: every module with its version, identifiers that are unique and allowed,
 // relationships between packages that are there.
 func TestSBOM(t *testing.T) {
+	t.Parallel()
 	info := &debug.BuildInfo{GoVersion: "go1.26.1", Deps: []*debug.Module{
 		{Path: "example.org/a/b", Version: "v1.2.3", Sum: "h1:x"},
 		{Path: "example.org/a-b", Version: "v1.2.3+incompatible"},
-		{Path: "example.org/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/new", Version: "v2.0.0"}},
+		{Path: "example.org/old", Version: "v1.0.0",
+			Replace: &debug.Module{Path: "example.org/new", Version: "v2.0.0"}},
 	}}
 	d := describe(info, []byte("program"), "1.0.0", target{"linux", "amd64"})
 	ids := []string{}
@@ -126,7 +135,8 @@ func TestSBOM(t *testing.T) {
 	for _, p := range d.Packages {
 		locators = append(locators, p.References[0].Locator)
 	}
-	want := []string{"pkg:generic/aegis@1.0.0", "pkg:golang/stdlib@1.26.1", "pkg:golang/example.org/a/b@v1.2.3", "pkg:golang/example.org/a-b@v1.2.3+incompatible", "pkg:golang/example.org/new@v2.0.0"}
+	want := []string{"pkg:generic/aegis@1.0.0", "pkg:golang/stdlib@1.26.1", "pkg:golang/example.org/a/b@v1.2.3",
+		"pkg:golang/example.org/a-b@v1.2.3+incompatible", "pkg:golang/example.org/new@v2.0.0"}
 	if !slices.Equal(locators, want) {
 		t.Errorf("got %q, want %q", locators, want)
 	}
@@ -137,8 +147,10 @@ func TestSBOM(t *testing.T) {
 
 // TestCleanTakesItsOwnOnly: a mistyped folder loses nothing.
 func TestCleanTakesItsOwnOnly(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"aegis_1.0.0_linux_amd64.tar.gz", "SHA256SUMS", "SHA256SUMS.minisig", "thesis.txt", "bin.txt"} {
+	for _, name := range []string{"aegis_1.0.0_linux_amd64.tar.gz", "SHA256SUMS", "SHA256SUMS.minisig", "thesis.txt",
+		"bin.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +165,7 @@ func TestCleanTakesItsOwnOnly(t *testing.T) {
 }
 
 func TestChecksums(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"aegis_b", "aegis_a", "other"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
@@ -167,7 +180,8 @@ func TestChecksums(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	if len(lines) != 3 || !strings.HasSuffix(lines[0], "  aegis_a") || !regexp.MustCompile(`^[0-9a-f]{64}  aegis_b$`).MatchString(lines[1]) {
+	if len(lines) != 3 || !strings.HasSuffix(lines[0],
+		"  aegis_a") || !regexp.MustCompile(`^[0-9a-f]{64}  aegis_b$`).MatchString(lines[1]) {
 		t.Errorf("got %q", lines)
 	}
 	if err := (&release{out: t.TempDir()}).checksums(); err == nil {

@@ -116,7 +116,8 @@ func TestBrokenProxies(t *testing.T) {
 			want: []string{"failure challenge"}, says: "not Aegis's alone", mend: "auth_basic",
 		},
 		{
-			name: "decodes slashes", front: front{answer: named("Apache"), rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.RawPath = "" }},
+			name: "decodes slashes", front: front{answer: named("Apache"),
+				rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.RawPath = "" }},
 			want: []string{"failure encoded slash"}, says: "decodes paths", mend: "Apache: AllowEncodedSlashes NoDecode",
 		},
 		{
@@ -143,8 +144,10 @@ func TestBrokenProxies(t *testing.T) {
 			want: []string{"warning uploads"}, says: "collects", mend: "proxy_request_buffering off;",
 		},
 		{
-			name: "drops Host", front: front{answer: named("nginx"), rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = "backend" }},
-			want: []string{"failure aegis", "failure authorization", "failure challenge", "failure cors", "failure metadata", "warning readyz"},
+			name: "drops Host", front: front{answer: named("nginx"),
+				rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = "backend" }},
+			want: []string{"failure aegis", "failure authorization", "failure challenge", "failure cors",
+				"failure metadata", "warning readyz"},
 			says: "refuses the Host", mend: "proxy_set_header Host $host;",
 		},
 		{
@@ -152,7 +155,8 @@ func TestBrokenProxies(t *testing.T) {
 			want: []string{"warning host"}, says: "replaces Host", mend: "ProxyPreserveHost On",
 		},
 		{
-			name: "small body limit", front: front{answer: named("nginx"), wrap: only(bodyOver(1<<20), 413, "too large")},
+			name: "small body limit", front: front{answer: named("nginx"),
+				wrap: only(bodyOver(1<<20), 413, "too large")},
 			want: []string{"failure body size"}, says: "8 MiB", mend: "client_max_body_size",
 		},
 		{
@@ -161,7 +165,8 @@ func TestBrokenProxies(t *testing.T) {
 		},
 		{
 			name: "strips Origin", front: front{rewrite: func(r *httputil.ProxyRequest) { r.Out.Header.Del("Origin") }},
-			want: []string{"failure cors", "failure origin"}, says: "removes or replaces the Origin", mend: "RequestHeader unset Origin",
+			want: []string{"failure cors", "failure origin"},
+			says: "removes or replaces the Origin", mend: "RequestHeader unset Origin",
 		},
 		{
 			name: "doubles CORS", front: front{answer: func(r *http.Response) error {
@@ -172,7 +177,8 @@ func TestBrokenProxies(t *testing.T) {
 		},
 		{
 			name: "keeps well-known", front: front{wrap: only(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/.well-known/") }, 404, "none")},
-			want: []string{"failure encoded slash", "failure metadata"}, says: "is not there: 404", mend: "location /.well-known/oauth-",
+			want: []string{"failure encoded slash", "failure metadata"},
+			says: "is not there: 404", mend: "location /.well-known/oauth-",
 		},
 		{
 			name: "answers HEAD itself", front: front{wrap: only(func(r *http.Request) bool { return r.Method == http.MethodHead }, 405, "")},
@@ -197,12 +203,15 @@ func TestBrokenProxies(t *testing.T) {
 		},
 		{
 			name: "is a page", front: front{wrap: only(func(*http.Request) bool { return true }, 200, "<html>hello")},
-			want: []string{"failure aegis", "failure authorization", "failure body size", "failure challenge", "failure cors", "failure encoded slash", "failure metadata", "warning origin", "warning readyz"},
+			want: []string{"failure aegis", "failure authorization", "failure body size", "failure challenge",
+				"failure cors", "failure encoded slash", "failure metadata", "warning origin", "warning readyz"},
 			says: "another program", mend: "pass every path",
 		},
 		{
-			name: "reaches nothing", front: front{wrap: only(func(*http.Request) bool { return true }, 502, "bad gateway")},
-			want: []string{"failure aegis", "failure authorization", "failure challenge", "failure cors", "failure encoded slash", "failure metadata", "warning origin", "warning readyz"},
+			name: "reaches nothing", front: front{wrap: only(func(*http.Request) bool { return true }, 502,
+				"bad gateway")},
+			want: []string{"failure aegis", "failure authorization", "failure challenge", "failure cors",
+				"failure encoded slash", "failure metadata", "warning origin", "warning readyz"},
 			says: "cannot reach Aegis", mend: "upstream address",
 		},
 	}
@@ -259,15 +268,22 @@ func TestCertificates(t *testing.T) {
 		want  string
 		says  string
 	}{
-		{"expired", func(t *testing.T, ca *authority) tls.Certificate { return ca.leaf(t, host, -time.Hour) }, "failure certificate", "has expired"},
-		{"ends soon", func(t *testing.T, ca *authority) tls.Certificate { return ca.leaf(t, host, 24*time.Hour) }, "warning certificate", "ends soon"},
-		{"other name", func(t *testing.T, ca *authority) tls.Certificate { return ca.leaf(t, "other.test", 500*time.Hour) }, "failure certificate", "is for other.test, not for " + host},
-		{"other authority", func(t *testing.T, _ *authority) tls.Certificate { return newAuthority(t).leaf(t, host, 500*time.Hour) }, "failure certificate", "chain is not complete"},
+		{"expired", func(t *testing.T, ca *authority) tls.Certificate { return ca.leaf(t, host, -time.Hour) },
+			"failure certificate", "has expired"},
+		{"ends soon", func(t *testing.T, ca *authority) tls.Certificate { return ca.leaf(t, host, 24*time.Hour) },
+			"warning certificate", "ends soon"},
+		{"other name", func(t *testing.T, ca *authority) tls.Certificate {
+			return ca.leaf(t, "other.test", 500*time.Hour)
+		}, "failure certificate", "is for other.test, not for " + host},
+		{"other authority", func(t *testing.T, _ *authority) tls.Certificate {
+			return newAuthority(t).leaf(t, host, 500*time.Hour)
+		}, "failure certificate", "chain is not complete"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := examine(t, front{wrap: quick, chain: func(ca *authority) tls.Certificate { return tt.chain(t, ca) }}.serve(t, a))
+			f := examine(t, front{wrap: quick,
+				chain: func(ca *authority) tls.Certificate { return tt.chain(t, ca) }}.serve(t, a))
 			if got := f.bad(); len(got) != 1 || got[0] != tt.want || !strings.Contains(f.text(), tt.says) {
 				t.Errorf("%v\n%s", got, f.text())
 			}
@@ -276,7 +292,8 @@ func TestCertificates(t *testing.T) {
 	t.Run("not yet valid", func(t *testing.T) {
 		o := front{wrap: quick}.serve(t, a)
 		o.Now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
-		if f := examine(t, o); !strings.Contains(f.text(), "valid only from") || !strings.Contains(strings.Join(f.bad(), " "), "failure clock") {
+		if f := examine(t, o); !strings.Contains(f.text(), "valid only from") ||
+			!strings.Contains(strings.Join(f.bad(), " "), "failure clock") {
 			t.Error(f.text())
 		}
 	})
@@ -315,6 +332,7 @@ func TestOtherConfiguration(t *testing.T) {
 
 // TestUnreachable: nothing else is asked where nothing answers.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	a := plain(t)
 	o := front{wrap: quick}.serve(t, a)
 	o.Resolver = resolver{}
@@ -343,8 +361,10 @@ func TestClients(t *testing.T) {
 		says   string
 	}{
 		{"claude", a, resolver{"198.51.100.7"}, nil, "198.51.100.7"},
-		{"claude", a, resolver{"10.0.0.5"}, []string{"failure client claude", "warning dns"}, "not reachable from there"},
-		{"chatgpt", a, resolver{"198.51.100.7", "192.168.1.2"}, []string{"failure client chatgpt", "warning dns"}, "not reachable from there"},
+		{"claude", a, resolver{"10.0.0.5"}, []string{"failure client claude", "warning dns"},
+			"not reachable from there"},
+		{"chatgpt", a, resolver{"198.51.100.7", "192.168.1.2"}, []string{"failure client chatgpt", "warning dns"},
+			"not reachable from there"},
 		{"claude", a, resolver{"2001:db8::1"}, []string{"failure client claude", "warning dns"}, "A record"},
 		{"codex", a, resolver{"198.51.100.7"}, []string{"warning client codex"}, "advertise_issuer: false"},
 		{"cursor", a, resolver{"198.51.100.7"}, nil, "a client can register"},
@@ -359,7 +379,8 @@ func TestClients(t *testing.T) {
 			o := front{wrap: quick}.serve(t, tt.at)
 			o.Client, o.Register, o.Resolver = tt.client, true, tt.addrs
 			f := examine(t, o)
-			if diff := cmp.Diff(tt.want, f.bad()); diff != "" || !strings.Contains(f.text(), tt.says) && tt.want != nil {
+			if diff := cmp.Diff(tt.want, f.bad()); diff != "" || !strings.Contains(f.text(), tt.says) &&
+				tt.want != nil {
 				t.Errorf("%s\n%s", diff, f.text())
 			}
 		})
@@ -369,7 +390,8 @@ func TestClients(t *testing.T) {
 // TestNoSecretLeaves: what is examined from outside never gets a credential.
 func TestNoSecretLeaves(t *testing.T) {
 	a := plain(t)
-	secrets := []string{a.cfg.Auth.Tokens[0].Token.Reveal(), a.cfg.Auth.Tokens[0].GiteaToken.Reveal(), a.cfg.Auth.OAuth.ClientSecret.Reveal()}
+	secrets := []string{a.cfg.Auth.Tokens[0].Token.Reveal(), a.cfg.Auth.Tokens[0].GiteaToken.Reveal(),
+		a.cfg.Auth.OAuth.ClientSecret.Reveal()}
 	o := front{wrap: quick, rewrite: func(r *httputil.ProxyRequest) {
 		dump, _ := httputil.DumpRequest(r.In, r.In.ContentLength >= 0 && r.In.ContentLength < 1<<16)
 		for _, s := range secrets {
@@ -399,8 +421,9 @@ func TestManualNamesChecks(t *testing.T) {
 	o.Register, o.Client = true, "vscode"
 	f := examine(t, o)
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-		Gitea: doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: http.DefaultClient}, Now: time.Now, SignIn: true, CheckSignIn: a.ref.CheckSignIn,
-		Tokens: []doctor.GiteaToken{{Name: "demo", Token: a.cfg.Auth.Tokens[0].GiteaToken.Reveal()}}, Needed: a.ref.Needs,
+		Gitea: doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: http.DefaultClient}, Now: time.Now,
+		SignIn: true, CheckSignIn: a.ref.CheckSignIn, Needed: a.ref.Needs,
+		Tokens: []doctor.GiteaToken{{Name: "demo", Token: a.cfg.Auth.Tokens[0].GiteaToken.Reveal()}},
 	}, f.add)
 	if got := f.bad(); len(got) > 0 {
 		t.Error(f.text())
@@ -423,6 +446,7 @@ func TestManualNamesChecks(t *testing.T) {
 
 // TestStreamIsTheServers: both sides mean the same time.
 func TestStreamIsTheServers(t *testing.T) {
+	t.Parallel()
 	if doctor.StreamGap != server.StreamGap {
 		t.Errorf("the doctor expects %s between events, the server waits %s", doctor.StreamGap, server.StreamGap)
 	}

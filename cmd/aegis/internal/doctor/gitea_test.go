@@ -33,6 +33,7 @@ func behind(t *testing.T, between func(http.Handler) http.Handler) (*fakegitea.S
 }
 
 func TestGitea(t *testing.T) {
+	t.Parallel()
 	double, g := behind(t, nil)
 	token := double.Token("alice")
 	facts, err := g.Ask(t.Context(), "")
@@ -49,7 +50,8 @@ func TestGitea(t *testing.T) {
 	if ok, err := g.Slash(t.Context(), token); !ok || err != nil {
 		t.Error("%2F does not survive where nothing is in between", err)
 	}
-	app, err := g.MakeApp(t.Context(), token, doctor.App{Name: "Aegis", RedirectURIs: []string{"http://127.0.0.1/oauth/callback"}})
+	app, err := g.MakeApp(t.Context(), token,
+		doctor.App{Name: "Aegis", RedirectURIs: []string{"http://127.0.0.1/oauth/callback"}})
 	if err != nil || app.Secret == "" || !app.Confidential {
 		t.Fatal(err)
 	}
@@ -60,6 +62,7 @@ func TestGitea(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	double, g := behind(t, nil)
 	few := double.NewToken("alice", "read:user", "write:issue")
 	u, err := g.Token(t.Context(), few)
@@ -67,21 +70,25 @@ func TestScopes(t *testing.T) {
 	if err != nil || strings.Join(u.Scopes, " ") != "read:user write:issue" {
 		t.Errorf("%v, %v", u.Scopes, err)
 	}
-	if got := doctor.Missing(u.Scopes, []string{"read:issue", "write:issue", "write:repository", "read:user"}); strings.Join(got, " ") != "write:repository" {
+	needed := []string{"read:issue", "write:issue", "write:repository", "read:user"}
+	if got := doctor.Missing(u.Scopes, needed); strings.Join(got, " ") != "write:repository" {
 		t.Error(got)
 	}
 	if _, err := g.Apps(t.Context(), few); err != nil {
 		t.Error(err) // read:user lists
 	}
-	if _, err := g.MakeApp(t.Context(), few, doctor.App{Name: "x", RedirectURIs: []string{"http://127.0.0.1/x"}}); !errors.Is(err, doctor.ErrScope) {
+	if _, err := g.MakeApp(t.Context(), few,
+		doctor.App{Name: "x", RedirectURIs: []string{"http://127.0.0.1/x"}}); !errors.Is(err, doctor.ErrScope) {
 		t.Error(err)
 	}
 	f := &findings{}
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
 		Gitea: g, Now: time.Now, Needed: map[string]int{"write:repository": 12, "read:issue": 3},
-		Tokens: []doctor.GiteaToken{{Name: "a", Token: few}, {Name: "b", Token: "nonsense"}, {Name: "c", Token: double.Token("alice"), Sudo: true}},
+		Tokens: []doctor.GiteaToken{{Name: "a", Token: few}, {Name: "b", Token: "nonsense"},
+			{Name: "c", Token: double.Token("alice"), Sudo: true}},
 	}, f.add)
-	for _, want := range []string{"lacks write:repository: at least 12", "does not accept the token", "no administrator", "%2F reaches Gitea"} {
+	for _, want := range []string{"lacks write:repository: at least 12", "does not accept the token",
+		"no administrator", "%2F reaches Gitea"} {
 		if !strings.Contains(f.text(), want) {
 			t.Errorf("no %q in\n%s", want, f.text())
 		}
@@ -92,6 +99,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestSlashInBetween(t *testing.T) {
+	t.Parallel()
 	for name, between := range map[string]func(http.Handler) http.Handler{
 		"decodes": func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,6 +119,7 @@ func TestSlashInBetween(t *testing.T) {
 }
 
 func TestNotGitea(t *testing.T) {
+	t.Parallel()
 	for name, h := range map[string]http.HandlerFunc{
 		"page": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +146,9 @@ func TestNotGitea(t *testing.T) {
 }
 
 func TestOlder(t *testing.T) {
-	for version, want := range map[string]bool{"1.22.6": true, "1.23.0": false, "28.1.0": false, "1.26.4+dev": false, "0.9": true, "x": false, "": false} {
+	t.Parallel()
+	for version, want := range map[string]bool{"1.22.6": true, "1.23.0": false, "28.1.0": false, "1.26.4+dev": false,
+		"0.9": true, "x": false, "": false} {
 		if got := doctor.Older(version, 1, 23); got != want {
 			t.Errorf("%q: %v", version, got)
 		}
@@ -145,6 +156,7 @@ func TestOlder(t *testing.T) {
 }
 
 func TestSignInFindings(t *testing.T) {
+	t.Parallel()
 	_, g := behind(t, nil)
 	f := &findings{}
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
@@ -167,10 +179,12 @@ func FuzzAnswers(f *testing.F) {
 		if status < 200 || status > 599 {
 			return
 		}
-		g := doctor.Gitea{URL: &url.URL{Scheme: "http", Host: "gitea.test"}, HTTP: &http.Client{Transport: says{status, body}}}
+		g := doctor.Gitea{URL: &url.URL{Scheme: "http", Host: "gitea.test"},
+			HTTP: &http.Client{Transport: says{status, body}}}
 		got := &findings{}
 		doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-			Gitea: g, Now: time.Now, Needed: map[string]int{"read:user": 1}, Tokens: []doctor.GiteaToken{{Name: "a", Token: "t"}},
+			Gitea: g, Now: time.Now, Needed: map[string]int{"read:user": 1},
+			Tokens: []doctor.GiteaToken{{Name: "a", Token: "t"}},
 		}, got.add)
 		if len(got.list) == 0 {
 			t.Fatal("nothing was found")

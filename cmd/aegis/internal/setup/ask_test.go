@@ -11,6 +11,7 @@ import (
 )
 
 func TestAsker(t *testing.T) {
+	t.Parallel()
 	short := func(s string) error {
 		if len(s) > 3 {
 			return errors.New("at most 3")
@@ -27,7 +28,8 @@ func TestAsker(t *testing.T) {
 		{name: "the default", typed: "\n", q: question{preset: "p"}, want: "p"},
 		{name: "nothing", typed: "\n", want: ""},
 		{name: "wrong, then right", typed: "long one\nab\n", q: question{check: short}, want: "ab"},
-		{name: "wrong for ever", typed: strings.Repeat("long one\n", 9), q: question{flag: "f", check: short}, err: "give it as --f"},
+		{name: "wrong for ever", typed: strings.Repeat("long one\n", 9), q: question{flag: "f", check: short},
+			err: "give it as --f"},
 		{name: "needed", typed: "\nab\n", q: question{needed: true}, want: "ab"},
 		{name: "no line end", typed: "ab", want: "ab"},
 		{name: "no more input", typed: "", q: question{flag: "f"}, err: "--f"},
@@ -41,7 +43,8 @@ func TestAsker(t *testing.T) {
 			var out strings.Builder
 			a := &asker{in: bufio.NewReader(strings.NewReader(tt.typed)), out: &out, quiet: tt.quiet}
 			got, err := a.ask(tt.given, tt.q)
-			if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			if got != tt.want || (err == nil) != (tt.err == "") ||
+				err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%q, %v", got, err)
 			}
 			if strings.Contains(out.String(), "long one") {
@@ -53,6 +56,7 @@ func TestAsker(t *testing.T) {
 
 // TestAskerIsInterrupted: a question does not hold up the end of the program.
 func TestAskerIsInterrupted(t *testing.T) {
+	t.Parallel()
 	in, keep := io.Pipe()
 	defer keep.Close()
 	done := make(chan struct{})
@@ -65,6 +69,7 @@ func TestAskerIsInterrupted(t *testing.T) {
 
 // TestWriteSecret: for the owner alone, and nothing is replaced unasked.
 func TestWriteSecret(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secrets", "one")
 	if err := writeSecret(path, "first", false); err != nil {
 		t.Fatal(err)

@@ -52,35 +52,31 @@ func (f *clientFile) shown() part { return part{lang: f.lang, code: f.text()} }
 
 // text is the guide for a terminal.
 func (g guide) text() string {
-	var b strings.Builder
-	for i, p := range g.parts {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		if p.says != "" {
-			b.WriteString(wrap(p.says, 78) + "\n")
-			continue
-		}
+	return g.render(78, func(p part) string {
+		var b strings.Builder
 		for line := range strings.Lines(p.code) {
 			b.WriteString("  " + line)
 		}
-	}
-	return b.String()
+		return b.String()
+	})
 }
 
 // markdown is the guide as a section of a page.
 func (g guide) markdown(c mcpClient) string {
-	var b strings.Builder
-	b.WriteString("## " + c.title + "\n")
-	for _, p := range g.parts {
-		b.WriteString("\n")
-		if p.says != "" {
-			b.WriteString(wrap(p.says, 92) + "\n")
-			continue
+	return "## " + c.title + "\n\n" + g.render(92, func(p part) string {
+		return "```" + p.lang + "\n" + p.code + "```\n"
+	})
+}
+
+// render joins the parts, with an empty line between two of them.
+func (g guide) render(width int, code func(part) string) string {
+	texts := make([]string, len(g.parts))
+	for i, p := range g.parts {
+		if texts[i] = code(p); p.says != "" {
+			texts[i] = wrap(p.says, width) + "\n"
 		}
-		b.WriteString("```" + p.lang + "\n" + p.code + "```\n")
 	}
-	return b.String()
+	return strings.Join(texts, "\n")
 }
 
 // wrap breaks a paragraph into lines.

@@ -3,50 +3,39 @@ package setup
 import (
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
-// yaml returns the configuration. Texts are quoted as in JSON, which is YAML too.
+// yaml returns the configuration, without what has its default. Texts are quoted as in
+// JSON, which is YAML too.
 func (s *wizard) yaml() string {
-	q := strconv.Quote
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by \"aegis setup\". aegis.example.yaml and docs/config.md have every key.\nlisten: %s\n",
-		q(s.listen))
-	if s.public != "http://"+s.program.LocalAddr(s.listen) {
-		fmt.Fprintf(&b, "public_url: %s\n", q(s.public))
+	put := func(when bool, format string, args ...any) {
+		if when {
+			fmt.Fprintf(&b, format, args...)
+		}
 	}
+	// What packages and the systemd unit give to Aegis's own user.
 	if s.data == "" && strings.HasPrefix(absolute(s.output), "/etc/") {
 		s.data = "/var/lib/aegis"
 	}
-	if s.data != "" {
-		fmt.Fprintf(&b, "data_dir: %s\n", q(s.data))
-	}
-	switch s.tls {
-	case "auto":
-		b.WriteString("tls:\n  mode: auto\n  acme:\n    agree_tos: true # " + termsOfService + "\n")
-		if s.email != "" {
-			fmt.Fprintf(&b, "    email: %s\n", q(s.email))
-		}
-	case "files":
-		fmt.Fprintf(&b, "tls:\n  mode: files\n  cert_file: %s\n  key_file: %s\n", q(absolute(s.cert)),
-			q(absolute(s.key)))
-	}
-	fmt.Fprintf(&b, "gitea:\n  url: %s\n", q(s.gitea.URL.String()))
-	if s.ca != "" {
-		fmt.Fprintf(&b, "  ca_file: %s\n", q(absolute(s.ca)))
-	}
-	b.WriteString("auth:\n")
-	if s.mode == "oauth" {
-		fmt.Fprintf(&b, "  oauth:\n    enabled: true\n    client_id: %s\n    client_secret: %s\n", q(s.id),
-			q("file:secrets/"+fileClientSecret))
-	} else {
-		fmt.Fprintf(&b, "  tokens:\n    - name: %s\n      token: %s\n      gitea_token: %s\n", q(s.name),
-			q("file:secrets/client_token"), q("file:secrets/gitea_token"))
-	}
-	if s.tls == "off" && strings.HasPrefix(s.public, "https://") {
-		b.WriteString("server:\n  trusted_proxies: [127.0.0.1, \"::1\"] # where the reverse proxy connects from\n")
-	}
+	put(true, "# Written by \"aegis setup\". aegis.example.yaml and docs/config.md have every key.\n")
+	put(true, "listen: %q\n", s.listen)
+	put(s.public != "http://"+s.program.LocalAddr(s.listen), "public_url: %q\n", s.public)
+	put(s.data != "", "data_dir: %q\n", s.data)
+	auto, files, oauth := s.tls == "auto", s.tls == "files", s.mode == "oauth"
+	put(auto, "tls:\n  mode: auto\n  acme:\n    agree_tos: true # %s\n", termsOfService)
+	put(auto && s.email != "", "    email: %q\n", s.email)
+	put(files, "tls:\n  mode: files\n  cert_file: %q\n  key_file: %q\n", absolute(s.cert), absolute(s.key))
+	put(true, "gitea:\n  url: %q\n", s.gitea.URL.String())
+	put(s.ca != "", "  ca_file: %q\n", absolute(s.ca))
+	put(true, "auth:\n")
+	put(oauth, "  oauth:\n    enabled: true\n    client_id: %q\n    client_secret: %q\n",
+		s.id, "file:secrets/"+fileClientSecret)
+	put(!oauth, "  tokens:\n    - name: %q\n      token: %q\n      gitea_token: %q\n",
+		s.name, "file:secrets/client_token", "file:secrets/gitea_token")
+	put(s.tls == "off" && strings.HasPrefix(s.public, "https://"),
+		"server:\n  trusted_proxies: [127.0.0.1, \"::1\"] # where the reverse proxy connects from\n")
 	return b.String()
 }
 
