@@ -27,7 +27,7 @@ var version string
 // Exit codes of every sub-command.
 const (
 	exitOK     = 0
-	exitFailed = 1 // it was asked for the right thing and could not do it
+	exitFailed = 1 // the command line was right, and could not be carried out
 	exitUsage  = 2 // the command line or the configuration is wrong
 )
 

@@ -63,7 +63,7 @@ limits: {address: {rate: 1000000/s}, identity: {rate: 1000000/s}}
 	if s.metrics {
 		text += "metrics: {listen: " + ports[1] + "}\n"
 	}
-	// A folder of its own: Aegis watches it, and would be told of each line that is
+	// A folder of its own: Aegis watches it, and would be notified of each line that is
 	// written to a log beside the file.
 	folder := filepath.Join(dir, "config")
 	if err := os.Mkdir(folder, 0o700); err != nil {

@@ -1,8 +1,8 @@
 // Command bench measures what Aegis costs: the same answers of one stub upstream
 // are fetched directly, through a plain httputil.ReverseProxy, and as MCP tool
 // calls through Aegis, in interleaved rounds. Stub, proxy and Aegis are processes
-// of their own, as in service. It prints medians and, what counts on a noisy
-// machine, their ratios to the plain proxy in the same round, with CPU time and
+// of their own, as in service. It prints medians and, since absolute times mean
+// little on a noisy machine, their ratios to the plain proxy in the same round, with CPU time and
 // memory.
 //
 // Every answer is checked, so a fast wrong one does not count.

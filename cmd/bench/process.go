@@ -76,7 +76,7 @@ func play(role, listen, arg string, parent bool) error {
 	return nil
 }
 
-// memory tells what has been allocated, in the form of Aegis's metrics.
+// memory answers with what has been allocated, in the form of Aegis's metrics.
 func memory(w http.ResponseWriter, _ *http.Request) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

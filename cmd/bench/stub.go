@@ -15,7 +15,7 @@ type payload struct {
 	args string // of the call, a JSON object
 	body string
 	mime string
-	mark string // stands near the end of the body, so a cut answer is noticed
+	mark string // near the end of the body, so that a cut answer is noticed
 	cut  bool   // Aegis's bounds cut it
 	// calls divides the number of calls of a round, for answers that take long.
 	calls int

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Gitea is the server behind Aegis, asked directly.
+// Gitea is the server behind Aegis, without Aegis in between.
 type Gitea struct {
 	// URL is its base address, without /api/v1.
 	URL *url.URL
@@ -92,7 +92,7 @@ func (g Gitea) Token(ctx context.Context, token string) (User, error) {
 	}
 	u := User{Scopes: scopesIn(body)}
 	if u.Scopes != nil && !covers(u.Scopes, "read:user") {
-		return u, nil // whose it is cannot be asked
+		return u, nil // the API does not say whose it is without read:user
 	}
 	res, body, err = g.get(ctx, "/user", token)
 	if err != nil {
@@ -154,7 +154,7 @@ func Missing(scopes, needed []string) (missing []string) {
 	return missing
 }
 
-// Slash tells whether %2F survives on the way to Gitea. A user name with a slash
+// Slash reports whether %2F survives on the way to Gitea. A user name with a slash
 // is unknown to Gitea itself, which says so in JSON; a decoded slash makes
 // another route, which answers otherwise.
 func (g Gitea) Slash(ctx context.Context, token string) (survives bool, err error) {

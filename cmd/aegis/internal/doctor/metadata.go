@@ -86,7 +86,7 @@ func (x *examination) document(ctx context.Context, path string) bool {
 	return !found || x.keep(path, got) && x.sameBytes(path, got, want)
 }
 
-// keep reads a document and compares its addresses with the one that was asked.
+// keep reads a document and compares the addresses in it with the one that it came from.
 func (x *examination) keep(path string, got *answer) bool {
 	if !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") || !json.Valid(got.body) {
 		x.add(Failure, "metadata", path+" is not JSON", x.fix("well-known"))

@@ -137,15 +137,15 @@ func (m *Manager) Sockets() []Socket { return m.sockets }
 // Close closes the sockets.
 func (m *Manager) Close() {
 	for _, s := range m.sockets {
-		_ = s.Close() // nobody waits for anything on it
+		_ = s.Close() // no connection was accepted
 	}
 }
 
-// Ready tells systemd that the service has started, or has its configuration
+// Ready reports to systemd that the service has started, or has its configuration
 // loaded anew, and what it is doing.
 func (m *Manager) Ready(status string) error { return m.send("READY=1", "STATUS="+line(status)) }
 
-// Reloading tells systemd that the configuration is being loaded anew; follow it
+// Reloading reports to systemd that the configuration is being loaded anew; follow it
 // with [Manager.Ready].
 func (m *Manager) Reloading() error {
 	state := []string{"RELOADING=1"}
@@ -155,7 +155,7 @@ func (m *Manager) Reloading() error {
 	return m.send(state...)
 }
 
-// Stopping tells systemd that the service has begun to stop.
+// Stopping reports to systemd that the service has begun to stop.
 func (m *Manager) Stopping(status string) error {
 	return m.send("STOPPING=1", "STATUS="+line(status))
 }
@@ -166,7 +166,7 @@ func line(s string) string {
 	return s
 }
 
-// Watch tells systemd that the service is well, as often as it wants to hear that,
+// Watch reports to systemd that the service is well, as often as it wants to hear that,
 // until ctx ends. It leaves the message out whenever well returns an error or does
 // not return in time: systemd then ends the process, and starts another one.
 func (m *Manager) Watch(ctx context.Context, well func(context.Context) error, trouble func(error)) {
