@@ -13,6 +13,8 @@ import (
 	"aegis/proxy/audit"
 )
 
+// newAudit groups what is done with audit logs. None of it needs a running Aegis, so that an auditor
+// can do it on a copy of the files elsewhere.
 func newAudit() *cobra.Command {
 	return group("audit", "Verify and read the audit log",
 		`Works on the audit log, compressed files too. Without FILE it takes the log of

@@ -6,6 +6,8 @@ import (
 	"aegis/config"
 )
 
+// newConfig groups help for writing the file. The schema is generated from the same structs that load
+// it, so that editors and Aegis agree.
 func newConfig() *cobra.Command {
 	schema := &cobra.Command{
 		Use:   "schema",

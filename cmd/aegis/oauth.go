@@ -17,6 +17,8 @@ import (
 	"aegis/proxy/server"
 )
 
+// newOAuth groups what an operator does with grants of people. It goes over the control socket of a
+// running Aegis, which holds the store and its caches.
 func newOAuth() *cobra.Command {
 	return group("oauth", "Show and revoke what people allowed MCP clients", "", newOAuthList(), newOAuthRevoke())
 }

@@ -76,10 +76,10 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 	return nil
 }
 
-// header begins a table.
-func header(out io.Writer) {
-	fmt.Fprintln(out, "| answer | concurrency | target | per request | requests/s | latency × proxy | "+
-		"throughput × proxy | spread | CPU per request | allocations | bytes |")
+// header begins a table of ratios to base.
+func header(out io.Writer, base string) {
+	fmt.Fprintf(out, "| answer | concurrency | target | per request | requests/s | latency × %[1]s | "+
+		"throughput × %[1]s | spread | CPU per request | allocations | bytes |\n", base)
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 }
 

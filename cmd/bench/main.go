@@ -114,6 +114,9 @@ func (b *bench) stop() {
 	}
 }
 
+// unbounded has bounds that no answer reaches.
+var unbounded = settings{sync: "interval", maxChars: 10_000_000, metrics: true}
+
 // servers starts everything that is compared.
 func (b *bench) servers() error {
 	var err error
@@ -127,12 +130,11 @@ func (b *bench) servers() error {
 		p **process
 		s settings
 	}{
-		// One with bounds that no answer reaches, one with the default bounds and the
-		// durable log.
-		{&b.aegis, settings{sync: "interval", maxChars: 10_000_000, metrics: true}},
+		// The other one has the default bounds and the durable log.
+		{&b.aegis, unbounded},
 		{&b.durable, settings{sync: "always", maxChars: 60_000, metrics: true}},
 	} {
-		if *instance.p, err = startAegis(b.ctx, b.bin, b.stub.url, instance.s); err != nil {
+		if *instance.p, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, instance.s); err != nil {
 			return err
 		}
 	}
@@ -157,8 +159,11 @@ func ours(name string, p *process, version string) target {
 
 // calls compares the answers of tools with the same answers without Aegis.
 func (b *bench) calls() error {
+	if b.o.old != "" {
+		return b.since()
+	}
 	direct, proxy := plain("direct", b.stub), plain("reverse proxy", b.proxy)
-	header(b.out)
+	header(b.out, "proxy")
 	for i := range b.jobs {
 		job := &b.jobs[i]
 		targets := []target{direct, proxy}
@@ -186,7 +191,7 @@ func (b *bench) calls() error {
 // since compares the calls of an earlier program with those of the present one, both at
 // work on the same stub, round by round, so that what the machine does meanwhile meets both.
 func (b *bench) since() error {
-	old, err := startAegis(b.ctx, b.o.old, b.dir, b.stub.url, settings{sync: "interval", maxChars: 10_000_000, metrics: true})
+	old, err := startAegis(b.ctx, b.o.old, b.dir, b.stub.url, unbounded)
 	if err != nil {
 		return err
 	}
@@ -195,22 +200,13 @@ func (b *bench) since() error {
 		return err
 	}
 	header(b.out, "old")
+	targets := []target{ours("old", old, "2025-11-25"), ours("new", b.aegis, "2025-11-25")}
 	for i := range b.jobs {
-		job := &b.jobs[i]
-		if job.cut {
+		if b.jobs[i].cut {
 			continue
 		}
-		for _, workers := range []int{1, 16} {
-			var targets []target
-			for _, p := range []struct {
-				name string
-				*process
-			}{{"old", old}, {"new", b.aegis}} {
-				targets = append(targets, &mcpTarget{name: p.name, process: p.process, url: p.url, token: token, version: "2025-11-25", stateless: true})
-			}
-			if err := compare(b.out, job, targets, 0, plan{workers, b.o.rounds, b.o.calls}); err != nil {
-				return err
-			}
+		if err := b.compare(&b.jobs[i], targets, 0, 16); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -342,6 +338,6 @@ func (b *bench) foreign() error {
 	}
 	c := &mcpClient{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true}
 	targets := []target{plain("reverse proxy", b.proxy), {c.name, nil, c.fetch}}
-	header(b.out)
+	header(b.out, "proxy")
 	return b.compare(&job, targets, 0, 16)
 }

@@ -78,7 +78,7 @@ func port443(x *examination, _ context.Context) {
 	}
 }
 
-// endpointMCP: known of the client, not documented by its maker; hence a warning.
+// endpointMCP is a warning: the client is known to fail, and nothing says that it must.
 func endpointMCP(x *examination, _ context.Context) {
 	if x.o.Endpoints[0] != "/mcp" {
 		x.add(Warning, x.name(), "this client is known to fail with endpoints other than exactly "+
@@ -105,8 +105,7 @@ func registers(x *examination, _ context.Context) {
 	})
 }
 
-// offline: the client asks for the scopes that the metadata lists, and gets a refresh
-// token only with offline_access.
+// offline: without offline_access in the list the client may not ask to stay signed in.
 func offline(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.Scopes, "offline_access") {
 		x.add(Warning, x.name(), "scopes_supported lacks offline_access: "+
@@ -132,7 +131,7 @@ func resourceEqual(x *examination, _ context.Context) {
 	})
 }
 
-// grantTypes: RFC 8414 has a default without refresh_token, which this client goes by.
+// grantTypes: without the member, RFC 8414 section 2 has a default that lacks refresh_token.
 func grantTypes(x *examination, _ context.Context) {
 	if x.server != nil && !slices.Contains(x.server.GrantTypes, "refresh_token") {
 		x.add(Warning, x.name(), "grant_types_supported lacks refresh_token: this client will not refresh",
@@ -140,7 +139,7 @@ func grantTypes(x *examination, _ context.Context) {
 	}
 }
 
-// allScopes: an empty list makes the client ask for nothing, and get that.
+// allScopes: the client asks for all that the list has.
 func allScopes(x *examination, _ context.Context) {
 	if x.server != nil && len(x.server.Scopes) == 0 {
 		x.add(Failure, x.name(), "scopes_supported is empty, and this client asks for all that it lists",

@@ -91,6 +91,7 @@ func printable(s string) string {
 // maxText bounds a text of a finding, in characters.
 const maxText = 1500
 
+// ok reports that a check passed.
 func (x *examination) ok(check, format string, args ...any) {
 	x.add(OK, check, fmt.Sprintf(format, args...), "")
 }

@@ -285,6 +285,7 @@ func (s *wizard) askCallers(ctx context.Context) error {
 // callerName is the pattern of auth.tokens.name in the configuration.
 var callerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
+// checkName holds what the configuration holds names to, at the question rather than at the end.
 func checkName(text string) error {
 	if !callerName.MatchString(text) {
 		return errors.New("1 to 64 characters of a-z A-Z 0-9 . _ -")
