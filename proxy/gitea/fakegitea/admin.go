@@ -38,20 +38,23 @@ func (c *call) listEmails() error {
 	return c.ok(linked(c, out))
 }
 
+// cronTask is a task that runs on a schedule.
+type cronTask struct{ name, schedule string }
+
 // cronTasks are a few of the tasks that an instance runs.
-var cronTasks = []struct{ name, schedule string }{
+var cronTasks = []cronTask{
 	{"update_mirrors", "@every 10m"}, {"repo_health_check", "@midnight"}, {"check_repo_stats", "@midnight"},
 	{"archive_cleanup", "@midnight"}, {"sync_external_users", "@midnight"}, {"deleted_branches_cleanup", "@midnight"},
-	{"update_migration_poster_id", "@midnight"}, {"cleanup_hook_task_table", "@midnight"},
-	{"cleanup_packages", "@midnight"},
+	{"update_migration_poster_id", "@midnight"}, {"cleanup_hook_task_table", "@midnight"}, {"cleanup_packages",
+		"@midnight"},
 	{"cleanup_actions", "@midnight"}, {"stop_zombie_tasks", "@every 5m"}, {"stop_endless_tasks", "@every 30m"},
-	{"cancel_abandoned_jobs", "@every 6h"}, {"start_schedule_tasks", "@every 1m"},
-	{"delete_inactive_accounts", "@annually"},
+	{"cancel_abandoned_jobs", "@every 6h"}, {"start_schedule_tasks", "@every 1m"}, {"delete_inactive_accounts",
+		"@annually"},
 	{"delete_repo_archives", "@annually"}, {"git_gc_repos", "@every 72h"}, {"resync_all_sshkeys", "@every 72h"},
-	{"resync_all_sshprincipals", "@every 72h"}, {"resync_all_hooks", "@every 72h"},
-	{"reinit_missing_repos", "@every 72h"},
-	{"delete_missing_repos", "@every 72h"}, {"delete_generated_repository_avatars", "@every 72h"},
-	{"delete_old_actions", "@every 168h"},
+	{"resync_all_sshprincipals", "@every 72h"}, {"resync_all_hooks", "@every 72h"}, {"reinit_missing_repos",
+		"@every 72h"},
+	{"delete_missing_repos", "@every 72h"}, {"delete_generated_repository_avatars",
+		"@every 72h"}, {"delete_old_actions", "@every 168h"},
 	{"update_checker", "@every 168h"}, {"delete_old_system_notices", "@every 168h"}, {"gc_lfs", "@every 24h"},
 	{"rebuild_issue_indexer", "@annually"}, {"sync_repo_licenses", "@annually"},
 }
@@ -59,7 +62,7 @@ var cronTasks = []struct{ name, schedule string }{
 // listCron lists the tasks. The double runs none of them.
 func listCron(c *call) error {
 	midnight := c.now.Truncate(24 * time.Hour).Add(24 * time.Hour)
-	return c.ok(mapped(counted(c, cronTasks), func(t struct{ name, schedule string }) any {
+	return c.ok(mapped(counted(c, cronTasks), func(t cronTask) any {
 		return obj{
 			"name", t.name, "schedule", t.schedule, "next", midnight, "prev", time.Time{}, "exec_times", 0,
 		}
@@ -68,12 +71,6 @@ func listCron(c *call) error {
 
 // runCron takes a known task's name.
 func runCron(c *call) error {
-	if !slices.ContainsFunc(cronTasks, func(t struct {
-		name, schedule string
-	}) bool {
-		return t.name == c.params["task"]
-	}) {
-		return errNotFound
-	}
-	return c.done()
+	named := func(t cronTask) bool { return t.name == c.params["task"] }
+	return onFirst(c, cronTasks, named, func(c *call, _ cronTask) error { return c.done() })
 }

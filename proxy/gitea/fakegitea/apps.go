@@ -25,27 +25,8 @@ func handleApps(t table) {
 		slices.SortFunc(mine, func(a, b *oauthApp) int { return int(b.ID - a.ID) })
 		return c.ok(mapped(linked(c, mine), func(a *oauthApp) obj { return appView(a, "") }))
 	}, needToken)
-	t.on("POST "+p, func(c *call) error {
-		a := &oauthApp{user: c.doer, Created: c.now, ClientID: newUUID()}
-		if err := c.readApp(a); err != nil {
-			return err
-		}
-		a.ID = c.w.next("app")
-		a.secret = newAppSecret()
-		c.w.apps = append(c.w.apps, a)
-		return c.created(appView(a, a.secret))
-	}, needToken)
-	t.on("PATCH "+p+"/{id}", func(c *call) error { // a new secret comes with every change
-		a, ok := find(c.w.apps, func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer })
-		if !ok {
-			return errNotFound
-		}
-		if err := c.readApp(a); err != nil {
-			return err
-		}
-		a.secret = newAppSecret()
-		return c.ok(appView(a, a.secret))
-	}, needToken)
+	t.on("POST "+p, reads(createApp), needToken)
+	t.on("PATCH "+p+"/{id}", onApp(readsFor(editApp)), needToken)
 }
 
 // newAppSecret makes the secret of an application, in the server's form.
@@ -60,17 +41,36 @@ func appView(a *oauthApp, secret string) obj {
 	}
 }
 
-// readApp decodes the body of an application.
-func (c *call) readApp(a *oauthApp) error {
-	var in struct {
-		Name         string   `json:"name" binding:"Required"`
-		Confidential bool     `json:"confidential_client"`
-		SkipSecond   bool     `json:"skip_secondary_authorization"`
-		RedirectURIs []string `json:"redirect_uris" binding:"Required"`
+// appInput is the body of an application.
+type appInput struct {
+	Name         string   `json:"name" binding:"Required"`
+	Confidential bool     `json:"confidential_client"`
+	SkipSecond   bool     `json:"skip_secondary_authorization"`
+	RedirectURIs []string `json:"redirect_uris" binding:"Required"`
+}
+
+// createApp registers an application of the caller.
+func createApp(c *call, in *appInput) error {
+	a := &oauthApp{
+		ID: c.w.next("app"), user: c.doer, Name: in.Name, ClientID: newUUID(), Confidential: in.Confidential,
+		SkipSecond: in.SkipSecond, RedirectURIs: in.RedirectURIs, Created: c.now, secret: newAppSecret(),
 	}
-	if err := c.bind(&in); err != nil {
-		return err
+	c.w.apps = append(c.w.apps, a)
+	return c.created(appView(a, a.secret))
+}
+
+// onApp finds an application of the caller.
+func onApp(f func(*call, *oauthApp) error) handler {
+	return func(c *call) error {
+		mine := func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer }
+		return onFirst(c, c.w.apps, mine, f)
 	}
+}
+
+// editApp replaces everything that the body names, and the secret with it: there is
+// no other way to get a new one.
+func editApp(c *call, a *oauthApp, in *appInput) error {
 	a.Name, a.Confidential, a.SkipSecond, a.RedirectURIs = in.Name, in.Confidential, in.SkipSecond, in.RedirectURIs
-	return nil
+	a.secret = newAppSecret()
+	return c.ok(appView(a, a.secret))
 }

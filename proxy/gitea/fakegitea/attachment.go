@@ -33,18 +33,17 @@ func (c *call) attachmentView(a *attachment) obj {
 	return out
 }
 
-// attachments renders a list.
+// attachments renders a list; none is [], never null.
 func (c *call) attachments(as []*attachment) []obj { return mapped(as, c.attachmentView) }
 
 // holder is a list of attachments, wherever it hangs.
 type holder func(c *call) (*[]*attachment, string, error)
 
-// handleAssets registers the three routes of attachments below a path; write is
+// handleAssets registers the list and the upload of attachments below a path; write is
 // what a change needs besides.
 func handleAssets(t table, path string, where holder, write need) {
 	t.on("GET "+path, func(c *call) error { return c.listAssets(where) })
 	t.on("POST "+path, func(c *call) error { return c.addAsset(where) }, needToken, write, needActive)
-	t.on("GET "+path+"/{attachment_id}", func(c *call) error { return c.oneAsset(where) })
 }
 
 // listAssets lists attachments; the list is not paged.
@@ -86,17 +85,4 @@ func (w *world) newAttachment(name string, data []byte) *attachment {
 func newUUID() string {
 	h := randomHex(16)
 	return fmt.Sprintf("%s-%s-4%s-a%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
-}
-
-// oneAsset answers an attachment.
-func (c *call) oneAsset(where holder) error {
-	list, _, err := where(c)
-	if err != nil {
-		return err
-	}
-	a, ok := find(*list, func(a *attachment) bool { return a.ID == c.id("attachment_id") })
-	if !ok {
-		return errNotFound
-	}
-	return c.ok(c.attachmentView(a))
 }

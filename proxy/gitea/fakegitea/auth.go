@@ -19,7 +19,8 @@ type token struct {
 	lastUsed time.Time
 }
 
-// credential is how a request logged in.
+// credential is how a request logged in. Scopes restrict tokens only: a password may
+// do everything that its user may.
 type credential struct {
 	scoped   bool // by a token
 	scopes   scopeSet
@@ -29,12 +30,12 @@ type credential struct {
 	password bool // by HTTP Basic with the password
 }
 
-// need is what a route asks for before its handler runs.
+// need is what a route asks for before its handler runs. Needs are checked in a fixed
+// order, whatever the order in which a route names them: see prepare.
 type need uint
 
 const (
 	needToken     need = 1 << iota // a login
-	needBasic                      // HTTP Basic
 	needSiteAdmin                  // the instance's administrator
 	needWrite                      // write access to the repository
 	needAdmin                      // administration of the repository
@@ -129,8 +130,9 @@ func (c *call) useBasic(value string) error {
 	return nil
 }
 
-// sudo lets an administrator act as another user. The wish may stand in the
-// header, the query or a form body; anyone else is refused for having it.
+// sudo lets an administrator act as another user. The name may be in
+// the header, the query or a form body; a caller who is no administrator is refused
+// for sending one, even when it is the caller's own.
 func (c *call) sudo() error {
 	login := c.query.Get("sudo")
 	if login == "" {
@@ -191,8 +193,6 @@ func (c *call) prepare(n need) error {
 		return nil
 	}
 	switch {
-	case n&needBasic != 0 && !c.cred.basic:
-		return fail(http.StatusUnauthorized, "auth required")
 	case n&^needActive != 0 && c.doer == nil:
 		return fail(http.StatusUnauthorized, "token is required")
 	case n&needSiteAdmin != 0 && !c.doer.Admin:

@@ -12,9 +12,9 @@ import (
 func handleBranches(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/branches", listBranches)
-	t.on("POST "+p+"/branches", createBranch, needToken, needWrite, needActive)
+	t.on("POST "+p+"/branches", reads(createBranch), needToken, needWrite, needActive)
 	t.on("GET "+p+"/branches/{branch}", getBranch)
-	t.on("PATCH "+p+"/branches/{branch}", renameBranch, needToken, needWrite, needActive)
+	t.on("PATCH "+p+"/branches/{branch}", reads(renameBranch), needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/branches/{branch}", deleteBranch, needToken, needWrite, needActive)
 
 	t.on("GET "+p+"/branch_protections", func(c *call) error {
@@ -66,16 +66,15 @@ func goodRef(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r < 32 }) && !strings.HasPrefix(name, "-")
 }
 
+// createBranchInput is the body of createBranch.
+type createBranchInput struct {
+	BranchName    string `json:"new_branch_name" binding:"Required;GitRefName;MaxSize(100)"`
+	OldBranchName string `json:"old_branch_name" binding:"GitRefName;MaxSize(100)"`
+	OldRefName    string `json:"old_ref_name" binding:"GitRefName;MaxSize(100)"`
+}
+
 // createBranch makes a branch from another, or from any reference.
-func createBranch(c *call) error {
-	var in struct {
-		BranchName    string `json:"new_branch_name" binding:"Required;GitRefName;MaxSize(100)"`
-		OldBranchName string `json:"old_branch_name" binding:"GitRefName;MaxSize(100)"`
-		OldRefName    string `json:"old_ref_name" binding:"GitRefName;MaxSize(100)"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createBranch(c *call, in *createBranchInput) error {
 	if c.repo.empty() {
 		return fail(http.StatusNotFound, "Git Repository is empty.")
 	}
@@ -95,8 +94,6 @@ func createBranch(c *call) error {
 		return fail(http.StatusConflict, "The branch already exists.")
 	case c.repo.git.tag(in.BranchName) != nil:
 		return fail(http.StatusConflict, "The branch with the same tag already exists.")
-	case c.clashes(in.BranchName):
-		return fail(http.StatusConflict, "The branch with the same name already exists.")
 	}
 	if rule := c.repo.ruleFor(in.BranchName); rule != nil && !rule.mayPush(c.doer) {
 		return fail(http.StatusInternalServerError, "the push was declined by a protection of the branch")
@@ -105,22 +102,13 @@ func createBranch(c *call) error {
 	return c.created(c.branchView(in.BranchName))
 }
 
-// clashes says whether a name and a branch cannot both be files in git's
-// folder of references.
-func (c *call) clashes(name string) bool {
-	return slices.ContainsFunc(c.repo.git.names("refs/heads/"), func(b string) bool {
-		return strings.HasPrefix(b, name+"/") || strings.HasPrefix(name, b+"/")
-	})
+// renameBranchInput is the body of renameBranch.
+type renameBranchInput struct {
+	Name string `json:"name" binding:"Required;GitRefName;MaxSize(100)"`
 }
 
 // renameBranch renames a branch; protections and pull requests follow.
-func renameBranch(c *call) error {
-	var in struct {
-		Name string `json:"name" binding:"Required;GitRefName;MaxSize(100)"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func renameBranch(c *call, in *renameBranchInput) error {
 	old := c.params["branch"]
 	g := c.repo.git
 	switch {
@@ -163,7 +151,8 @@ func deleteBranch(c *call) error {
 	case c.repo.git.branch(name) == nil:
 		return fail(http.StatusNotFound, "branch does not exist [name: %s]", name)
 	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool {
-		return !is.Closed && is.pull.Base == name
+		return !is.Closed &&
+			is.pull.Base == name
 	}):
 		return fail(http.StatusForbidden, "can not delete default or pull request target branch")
 	}
@@ -189,7 +178,10 @@ func (c *call) dropBranch(name string) {
 	}
 }
 
-// protection is a rule for branches; it is stored as the API shows it.
+// protection is a rule for branches; it is stored as the API shows it, since most
+// members only have to come back. The double applies enable_push with
+// its list of users, required_approvals, block_on_rejected_reviews and
+// block_admin_merge_override.
 type protection struct {
 	BranchName      string    `json:"branch_name"`
 	RuleName        string    `json:"rule_name"`
@@ -231,10 +223,13 @@ type protection struct {
 
 // fixLists makes the lists that are never null empty.
 func (p *protection) fixLists() {
-	for _, l := range []*[]string{
-		&p.PushUsers, &p.PushTeams, &p.ForceUsers, &p.ForceTeams, &p.MergeUsers, &p.MergeTeams,
-		&p.BypassUsers, &p.BypassTeams, &p.ApprovalUsers, &p.ApprovalTeams,
-	} {
+	neverNull(&p.PushUsers, &p.PushTeams, &p.ForceUsers, &p.ForceTeams, &p.MergeUsers, &p.MergeTeams,
+		&p.BypassUsers, &p.BypassTeams, &p.ApprovalUsers, &p.ApprovalTeams)
+}
+
+// neverNull makes nil lists empty, which JSON shows as [] instead of null.
+func neverNull(lists ...*[]string) {
+	for _, l := range lists {
 		if *l == nil {
 			*l = []string{}
 		}
@@ -246,7 +241,7 @@ func (p *protection) mayPush(u *user) bool {
 	return u != nil && p.Push && (!p.PushList || slices.Contains(p.PushUsers, u.Login))
 }
 
-// protectedList is the rules by priority.
+// protectedList is the rules by priority: the first that matches a branch applies.
 func (r *repo) protectedList() []*protection {
 	out := append([]*protection{}, r.protected...)
 	slices.SortStableFunc(out, func(a, b *protection) int { return a.Priority - b.Priority })
@@ -268,11 +263,7 @@ func matchRef(pattern, name string) bool {
 // onProtection finds the rule of the path.
 func onProtection(f func(*call, *protection) error) handler {
 	return func(c *call) error {
-		p, ok := find(c.repo.protected, func(p *protection) bool { return p.RuleName == c.params["name"] })
-		if !ok {
-			return errNotFound
-		}
-		return f(c, p)
+		return onFirst(c, c.repo.protected, func(p *protection) bool { return p.RuleName == c.params["name"] }, f)
 	}
 }
 
@@ -318,7 +309,7 @@ func editProtection(c *call, p *protection) error {
 	return c.ok(p)
 }
 
-// deleteProtection removes a rule.
+// deleteProtection removes a rule. The priorities of the others keep their gap.
 func deleteProtection(c *call, p *protection) error {
 	c.repo.protected = without(c.repo.protected, p)
 	return c.done()

@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// handler answers one operation. It runs with the world locked.
+// handler answers one operation. It runs with the world locked, so it needs no lock
+// of its own and must not wait for anything.
 type handler func(*call) error
 
 // entry is a handler with what the route asks for before it runs.
@@ -47,7 +48,8 @@ func fail(status int, format string, args ...any) error {
 	return &apiError{status, fmt.Sprintf(format, args...)}
 }
 
-// errForbidden is a refusal without a body.
+// errForbidden is a refusal without a body. Gitea has both forms of 403; which one a
+// route uses was measured, and clients see the difference.
 var errForbidden = &apiError{http.StatusForbidden, ""}
 
 // errNotFound is the body of everything unknown or invisible.
@@ -60,17 +62,19 @@ type call struct {
 	r      *http.Request
 	body   []byte
 	query  url.Values
-	root   string // base of absolute URLs
+	root   string // base of absolute URLs, without a slash at the end
 	now    time.Time
-	params map[string]string
-	path   string // the route's template
+	params map[string]string // of the path, decoded once
+	path   string            // the route's template below /api/v1
 
 	cred  credential
-	doer  *user // nil when anonymous
+	doer  *user // who acts, after sudo; nil when anonymous
 	owner *user // the user or organisation that the path names, when it does
-	repo  *repo
-	perm  access
-	out   *response
+	repo  *repo // the repository that the path names; nil on other routes
+	// perm is what doer may do in repo. Site administrators are owners everywhere.
+	perm access
+	// out collects the answer, since a handler may fail after it wrote headers.
+	out *response
 
 	form url.Values // of the web pages
 	sess *session   // of a browser that logged in
@@ -189,13 +193,7 @@ func (c *call) refuse(err error) {
 		c.json(e.status, map[string]string{"message": e.message})
 		return
 	}
-	c.json(e.status, errorBody{e.message, c.root + "/api/swagger"})
-}
-
-// errorBody is the usual body of a refusal.
-type errorBody struct {
-	Message string `json:"message"`
-	URL     string `json:"url"`
+	c.json(e.status, obj{"message", e.message, "url", c.root + "/api/swagger"})
 }
 
 // notInDemo answers for the operations that neither the demo nor a test needs.
@@ -217,6 +215,11 @@ func (c *call) json(status int, v any) error {
 
 // ok writes v with status 200.
 func (c *call) ok(v any) error { return c.json(http.StatusOK, v) }
+
+// renders is the handler of a route that does nothing but render its object.
+func renders[T, U any](view func(*call, T) U) func(*call, T) error {
+	return func(c *call, o T) error { return c.ok(view(c, o)) }
+}
 
 // created writes v with status 201.
 func (c *call) created(v any) error { return c.json(http.StatusCreated, v) }
@@ -273,6 +276,19 @@ func (c *call) queryTime(name string) (time.Time, error) {
 		return t, fail(http.StatusUnprocessableEntity, "%v", err)
 	}
 	return t, nil
+}
+
+// queryRange tests whether a time lies between two times of the query, both
+// included; an absent one is no bound.
+func (c *call) queryRange(from, to string) (func(time.Time) bool, error) {
+	after, err := c.queryTime(from)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.queryTime(to)
+	return func(t time.Time) bool {
+		return (after.IsZero() || !t.Before(after)) && (before.IsZero() || !t.After(before))
+	}, err
 }
 
 // escape encodes a name for a path, every special character at once.

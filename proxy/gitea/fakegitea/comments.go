@@ -11,7 +11,7 @@ func handleComments(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
 	t.on("GET "+p+"/comments", listRepoComments)
 	t.on("GET "+p+"/{index}/comments", onIssue(listComments))
-	t.on("POST "+p+"/{index}/comments", onIssue(createComment), needToken, needActive)
+	t.on("POST "+p+"/{index}/comments", onIssue(readsFor(createComment)), needToken, needActive)
 	t.on("GET "+p+"/comments/{id}", onComment(func(c *call, is *issue, m *comment) error {
 		return c.ok(c.commentView(is, m))
 	}))
@@ -39,6 +39,13 @@ func handleComments(t table) {
 			return nil, "", errNotFound
 		}
 		return &is.Assets, "", nil
+	}, needToken)
+	handleAssets(t, p+"/comments/{id}/assets", func(c *call) (*[]*attachment, string, error) {
+		_, m := c.repo.commentByID(c.id("id"))
+		if m == nil {
+			return nil, "", errNotFound
+		}
+		return &m.Assets, "", nil
 	}, needToken)
 }
 
@@ -76,17 +83,11 @@ func listComments(c *call, is *issue) error {
 
 // commentsBetween applies since and before.
 func (c *call) commentsBetween(items []*comment) ([]*comment, error) {
-	since, err := c.queryTime("since")
+	within, err := c.queryRange("since", "before")
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.queryTime("before")
-	if err != nil {
-		return nil, err
-	}
-	return filter(items, func(m *comment) bool {
-		return (since.IsZero() || !m.Updated.Before(since)) && (before.IsZero() || !m.Updated.After(before))
-	}), nil
+	return filter(items, func(m *comment) bool { return within(m.Updated) }), nil
 }
 
 // placed is a comment with its issue.
@@ -133,11 +134,7 @@ type commentInput struct {
 
 // createComment writes a comment. A locked conversation takes them from
 // writers only.
-func createComment(c *call, is *issue) error {
-	var in commentInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createComment(c *call, is *issue, in *commentInput) error {
 	if is.Locked && c.perm < accessWrite {
 		return fail(http.StatusForbidden, "You cannot comment on a locked issue.")
 	}
@@ -147,7 +144,8 @@ func createComment(c *call, is *issue) error {
 	return c.created(c.commentView(is, m))
 }
 
-// mayChange says whether the caller may change what poster wrote.
+// mayChange says whether the caller may change what poster wrote: the poster may, also
+// without write access, and so may everyone who can write.
 func (c *call) mayChange(poster *user) bool { return c.doer == poster || c.perm >= accessWrite }
 
 // editComment changes the text.
@@ -186,7 +184,8 @@ type reactionInput struct {
 	Content string `json:"content"`
 }
 
-// react adds the caller's reaction; a repeated one is 200 instead of 201.
+// react adds the caller's reaction; a repeated one is 200 instead of 201, and counts
+// once.
 func (c *call) react(list *[]*reaction) error {
 	var in reactionInput
 	if err := c.bind(&in); err != nil {

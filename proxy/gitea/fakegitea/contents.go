@@ -33,17 +33,12 @@ func (r *repo) refOf(name string) (treeAt, bool) {
 	case g.tag(name) != nil:
 		return treeAt{name, "tag", g.tag(name)}, true
 	}
-	if short, ok := strings.CutPrefix(name, "refs/heads/"); ok && g.branch(short) != nil {
-		return treeAt{short, "branch", g.branch(short)}, true
-	}
-	if short, ok := strings.CutPrefix(name, "refs/tags/"); ok && g.tag(short) != nil {
-		return treeAt{short, "tag", g.tag(short)}, true
-	}
 	cm := g.resolve(name)
 	return treeAt{name, "commit", cm}, cm != nil
 }
 
-// queryRef is the commit of ?ref=, the default branch without one.
+// queryRef is the commit of ?ref=, the default branch without one. An empty ?ref= is
+// the same as none.
 func (c *call) queryRef() (treeAt, error) {
 	name := c.query.Get("ref")
 	if name == "" {
@@ -56,7 +51,7 @@ func (c *call) queryRef() (treeAt, error) {
 	return at, nil
 }
 
-// errNoObject is git's complaint about a missing reference or path.
+// errNoObject is git's message for a missing reference or path.
 func errNoObject(id, rel string) error {
 	return fail(http.StatusNotFound, "object does not exist [id: %s, rel_path: %s]", id, rel)
 }
@@ -113,7 +108,7 @@ func getContents(c *call) error {
 	return c.ok(c.contentView(at, p, e, true))
 }
 
-// folder renders the entries of a folder.
+// folder renders the entries of a folder, without their contents.
 func (c *call) folder(at treeAt, p string, dir treeEntry) []obj {
 	return mapped(c.repo.git.trees[dir.id], func(e treeEntry) obj {
 		return c.contentView(at, path.Join(p, e.name), e, false)
@@ -190,7 +185,8 @@ func (c *call) rawFile(cached bool) error {
 	return nil
 }
 
-// contentType is the type of a download: text, or bytes when there is a NUL or no UTF-8.
+// contentType distinguishes text from bytes as Gitea does for raw files: by a NUL or
+// invalid UTF-8 near the beginning, never by the name.
 func contentType(data []byte) string {
 	head := data[:min(len(data), 8000)]
 	if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) && len(head) == len(data) {

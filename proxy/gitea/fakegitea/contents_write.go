@@ -12,10 +12,10 @@ import (
 // handleWrites registers writing files.
 func handleWrites(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("POST "+p+"/contents", changeFiles, needToken, needBranch, needActive)
-	t.on("POST "+p+"/contents/{filepath}", createFile, needToken, needBranch, needActive)
-	t.on("PUT "+p+"/contents/{filepath}", updateFile, needToken, needBranch, needActive)
-	t.on("DELETE "+p+"/contents/{filepath}", deleteFile, needToken, needBranch, needActive)
+	t.on("POST "+p+"/contents", reads(changeFiles), needToken, needBranch, needActive)
+	t.on("POST "+p+"/contents/{filepath}", reads(createFile), needToken, needBranch, needActive)
+	t.on("PUT "+p+"/contents/{filepath}", reads(updateFile), needToken, needBranch, needActive)
+	t.on("DELETE "+p+"/contents/{filepath}", reads(deleteFile), needToken, needBranch, needActive)
 }
 
 // identityInput is an author or committer of a body.
@@ -30,7 +30,8 @@ type datesInput struct {
 	Committer *time.Time `json:"committer"`
 }
 
-// commitInput is what every write of files takes.
+// commitInput is what every write of files takes. The author and committer that it
+// names are taken on trust, as a commit that is pushed is.
 type commitInput struct {
 	Message       string        `json:"message"`
 	BranchName    string        `json:"branch" binding:"GitRefName;MaxSize(100)"`
@@ -42,7 +43,8 @@ type commitInput struct {
 	Signoff       bool          `json:"signoff"`
 }
 
-// fileOp is one change of a file.
+// fileOp is one change of a file. Content is nil when the body has none, which a rename
+// may: the file keeps its content then, while "" empties it.
 type fileOp struct {
 	Operation string  `json:"operation" binding:"Required"`
 	Path      string  `json:"path" binding:"Required;MaxSize(500)"`
@@ -51,30 +53,28 @@ type fileOp struct {
 	SHA       string  `json:"sha"`
 }
 
+// createFileInput is the body of createFile.
+type createFileInput struct {
+	commitInput
+	Content string `json:"content"`
+}
+
 // createFile creates a file that must not exist.
-func createFile(c *call) error {
-	var in struct {
-		commitInput
-		Content string `json:"content"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createFile(c *call, in *createFileInput) error {
 	return c.writeOne(in.commitInput, fileOp{Operation: "create", Path: c.params["filepath"], Content: &in.Content},
 		http.StatusCreated)
 }
 
+// updateFileInput is the body of updateFile.
+type updateFileInput struct {
+	commitInput
+	Content string `json:"content"`
+	SHA     string `json:"sha"`
+	From    string `json:"from_path"`
+}
+
 // updateFile replaces a file, or creates it when no sha is given.
-func updateFile(c *call) error {
-	var in struct {
-		commitInput
-		Content string `json:"content"`
-		SHA     string `json:"sha"`
-		From    string `json:"from_path"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func updateFile(c *call, in *updateFileInput) error {
 	op := fileOp{Operation: "update", Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
 	status := http.StatusOK
 	if in.SHA == "" {
@@ -83,28 +83,26 @@ func updateFile(c *call) error {
 	return c.writeOne(in.commitInput, op, status)
 }
 
+// deleteFileInput is the body of deleteFile.
+type deleteFileInput struct {
+	commitInput
+	SHA string `json:"sha" binding:"Required"`
+}
+
 // deleteFile deletes a file; the sha is required.
-func deleteFile(c *call) error {
-	var in struct {
-		commitInput
-		SHA string `json:"sha" binding:"Required"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func deleteFile(c *call, in *deleteFileInput) error {
 	return c.writeOne(in.commitInput, fileOp{Operation: "delete", Path: c.params["filepath"], SHA: in.SHA},
 		http.StatusOK)
 }
 
+// changeFilesInput is the body of changeFiles.
+type changeFilesInput struct {
+	commitInput
+	Files []fileOp `json:"files" binding:"Required"`
+}
+
 // changeFiles applies several changes in one commit.
-func changeFiles(c *call) error {
-	var in struct {
-		commitInput
-		Files []fileOp `json:"files" binding:"Required"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func changeFiles(c *call, in *changeFilesInput) error {
 	cm, views, err := c.commitFiles(in.commitInput, in.Files)
 	if err != nil {
 		return err
@@ -188,7 +186,8 @@ func (c *call) branches(in commitInput) (from, to string, err error) {
 	return from, to, nil
 }
 
-// moveBranch points a branch at a commit. Pull requests follow by themselves: they name branches.
+// moveBranch points a branch at a commit. Its pull requests need no update: they
+// look up their sides whenever they are rendered.
 func (c *call) moveBranch(name string, cm *commit) {
 	c.repo.git.refs["refs/heads/"+name] = cm.id
 	c.repo.Updated = c.now
@@ -290,13 +289,9 @@ func (c *call) signatures(in commitInput) (author, committer signature) {
 	return author, committer
 }
 
-// signature is the caller as an author or committer of git.
+// signature is the caller as git sees her.
 func (c *call) signature() signature {
-	name := c.doer.FullName
-	if name == "" {
-		name = c.doer.Login
-	}
-	return signature{name, c.doer.Email, c.now}
+	return signature{c.doer.displayName(), c.doer.Email, c.now}
 }
 
 // messageOf is the commit message; without one it lists the changes.

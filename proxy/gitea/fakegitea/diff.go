@@ -55,7 +55,8 @@ func pairRenames(in []change) []change {
 	out := in[:0:0]
 	for _, c := range in {
 		if c.status == "removed" && slices.ContainsFunc(in, func(o change) bool {
-			return o.status == "added" && o.newID == c.oldID
+			return o.status == "added" &&
+				o.newID == c.oldID
 		}) {
 			continue
 		}
@@ -111,7 +112,8 @@ type edit struct {
 	text string
 }
 
-// diffLines is a line diff by longest common subsequence. Very different big
+// diffLines is a line diff by longest common subsequence. Equal lines at both ends are
+// cut off first, which is nearly everything in an ordinary change. Very different big
 // files are replaced as a whole, to keep the table small.
 func diffLines(a, b []string) []edit {
 	var out []edit

@@ -51,8 +51,8 @@ type Options struct {
 	// DisableQueryToken refuses credentials in ?token= and ?access_token=, as
 	// DISABLE_QUERY_AUTH_TOKEN does.
 	DisableQueryToken bool
-	// Version is what /api/v1/version answers; empty means the version of the
-	// pinned description of the API.
+	// Version is what /api/v1/version answers; empty means the version that the
+	// pinned description of the API names.
 	Version string
 	// Description is served at /swagger.v1.json, the description of the API in
 	// JSON; empty means that there is none, as with ENABLE_SWAGGER = false.

@@ -1,32 +1,32 @@
 package fakegitea_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 
 	"aegis/proxy/gitea/fakegitea"
 )
 
-// The double is a handler. What is written can be read back, and what arrived can be
-// looked at.
+// The demo world answers as alice, who sees what is hidden from others.
 func ExampleNew() {
 	double := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedDemo})
-	server := httptest.NewServer(double)
-	defer server.Close()
-	req, _ := http.NewRequest("GET", server.URL+"/api/v1/repos/alice/notes/raw/todo.md", nil)
-	req.Header.Set("Authorization", "token "+double.Token("alice"))
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		fmt.Println(err)
-		return
+	for _, token := range []string{"", double.Token("alice")} {
+		r := httptest.NewRequest("GET", "/api/v1/repos/search?limit=10", nil)
+		if token != "" {
+			r.Header.Set("Authorization", "token "+token)
+		}
+		w := httptest.NewRecorder()
+		double.ServeHTTP(w, r)
+		var found struct {
+			Data []struct {
+				Name string `json:"full_name"`
+			} `json:"data"`
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &found)
+		fmt.Println(w.Code, found.Data, err)
 	}
-	defer res.Body.Close()
-	text, _ := io.ReadAll(res.Body)
-	fmt.Printf("%d %s", res.StatusCode, text)
-	fmt.Println(double.Requests()[0].RequestURI)
 	// Output:
-	// 200 - buy soil
-	// /api/v1/repos/alice/notes/raw/todo.md
+	// 200 [{acme/garden} {acme/website}] <nil>
+	// 200 [{acme/garden} {alice/notes} {acme/website}] <nil>
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// activity is an event of the feeds.
+// activity is an event of the feeds. Content is in Gitea's own form, such as
+// "12|title" for an issue, which clients take apart.
 type activity struct {
 	ID           int64
 	actor        *user
@@ -18,7 +19,8 @@ type activity struct {
 	Created      time.Time
 }
 
-// thread is a notification of one user about one issue.
+// thread is a notification of one user about one issue. There is one for each pair, and
+// new events make it unread again instead of adding another.
 type thread struct {
 	ID             int64
 	user           *user
@@ -92,8 +94,8 @@ func handleFeed(t table) {
 func (c *call) listFeed(keep func(*activity) bool) error {
 	day := c.query.Get("date")
 	items := filter(c.w.feed, func(a *activity) bool {
-		return keep(a) && c.w.access(c.doer, a.repo) >= accessRead &&
-			(day == "" || a.Created.Format(time.DateOnly) == day)
+		return keep(a) && c.w.access(c.doer,
+			a.repo) >= accessRead && (day == "" || a.Created.Format(time.DateOnly) == day)
 	})
 	slices.Reverse(items)
 	return c.ok(mapped(counted(c, items), func(a *activity) obj {
@@ -109,12 +111,9 @@ func (c *call) listFeed(keep func(*activity) bool) error {
 // threadView renders a notification.
 func (c *call) threadView(t *thread) obj {
 	is := t.issue
-	kind, word, latest, page := "Issue", state(is.Closed), "", ""
-	if is.pull != nil {
-		kind = "Pull"
-		if is.pull.Merged {
-			word = "merged"
-		}
+	word, latest, page := state(is.Closed), "", ""
+	if is.pull != nil && is.pull.Merged {
+		word = "merged"
 	}
 	if t.latest != nil {
 		latest = c.api(is.Repo, "issues", "comments", fmt.Sprint(t.latest.ID))
@@ -122,7 +121,7 @@ func (c *call) threadView(t *thread) obj {
 	}
 	sub := obj{
 		"title", is.Title, "url", c.api(is.Repo, "issues", fmt.Sprint(is.Index)), "latest_comment_url", latest,
-		"html_url", c.issueURL(is), "latest_comment_html_url", page, "type", kind, "state", word,
+		"html_url", c.issueURL(is), "latest_comment_html_url", page, "type", t.kind(), "state", word,
 	}
 	return obj{
 		"id", t.ID, "repository", c.repoBare(is.Repo), "subject", sub, "unread", t.Unread, "pinned", t.Pinned,
@@ -130,7 +129,7 @@ func (c *call) threadView(t *thread) obj {
 	}
 }
 
-// state is the API's word for the state of a notification.
+// state is the word of status-types for a notification. Pinned wins over unread.
 func (t *thread) state() string {
 	switch {
 	case t.Pinned:
@@ -139,6 +138,14 @@ func (t *thread) state() string {
 		return "unread"
 	}
 	return "read"
+}
+
+// kind is the word for what a notification is about.
+func (t *thread) kind() string {
+	if t.issue.pull != nil {
+		return "Pull"
+	}
+	return "Issue"
 }
 
 // myThreads lists the caller's notifications, in one repository or all.
@@ -153,30 +160,21 @@ func (c *call) wantedThreads(r *repo) []*thread {
 		types = []string{"unread", "pinned"}
 	}
 	return filter(c.myThreads(r), func(t *thread) bool {
-		kind := "Issue"
-		if t.issue.pull != nil {
-			kind = "Pull"
-		}
 		kinds := c.query["subject-type"]
 		return (c.queryBool("all") || slices.Contains(types, t.state())) &&
-			(len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }))
+			(len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool {
+				return strings.EqualFold(k, t.kind())
+			}))
 	})
 }
 
 // listThreads lists notifications, the latest first.
 func (c *call) listThreads(r *repo) error {
-	items := c.wantedThreads(r)
-	since, err := c.queryTime("since")
+	within, err := c.queryRange("since", "before")
 	if err != nil {
 		return err
 	}
-	before, err := c.queryTime("before")
-	if err != nil {
-		return err
-	}
-	items = filter(items, func(t *thread) bool {
-		return (since.IsZero() || !t.Updated.Before(since)) && (before.IsZero() || !t.Updated.After(before))
-	})
+	items := filter(c.wantedThreads(r), func(t *thread) bool { return within(t.Updated) })
 	slices.SortStableFunc(items, func(a, b *thread) int {
 		if d := b.Updated.Compare(a.Updated); d != 0 {
 			return d
@@ -186,25 +184,24 @@ func (c *call) listThreads(r *repo) error {
 	return c.ok(mapped(linked(c, items), c.threadView))
 }
 
-// readThreads marks notifications and answers 205 with them.
+// readThreads marks notifications and answers 205 with them. A 205 must have no body
+// (RFC 9110 section 15.3.6), but the real server sends one.
 func (c *call) readThreads(r *repo) error {
-	to := c.query.Get("to-status")
-	if to == "" {
-		to = "read"
-	}
 	last, err := c.queryTime("last_read_at")
 	if err != nil {
 		return fail(http.StatusBadRequest, "%v", err)
 	}
 	items := filter(c.wantedThreads(r), func(t *thread) bool { return last.IsZero() || !t.Updated.After(last) })
 	for _, t := range items {
-		t.mark(to)
+		t.mark(c)
 	}
 	return c.json(http.StatusResetContent, mapped(items, c.threadView))
 }
 
-// mark puts a notification into a state.
-func (t *thread) mark(to string) {
+// mark puts a notification into the state that the query names, which is read
+// without one.
+func (t *thread) mark(c *call) {
+	to := c.query.Get("to-status")
 	t.Pinned, t.Unread = to == "pinned", to == "unread"
 }
 
@@ -241,10 +238,6 @@ func markThread(c *call) error {
 	if err != nil {
 		return err
 	}
-	to := c.query.Get("to-status")
-	if to == "" {
-		to = "read"
-	}
-	t.mark(to)
+	t.mark(c)
 	return c.json(http.StatusResetContent, c.threadView(t))
 }

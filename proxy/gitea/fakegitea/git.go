@@ -44,7 +44,8 @@ type treeEntry struct {
 	dir      bool
 }
 
-// gitStore is a repository's objects and references. Ids are real git ids.
+// gitStore is a repository's objects and references. Ids are real git ids, so that a
+// caller who computes the id of a file's content gets the one that the API shows.
 type gitStore struct {
 	blobs   map[string][]byte
 	trees   map[string][]treeEntry
@@ -148,8 +149,9 @@ func (e treeEntry) kind() string {
 }
 
 // addCommit stores a snapshot.
-func (g *gitStore) addCommit(files map[string]string, parents []string, author, committer signature,
-	message string) *commit {
+func (g *gitStore) addCommit(
+	files map[string]string, parents []string, author, committer signature, message string,
+) *commit {
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"
 	}
@@ -253,7 +255,8 @@ func (g *gitStore) ancestors(c *commit) map[string]*commit {
 	return seen
 }
 
-// history is the log from c, newest first, without what is reachable from not.
+// history is the log from c, newest first, without what is reachable from not. It
+// sorts by order of creation instead of by date: seeded commits share dates.
 func (g *gitStore) history(c, not *commit) []*commit {
 	all := g.ancestors(c)
 	if not != nil {

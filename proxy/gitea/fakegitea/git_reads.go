@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -43,10 +44,11 @@ func listCommits(c *call) error {
 			return fail(http.StatusNotFound, "FileCommitsCount") // so the real server words it
 		}
 	}
-	list, err := c.between(list)
+	within, err := c.queryRange("since", "until")
 	if err != nil {
 		return err
 	}
+	list = filter(list, func(cm *commit) bool { return within(cm.committer.When) })
 	w := c.window()
 	c.pageHeaders(w, len(list))
 	c.out.header.Set("X-Total", strconv.Itoa(len(list)))
@@ -60,37 +62,6 @@ func listCommits(c *call) error {
 // commitsOfPath is the page of a file's history: the real server passes over
 // the limit there and takes its own number.
 const commitsOfPath = 50
-
-// trim leaves out of a commit what the query switched off.
-func (c *call) trim(cm, inner obj) obj {
-	off := func(param string) bool { return c.query.Get(param) != "" && !c.queryBool(param) }
-	if off("stat") {
-		cm.set("stats", nil)
-	}
-	if off("files") {
-		cm.set("files", nil)
-	}
-	if off("verification") {
-		inner.set("verification", nil)
-	}
-	return cm
-}
-
-// between applies since and until.
-func (c *call) between(list []*commit) ([]*commit, error) {
-	since, err := c.queryTime("since")
-	if err != nil {
-		return nil, err
-	}
-	until, err := c.queryTime("until")
-	if err != nil {
-		return nil, err
-	}
-	return filter(list, func(cm *commit) bool {
-		at := cm.committer.When
-		return (since.IsZero() || !at.Before(since)) && (until.IsZero() || !at.After(until))
-	}), nil
-}
 
 // getCommit answers one commit; relative names are refused before the look-up.
 func getCommit(c *call) error {
@@ -155,19 +126,9 @@ func compareRefs(c *call) error {
 	return c.ok(obj{"total_commits", len(list), "commits", list})
 }
 
-// errNoRef is the complaint of a comparison.
+// errNoRef is the refusal of a comparison.
 func errNoRef(name string) error {
 	return fail(http.StatusNotFound, "ref %q does not exist", name)
-}
-
-// treeEntryJSON is a line of a tree.
-type treeEntryJSON struct {
-	Path string `json:"path"`
-	Mode string `json:"mode"`
-	Type string `json:"type"`
-	Size int    `json:"size"`
-	SHA  string `json:"sha"`
-	URL  string `json:"url"`
 }
 
 // treePage is the page size of trees, and its cap.
@@ -213,17 +174,16 @@ func (c *call) treeID(name string) (string, bool) {
 }
 
 // walkTree lists a tree, folders before what is in them.
-func (c *call) walkTree(id, prefix string, deep bool) []treeEntryJSON {
-	out := []treeEntryJSON{}
+func (c *call) walkTree(id, prefix string, deep bool) []obj {
+	out := []obj{}
 	for _, e := range c.repo.git.trees[id] {
-		row := treeEntryJSON{Path: prefix + e.name, Mode: e.mode(), Type: e.kind(), SHA: e.id,
-			URL: c.api(c.repo, "git", e.kind()+"s", e.id)}
-		if !e.dir {
-			row.Size = len(c.repo.git.blobs[e.id])
-		}
-		out = append(out, row)
+		out = append(out, obj{
+			"path", prefix + e.name, "mode", e.mode(), "type", e.kind(), "size", len(c.repo.git.blobs[e.id]),
+			"sha", e.id,
+			"url", c.api(c.repo, "git", e.kind()+"s", e.id),
+		})
 		if e.dir && deep {
-			out = append(out, c.walkTree(e.id, row.Path+"/", true)...)
+			out = append(out, c.walkTree(e.id, prefix+e.name+"/", true)...)
 		}
 	}
 	return out
@@ -278,9 +238,7 @@ func (g *gitStore) addNote(cm *commit, text string, by signature, at time.Time) 
 	files := map[string]string{}
 	var parents []string
 	if old := g.commits[g.refs["refs/notes/commits"]]; old != nil {
-		for p, id := range old.files {
-			files[p] = id
-		}
+		maps.Copy(files, old.files)
 		parents = []string{old.id}
 	}
 	files[cm.id] = g.addBlob([]byte(text))

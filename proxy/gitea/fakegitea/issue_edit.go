@@ -20,12 +20,8 @@ type issueEdit struct {
 }
 
 // editIssue edits an issue; its poster and writers may.
-func editIssue(c *call, is *issue) error {
-	var in issueEdit
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	if err := c.applyEdit(is, in); err != nil {
+func editIssue(c *call, is *issue, in *issueEdit) error {
+	if err := c.applyEdit(is, *in); err != nil {
 		return err
 	}
 	return c.created(c.issueView(is))
@@ -70,7 +66,8 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 	return nil
 }
 
-// applyTriage applies what only writers may change.
+// applyTriage applies what only writers may change. For others these fields are passed
+// over without a word, as when an issue is created.
 func (c *call) applyTriage(is *issue, in issueEdit) error {
 	if in.Assignee != nil || in.Assignees != nil {
 		one := ""
@@ -106,7 +103,7 @@ func (c *call) applyTriage(is *issue, in issueEdit) error {
 	return nil
 }
 
-// deleteIssue removes an issue for good.
+// deleteIssue removes an issue for good. Its number is not used again.
 func deleteIssue(c *call, is *issue) error {
 	c.repo.issues = without(c.repo.issues, is)
 	c.w.threads = slices.DeleteFunc(c.w.threads, func(t *thread) bool { return t.issue == is })

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"net/http"
+	"path"
 	"slices"
 )
 
@@ -10,8 +11,9 @@ import (
 func handleIssueExtras(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/issues/{index}/subscriptions", onIssue(func(c *call, _ *issue) error {
-		return c.ok(linked(c, []any{})) // explicit subscriptions, which cannot be made here
+		return c.ok(linked(c, []any{})) // subscribing is not in the demo
 	}))
+	t.on("GET "+p+"/issues/{index}/subscriptions/check", onIssue(checkIssueSubscription), needToken)
 	for _, kind := range []string{"dependencies", "blocks"} {
 		t.on("GET "+p+"/issues/{index}/"+kind, onNamedIssue(listLinks(kind == "blocks")))
 		t.on("POST "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", true)), needToken, needActive)
@@ -20,7 +22,23 @@ func handleIssueExtras(t table) {
 	}
 	t.on("POST "+p+"/issues/{index}/assignees", onIssue(changeAssignees(true)), needToken, needWrite)
 	t.on("DELETE "+p+"/issues/{index}/assignees", onIssue(changeAssignees(false)), needToken, needWrite)
-	t.on("GET "+p+"/issue_templates", func(c *call) error { return c.ok(nil) }) // the files are not read
+	t.on("GET "+p+"/issue_templates", listTemplates)
+}
+
+// checkIssueSubscription says how the caller follows an issue.
+func checkIssueSubscription(c *call, is *issue) error {
+	on := is.follows(c.doer)
+	return c.ok(map[string]any{
+		"subscribed": on, "ignored": !on, "reason": nil, "created_at": is.Created,
+		"url": c.api(is.Repo, "issues", c.params["index"], "subscriptions"), "repository_url": c.api(is.Repo),
+	})
+}
+
+// follows says whether u hears of an issue: as a watcher of the repository, or for
+// having taken part.
+func (is *issue) follows(u *user) bool {
+	return u == is.Poster || slices.Contains(is.Repo.Watchers, u) || slices.Contains(is.Assignees, u) ||
+		slices.ContainsFunc(is.talk(), func(m *comment) bool { return m.Poster == u })
 }
 
 // listLinks lists what an issue depends on, or what it blocks.
@@ -82,9 +100,8 @@ func changeLink(blocks, on bool) func(*call, *issue) error {
 			return fail(http.StatusInternalServerError,
 				"issue dependency does already exist [issue id: %d, dependency id: %d]", from.ID, to.ID)
 		case from != to && slices.Contains(to.DependsOn, from):
-			return fail(http.StatusInternalServerError,
-				"circular dependencies exists (two issues blocking each other) [issue id: %d, dependency id: %d]",
-				from.ID, to.ID)
+			return fail(http.StatusInternalServerError, "circular dependencies exists "+
+				"(two issues blocking each other) [issue id: %d, dependency id: %d]", from.ID, to.ID)
 		}
 		from.DependsOn = append(from.DependsOn, to)
 		c.w.addEvent(from, c.doer, comment{Kind: "add_dependency", dependent: to})
@@ -124,4 +141,17 @@ func changeAssignees(on bool) func(*call, *issue) error {
 		}
 		return c.ok(c.issueView(is))
 	}
+}
+
+// listTemplates answers null for a repository without issue templates, as the
+// real server does. Reading templates is not in the demo.
+func listTemplates(c *call) error {
+	if head := c.repo.git.branch(c.repo.DefaultBranch); head != nil {
+		for p := range head.files {
+			if dir := path.Dir(p); dir == ".gitea/ISSUE_TEMPLATE" || dir == ".github/ISSUE_TEMPLATE" {
+				return notInDemo(c)
+			}
+		}
+	}
+	return c.ok(nil)
 }

@@ -13,9 +13,9 @@ import (
 func handleIssues(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
 	t.on("GET "+p, listIssues)
-	t.on("POST "+p, createIssue, needToken, needActive)
-	t.on("GET "+p+"/{index}", onIssue(func(c *call, is *issue) error { return c.ok(c.issueView(is)) }))
-	t.on("PATCH "+p+"/{index}", onIssue(editIssue), needToken)
+	t.on("POST "+p, reads(createIssue), needToken, needActive)
+	t.on("GET "+p+"/{index}", onIssue(renders((*call).issueView)))
+	t.on("PATCH "+p+"/{index}", onIssue(readsFor(editIssue)), needToken)
 	t.on("DELETE "+p+"/{index}", onNamedIssue(deleteIssue), needToken, needAdmin)
 	t.on("GET "+p+"/pinned", listPinned)
 	t.on("GET /repos/{owner}/{repo}/pulls/pinned", listPinnedPulls)
@@ -41,7 +41,8 @@ func (r *repo) issueByIndex(index int64) *issue {
 	return is
 }
 
-// newIssue appends an issue to its repository.
+// newIssue appends an issue to its repository. Issues and pull requests share numbers,
+// which start at 1 in each repository; ids are unique in the instance.
 func (w *world) newIssue(r *repo, poster *user, title, body string) *issue {
 	r.next++
 	now := w.now()
@@ -76,27 +77,20 @@ func listIssues(c *call) error {
 }
 
 // filterIssues applies the query. As on the real server, a label, milestone or
-// other value that does not exist drops the filter instead of emptying the list;
+// unknown value drops the filter instead of emptying the list;
 // only users are checked.
 func (c *call) filterIssues(items []*issue) ([]*issue, error) {
 	keep, err := c.byPeople()
 	if err != nil {
 		return nil, err
 	}
-	since, err := c.queryTime("since")
-	if err != nil {
-		return nil, err
-	}
-	before, err := c.queryTime("before")
+	within, err := c.queryRange("since", "before")
 	if err != nil {
 		return nil, err
 	}
 	keep = append(keep, c.byState(), c.byLabels(items), c.byMilestones(items), c.byType(), c.byText())
 	out := filter(items, func(is *issue) bool {
-		if !since.IsZero() && is.Updated.Before(since) || !before.IsZero() && is.Updated.After(before) {
-			return false
-		}
-		return !slices.ContainsFunc(keep, func(f func(*issue) bool) bool { return !f(is) })
+		return within(is.Updated) && !slices.ContainsFunc(keep, func(f func(*issue) bool) bool { return !f(is) })
 	})
 	sortIssues(out, c.query.Get("sort"))
 	return out, nil
@@ -239,13 +233,9 @@ type issueInput struct {
 	Due       *time.Time `json:"due_date"`
 }
 
-// createIssue creates an issue. Labels, assignees and the like from a
-// caller without write access are dropped silently, as on the real server.
-func createIssue(c *call) error {
-	var in issueInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+// createIssue creates an issue. Labels, assignees and the like that a caller
+// without write access sends are dropped silently, as on the real server.
+func createIssue(c *call, in *issueInput) error {
 	var people []*user
 	if c.perm >= accessWrite {
 		var err error
@@ -269,7 +259,8 @@ func createIssue(c *call) error {
 	return c.created(c.issueView(is))
 }
 
-// assigneesOf looks the named users up.
+// assigneesOf looks the named users up. All are checked before anything changes, so an
+// unknown one among several leaves the issue as it was.
 func (c *call) assigneesOf(one string, many []string) ([]*user, error) {
 	var out []*user
 	for _, name := range append(append([]string{}, many...), one) {

@@ -22,8 +22,22 @@ type publicKey struct {
 func handleKeys(t table) {
 	t.on("GET /user/keys", onSelf(listKeys), needToken)
 	t.on("POST /user/keys", onSelf(createKey), needToken)
-	t.on("DELETE /user/keys/{id}", onKey(deleteKey), needToken)
+	t.on("GET /user/keys/{id}", func(c *call) error { // anybody's: keys are public
+		named := func(k *publicKey) bool { return k.ID == c.id("id") }
+		return onFirst(c, c.w.keys, named, renders((*call).keyView))
+	}, needToken)
+	t.on("DELETE /user/keys/{id}", func(c *call) error {
+		mine := func(k *publicKey) bool { return k.ID == c.id("id") && k.user == c.doer }
+		return onFirst(c, c.w.keys, mine, deleteKey)
+	}, needToken)
 	t.on("GET /users/{username}/keys", onUser(listKeys))
+	t.on("POST /admin/users/{username}/keys", onUser(createKey), needSiteAdmin)
+
+	t.on("GET /user/gpg_key_token", func(c *call) error {
+		err := c.text(c.gpgToken())
+		c.out.header.Set("Content-Type", "text/plain;charset=utf-8") // spelled so here alone
+		return err
+	}, needToken)
 }
 
 // keyInput is the body of a key.
@@ -57,7 +71,8 @@ func (c *call) readKey() (keyInput, error) {
 	return in, nil
 }
 
-// fingerprint is the SHA-256 fingerprint of a key.
+// fingerprint is the SHA-256 fingerprint of a key, as ssh-keygen prints it. Keys are
+// compared by it: the comment at the end of a key does not make another key.
 func fingerprint(key string) string {
 	fields := strings.Fields(key)
 	if len(fields) < 2 {
@@ -68,7 +83,7 @@ func fingerprint(key string) string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// keyView renders a key; its owner shows to herself and administrators.
+// keyView renders a key; only the owner and administrators see whose it is.
 func (c *call) keyView(k *publicKey) obj {
 	out := obj{
 		"id", k.ID, "key", k.Key, "url", fmt.Sprintf("%s/api/v1/user/keys/%d", c.root, k.ID), "title", k.Title,
@@ -106,21 +121,14 @@ func createKey(c *call, u *user) error {
 	return c.created(c.keyView(k))
 }
 
-// onKey finds a key of the caller.
-func onKey(f func(*call, *publicKey) error) handler {
-	return func(c *call) error {
-		k, ok := find(c.w.keys, func(k *publicKey) bool {
-			return k.ID == c.id("id") && k.user == c.doer
-		})
-		if !ok {
-			return errNotFound
-		}
-		return f(c, k)
-	}
-}
-
 // deleteKey removes a key.
 func deleteKey(c *call, k *publicKey) error {
 	c.w.keys = without(c.w.keys, k)
 	return c.done()
+}
+
+// gpgToken is the text that proves the possession of a key when signed.
+func (c *call) gpgToken() string {
+	sum := sha256.Sum256([]byte(c.doer.Login + c.now.Format(time.DateOnly)))
+	return fmt.Sprintf("%x", sum)
 }

@@ -13,7 +13,7 @@ import (
 func handleLabels(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.repo.labels)))) })
-	t.on("POST "+p+"/labels", createLabel, needToken, needWrite)
+	t.on("POST "+p+"/labels", reads(createLabel), needToken, needWrite)
 	t.on("GET "+p+"/labels/{id}", getLabel)
 	t.on("DELETE "+p+"/labels/{id}", deleteLabel, needToken, needWrite)
 
@@ -25,17 +25,17 @@ func handleLabels(t table) {
 	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
 
 	t.on("GET "+p+"/milestones", listMilestones)
-	t.on("POST "+p+"/milestones", createMilestone, needToken, needWrite)
+	t.on("POST "+p+"/milestones", reads(createMilestone), needToken, needWrite)
 	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error {
 		return c.ok(c.milestone(c.repo, m))
 	}))
-	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
+	t.on("PATCH "+p+"/milestones/{id}", onMilestone(readsFor(editMilestone)), needToken, needWrite)
 
-	t.on("POST /orgs/{org}/labels", createLabel, needOrgOwner)
-	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
 	t.on("GET /orgs/{org}/labels", func(c *call) error {
 		return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels))))
 	})
+	t.on("POST /orgs/{org}/labels", reads(createLabel), needOrgOwner)
+	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
 }
 
 // allLabels is what an issue of the repository can carry: its own labels and
@@ -89,11 +89,7 @@ func color(s string) (string, error) {
 }
 
 // createLabel creates a label of the repository or organisation.
-func createLabel(c *call) error {
-	var in labelInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createLabel(c *call, in *labelInput) error {
 	col, err := color(in.Color)
 	if err != nil {
 		return err
@@ -110,20 +106,12 @@ func createLabel(c *call) error {
 	return c.created(c.label(l))
 }
 
-// labelOf finds a label by id or name, as GET does.
-func (c *call) labelOf(key string) *label {
-	id, err := strconv.ParseInt(key, 10, 64)
-	l, _ := find(*c.ownLabels(), func(l *label) bool { return err == nil && l.ID == id || err != nil && l.Name == key })
-	return l
-}
-
 // getLabel takes an id or a name.
 func getLabel(c *call) error {
-	l := c.labelOf(c.params["id"])
-	if l == nil {
-		if c.repo == nil {
-			return errNotFound
-		}
+	key := c.params["id"]
+	id, err := strconv.ParseInt(key, 10, 64)
+	l, ok := find(c.repo.labels, func(l *label) bool { return err == nil && l.ID == id || err != nil && l.Name == key })
+	if !ok {
 		return fail(http.StatusNotFound, "label does not exist [label_id: %d, repo_id: %d]", c.id("id"), c.repo.ID)
 	}
 	return c.ok(c.label(l))
@@ -212,7 +200,7 @@ func (c *call) setLabel(is *issue, l *label, on bool) {
 	c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
 }
 
-// setIssueLabels replaces the labels of an issue.
+// setIssueLabels replaces the labels of an issue; those that stay get no event.
 func setIssueLabels(c *call, is *issue) error {
 	ls, err := c.readLabels()
 	if err != nil {
@@ -281,17 +269,16 @@ func dueOf(m *milestone) time.Time {
 	return *m.Due
 }
 
+// createMilestoneInput is the body of createMilestone.
+type createMilestoneInput struct {
+	Title       string     `json:"title"`
+	Description string     `json:"description"`
+	Due         *time.Time `json:"due_on"`
+	State       string     `json:"state"`
+}
+
 // createMilestone creates a milestone.
-func createMilestone(c *call) error {
-	var in struct {
-		Title       string     `json:"title"`
-		Description string     `json:"description"`
-		Due         *time.Time `json:"due_on"`
-		State       string     `json:"state"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createMilestone(c *call, in *createMilestoneInput) error {
 	m := &milestone{
 		ID: c.w.next("milestone"), Title: in.Title, Description: in.Description, Due: in.Due, Created: c.now,
 		Updated: c.now,
@@ -312,17 +299,16 @@ func (c *call) closeMilestone(m *milestone, to string) {
 	}
 }
 
+// editMilestoneInput is the body of editMilestone.
+type editMilestoneInput struct {
+	Title       string     `json:"title"`
+	Description *string    `json:"description"`
+	Due         *time.Time `json:"due_on"`
+	State       *string    `json:"state"`
+}
+
 // editMilestone edits a milestone.
-func editMilestone(c *call, m *milestone) error {
-	var in struct {
-		Title       string     `json:"title"`
-		Description *string    `json:"description"`
-		Due         *time.Time `json:"due_on"`
-		State       *string    `json:"state"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func editMilestone(c *call, m *milestone, in *editMilestoneInput) error {
 	if in.Title != "" {
 		m.Title = in.Title
 	}

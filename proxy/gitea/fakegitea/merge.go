@@ -10,7 +10,7 @@ import (
 func handleMerge(t table) {
 	const p = "/repos/{owner}/{repo}/pulls/{index}"
 	t.on("GET "+p+"/merge", onPull(isMerged))
-	t.on("POST "+p+"/merge", onNamedPull(mergePull), needToken, needActive)
+	t.on("POST "+p+"/merge", onNamedPull(readsFor(mergePull)), needToken, needActive)
 }
 
 // isMerged is 204 for yes and 404 for no.
@@ -23,24 +23,25 @@ func isMerged(c *call, is *issue) error {
 
 // mergeInput is the body of a merge.
 type mergeInput struct {
-	Do           string `json:"Do" binding:"Required;In(merge,rebase,rebase-merge,squash,fast-forward-only)"`
-	Title        string `json:"MergeTitleField"`
-	Message      string `json:"MergeMessageField"`
-	HeadCommit   string `json:"head_commit_id"`
-	Force        bool   `json:"force_merge"`
-	OtherTitle   string `json:"merge_title_field"`
-	OtherMessage string `json:"merge_message_field"`
+	Do            string `json:"Do" binding:"Required;In(merge,rebase,rebase-merge,squash,fast-forward-only,manually-merged)"`
+	Title         string `json:"MergeTitleField"`
+	Message       string `json:"MergeMessageField"`
+	HeadCommit    string `json:"head_commit_id"`
+	DeleteBranch  bool   `json:"delete_branch_after_merge"`
+	Force         bool   `json:"force_merge"`
+	WhenSucceeded bool   `json:"merge_when_checks_succeed"`
+	OtherTitle    string `json:"merge_title_field"`
+	OtherMessage  string `json:"merge_message_field"`
 }
 
 // mergePull merges, under the rules and in the words of the real server: 405
 // for what cannot be merged, 409 for a head that moved.
-func mergePull(c *call, is *issue) error {
-	var in mergeInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func mergePull(c *call, is *issue, in *mergeInput) error {
 	if err := c.mayMerge(is, in); err != nil {
 		return err
+	}
+	if in.WhenSucceeded || in.DeleteBranch { // better refused than left out
+		return notInDemo(c)
 	}
 	if err := c.merge(is, in); err != nil {
 		return err
@@ -49,7 +50,7 @@ func mergePull(c *call, is *issue) error {
 }
 
 // mayMerge refuses what must not be merged now.
-func (c *call) mayMerge(is *issue, in mergeInput) error {
+func (c *call) mayMerge(is *issue, in *mergeInput) error {
 	p := is.pull
 	switch {
 	case p.Merged:
@@ -77,11 +78,12 @@ func (c *call) allowsStyle(do string) bool {
 	s := c.repo.Settings
 	return map[string]bool{
 		"merge": s.AllowMerge, "rebase": s.AllowRebase, "rebase-merge": s.AllowRebaseMerge, "squash": s.AllowSquash,
-		"fast-forward-only": s.AllowFastForward,
+		"fast-forward-only": s.AllowFastForward, "manually-merged": s.AllowManual,
 	}[do]
 }
 
-// checkApprovals applies the protection of the base branch.
+// checkApprovals applies the protection of the base branch. Force helps administrators
+// only, and them only where the rule does not bind them too.
 func (c *call) checkApprovals(is *issue, force bool) error {
 	rule := c.repo.ruleFor(is.pull.Base)
 	if rule == nil || force && c.perm >= accessAdmin && !rule.BlockAdmin {
@@ -104,7 +106,7 @@ func (c *call) checkApprovals(is *issue, force bool) error {
 }
 
 // merge moves the base branch.
-func (c *call) merge(is *issue, in mergeInput) error {
+func (c *call) merge(is *issue, in *mergeInput) error {
 	base, head, fork := is.sides()
 	g, me := c.repo.git, c.signature()
 	files, ok := mergeFiles(fork.files, base.files, head.files)
@@ -123,6 +125,8 @@ func (c *call) merge(is *issue, in mergeInput) error {
 			return fail(http.StatusMethodNotAllowed, "fast-forward-only merge is not possible")
 		}
 		made = head
+	case "manually-merged":
+		return notInDemo(nil)
 	default:
 		made = c.replay(is, base, files)
 		if in.Do == "rebase-merge" {
@@ -134,7 +138,7 @@ func (c *call) merge(is *issue, in mergeInput) error {
 }
 
 // mergeMessage is the message of a merge or squash commit.
-func (c *call) mergeMessage(is *issue, in mergeInput) string {
+func (c *call) mergeMessage(is *issue, in *mergeInput) string {
 	title, body := in.Title+in.OtherTitle, in.Message+in.OtherMessage
 	if title == "" && in.Do == "squash" {
 		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
@@ -173,7 +177,8 @@ func firstParent(cm *commit) string {
 	return cm.parents[0]
 }
 
-// finish records a merge.
+// finish records a merge. The commits of both sides are fixed from here on, so that the
+// change can still be shown after the branches moved on.
 func (c *call) finish(is *issue, base, head, fork, made *commit) {
 	p, at := is.pull, c.now
 	p.BaseID, p.HeadID, p.MergeBase = base.id, head.id, fork.id

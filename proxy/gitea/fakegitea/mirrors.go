@@ -22,7 +22,7 @@ type pushMirror struct {
 func handleMirrors(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/push_mirrors", func(c *call) error { return c.ok(linked(c, c.repo.mirrors)) }, needAdmin)
-	t.on("POST "+p+"/push_mirrors", createMirror, needAdmin, needActive)
+	t.on("POST "+p+"/push_mirrors", reads(createMirror), needAdmin, needActive)
 	t.on("DELETE "+p+"/push_mirrors/{name}", onMirror(func(c *call, m *pushMirror) error {
 		c.repo.mirrors = without(c.repo.mirrors, m)
 		return c.done()
@@ -36,18 +36,18 @@ func handleMirrors(t table) {
 	}, needAdmin, needActive)
 }
 
-// createMirror adds a push mirror.
-func createMirror(c *call) error {
-	var in struct {
-		Address  string `json:"remote_address"`
-		Username string `json:"remote_username"`
-		Password string `json:"remote_password"`
-		Interval string `json:"interval"`
-		OnCommit bool   `json:"sync_on_commit"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+// createMirrorInput is the body of createMirror.
+type createMirrorInput struct {
+	Address  string `json:"remote_address"`
+	Username string `json:"remote_username"`
+	Password string `json:"remote_password"`
+	Interval string `json:"interval"`
+	OnCommit bool   `json:"sync_on_commit"`
+}
+
+// createMirror adds a push mirror. The password is dropped at once: no route shows it,
+// and nothing is ever pushed.
+func createMirror(c *call, in *createMirrorInput) error {
 	if !strings.HasPrefix(in.Address, "https://") && !strings.HasPrefix(in.Address, "http://") {
 		return fail(http.StatusBadRequest, "Invalid mirror remote URL")
 	}
@@ -67,10 +67,6 @@ func createMirror(c *call) error {
 // onMirror finds a push mirror by name.
 func onMirror(f func(*call, *pushMirror) error) handler {
 	return func(c *call) error {
-		m, ok := find(c.repo.mirrors, func(m *pushMirror) bool { return m.Remote == c.params["name"] })
-		if !ok {
-			return errNotFound
-		}
-		return f(c, m)
+		return onFirst(c, c.repo.mirrors, func(m *pushMirror) bool { return m.Remote == c.params["name"] }, f)
 	}
 }

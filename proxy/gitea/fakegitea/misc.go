@@ -1,16 +1,14 @@
 package fakegitea
 
 import (
-	"fmt"
-	"html"
 	"maps"
 	"net/http"
 	"slices"
 )
 
-// factsVersion is the version that the pinned description of the API names. The
-// behaviour was measured on a build of it before its release, which called itself
-// 1.28.0+dev-204-g298d73cde6: the first number went with 28.1.0.
+// factsVersion is the version that the pinned facts of the API name, of which a test
+// holds it: the double imports nothing of this module that it could take it from.
+// The behaviour was measured on 1.28.0+dev-204-g298d73cde6.
 const factsVersion = "28.1.0"
 
 // handlers is the table of everything that the double answers.
@@ -18,12 +16,12 @@ func handlers() table {
 	t := table{}
 	for _, family := range []func(table){
 		handleMisc, handleTemplates, handleUsers, handleSelf, handleOrgs, handleTeams, handleRepos, handleRepoPeople,
-		handleContents, handleWrites, handleBranches, handleReleases, handleGit, handleStatuses,
+		handleContents, handleWrites, handleBranches, handleReleases, handleTagProtections, handleGit, handleStatuses,
 		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge,
 		handleReviews,
 		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin,
 		handleTimes,
-		handleRuns, handleActionsConfig,
+		handleRuns, handleActionsConfig, handleEmpty,
 	} {
 		family(t)
 	}
@@ -54,20 +52,28 @@ func handleMisc(t table) {
 	})
 	t.on("GET /settings/attachment", func(c *call) error {
 		return c.ok(obj{
-			"enabled", true,
-			"allowed_types",
-			".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md,.mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip",
+			"enabled", true, "allowed_types", ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md," +
+				".mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip",
 			"max_size", 100, "max_files", 5,
 		})
 	})
 	t.on("POST /markdown", (*call).render, needToken)
-	t.on("GET /repos/{owner}/{repo}/keys", func(c *call) error {
-		return c.ok(linked(c, []any{}))
-	}, needAdmin) // no deploy keys
+	t.on("POST /markdown/raw", func(c *call) error { return c.html(string(c.body)) }, needToken)
+	t.on("POST /markup", (*call).render, needToken)
 }
 
-// render answers the text of the body as one paragraph: the double knows no Markdown,
-// and what comes back has to be safe HTML all the same.
+// html answers a text, rendered.
+func (c *call) html(text string) error {
+	s, err := renderMarkdown(text)
+	if err != nil {
+		return err
+	}
+	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
+	c.out.body.WriteString(s)
+	return nil
+}
+
+// render answers the rendered text of the body.
 func (c *call) render() error {
 	var in struct {
 		Text     string `json:"Text"`
@@ -83,9 +89,7 @@ func (c *call) render() error {
 		c.out.status = http.StatusUnprocessableEntity
 		return c.text("unsupported render mode: " + in.Mode + "\n") // the one refusal that is not JSON
 	}
-	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(&c.out.body, "<p dir=\"auto\">%s</p>\n", html.EscapeString(in.Text))
-	return nil
+	return c.html(in.Text)
 }
 
 // gitignoreTemplates are the .gitignore files that new repositories can have.
@@ -95,39 +99,57 @@ var gitignoreTemplates = map[string]string{
 	"Python": "__pycache__/\n*.pyc\n.venv/\n",
 }
 
-// licenseNote is the text of every license here: a license that the demo writes into a
-// repository must not look like the legal text.
-const licenseNote = "\n\nPlaceholder of the demo instance: put the text of the license here.\n"
+// licenseTemplate is a license that new repositories can have.
+type licenseTemplate struct{ Key, Body string }
 
-// licenseTemplates are the licenses that new repositories can have, by their SPDX name.
-var licenseTemplates = []struct{ Key, Body string }{
-	{"Apache-2.0", "Apache License, Version 2.0" + licenseNote},
-	{"MIT", "MIT License (placeholder)" + licenseNote},
-	{"Unlicense", "The Unlicense (placeholder)" + licenseNote},
+// licenseTemplates are short notes in our own words, not the legal texts.
+var licenseTemplates = []licenseTemplate{
+	{"Apache-2.0",
+		"Apache License, Version 2.0\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
+	{"MIT", "MIT License (placeholder)\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
+	{"Unlicense",
+		"The Unlicense (placeholder)\n\nPlaceholder of the demo instance: put the text of the license here.\n"},
 }
 
 // labelTemplates are the label sets that new repositories can have.
 var labelTemplates = map[string][]label{
 	"Default": {
 		{Name: "bug", Color: "ee0701", Description: "Something does not work"},
+		{Name: "duplicate", Color: "cccccc", Description: "Told before"},
 		{Name: "enhancement", Color: "84b6eb", Description: "Something new"},
-		{Name: "question", Color: "cc317c", Description: "More information is needed"},
+		{Name: "help wanted", Color: "128a0c", Description: "Who can help?"},
+		{Name: "invalid", Color: "e6e6e6", Description: "Not as it seems"},
+		{Name: "question", Color: "cc317c", Description: "Somebody has to say more"},
+		{Name: "wontfix", Color: "ffffff", Description: "It stays as it is"},
 	},
 	"Advanced": {
 		{Name: "Kind/Bug", Color: "ee0701", Description: "Something is not working", Exclusive: true},
+		{Name: "Kind/Feature", Color: "0288d1", Description: "New functionality", Exclusive: true},
 		{Name: "Priority/High", Color: "d93f0b", Description: "The priority is high", Exclusive: true},
 	},
+}
+
+// handleEmpty registers lists of what cannot be made here: boards, deploy keys and
+// GPG keys.
+func handleEmpty(t table) {
+	none := func(c *call) error { return c.ok(linked(c, []any{})) }
+	ofUser := onUser(func(c *call, _ *user) error { return none(c) })
+	t.on("GET /repos/{owner}/{repo}/projects", none)
+	t.on("GET /orgs/{org}/projects", none)
+	t.on("GET /user/projects", none, needToken)
+	t.on("GET /users/{username}/projects", ofUser)
+	t.on("GET /repos/{owner}/{repo}/keys", none, needAdmin)
+	t.on("GET /user/gpg_keys", none, needToken)
+	t.on("GET /users/{username}/gpg_keys", ofUser)
 }
 
 // handleTemplates registers the templates for new repositories.
 func handleTemplates(t table) {
 	t.on("GET /gitignore/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(gitignoreTemplates))) })
 	t.on("GET /licenses", func(c *call) error {
-		list := []obj{}
-		for _, l := range licenseTemplates {
-			list = append(list, obj{"key", l.Key, "name", l.Key, "url", c.root + "/api/v1/licenses/" + l.Key})
-		}
-		return c.ok(list)
+		return c.ok(mapped(licenseTemplates, func(l licenseTemplate) any {
+			return obj{"key", l.Key, "name", l.Key, "url", c.root + "/api/v1/licenses/" + l.Key}
+		}))
 	})
 	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })
 }

@@ -15,10 +15,6 @@ type OAuthOptions struct {
 	InvalidateRefreshTokens bool
 	// AccessLifetime is the lifetime of access tokens; 0 means one hour.
 	AccessLifetime time.Duration
-	// RefreshLifetime is the lifetime of refresh tokens; 0 means 730 hours.
-	RefreshLifetime time.Duration
-	// CodeLifetime is the lifetime of authorization codes; 0 means ten minutes.
-	CodeLifetime time.Duration
 	// OldIntrospection answers introspection as Gitea up to 1.26 does: a dead
 	// token is 401 with a text, that of a barred user a page with status 200,
 	// and that of another client active.
@@ -112,9 +108,8 @@ func (s *Server) Grants(login string) []Grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.world.userByLogin(login)
-	return mapped(filter(s.world.oauth.grants, func(g *oauthGrant) bool {
-		return g.user == u
-	}), func(g *oauthGrant) Grant {
+	mine := filter(s.world.oauth.grants, func(g *oauthGrant) bool { return g.user == u })
+	return mapped(mine, func(g *oauthGrant) Grant {
 		return Grant{
 			ID: g.id, Login: g.user.Login, UserID: g.user.ID, App: g.app.Name, ClientID: g.app.ClientID,
 			Scope: g.scope, Effective: strings.Join(grantScopes(g.scope).list(), ","), Counter: g.counter,
@@ -137,7 +132,7 @@ func (s *Server) AddGrant(login, clientID, scope string) bool {
 }
 
 // RevokeGrant takes back what the user allowed the application, as the button on
-// the page of the user's applications does. It is false when there was nothing.
+// the page of her applications does. It is false when there was nothing.
 func (s *Server) RevokeGrant(login, clientID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +192,7 @@ func (s *Server) changeUser(login string, f func(*user) bool) bool {
 	return u != nil && !u.Org && f(u)
 }
 
-// SetTeamMember puts a user into a team of an organisation, or out of it. It
+// SetTeamMember puts a user into a team of an organisation, or takes her out. It
 // is false when one of the three does not exist.
 func (s *Server) SetTeamMember(org, teamName, login string, member bool) bool {
 	return s.changeUser(login, func(u *user) bool {

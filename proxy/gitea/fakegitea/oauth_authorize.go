@@ -54,7 +54,7 @@ func authorize(c *call) {
 	})
 }
 
-// creator is the user who registered the application; "" means the instance.
+// creator is the user who registered the application, "" when it is the instance's.
 func (a *oauthApp) creator() string {
 	if a.user == nil {
 		return ""

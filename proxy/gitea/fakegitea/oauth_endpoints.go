@@ -13,16 +13,11 @@ import (
 	"strings"
 )
 
-// oauthRefusal is an error of the token endpoint (RFC 6749 section 5.2). The
-// server always answers it with 400, also invalid_client.
-type oauthRefusal struct {
-	Code        string `json:"error"`
-	Description string `json:"error_description"`
-}
-
-// refuseToken answers an error of the token endpoint.
+// refuseToken answers an error of the token endpoint (RFC 6749 section 5.2). The
+// server always answers it with 400, also invalid_client, where the RFC asks for
+// 401 when the client used HTTP Basic.
 func (c *call) refuseToken(code, format string, args ...any) {
-	c.line(http.StatusBadRequest, oauthRefusal{code, fmt.Sprintf(format, args...)})
+	c.line(http.StatusBadRequest, obj{"error", code, "error_description", fmt.Sprintf(format, args...)})
 }
 
 // line writes v as JSON with a line feed, the way the pages do.
@@ -204,18 +199,8 @@ func (c *call) sendTokens(g *oauthGrant) {
 	c.line(http.StatusOK, answer)
 }
 
-// introspection is the answer of the introspection endpoint (RFC 7662); it does
-// not say when the token ends.
-type introspection struct {
-	Active   bool     `json:"active"`
-	Scope    string   `json:"scope,omitempty"`
-	Username string   `json:"username,omitempty"`
-	Issuer   string   `json:"iss,omitempty"`
-	Subject  string   `json:"sub,omitempty"`
-	Audience []string `json:"aud,omitempty"`
-}
-
-// introspect is POST /login/oauth/introspect, for the client's own tokens.
+// introspect is POST /login/oauth/introspect (RFC 7662), for the client's own
+// tokens. The answer does not say when the token ends.
 func introspect(c *call) {
 	id, secret, _ := c.r.BasicAuth()
 	app := c.w.appByClientID(id)
@@ -224,12 +209,14 @@ func introspect(c *call) {
 		c.plain(http.StatusUnauthorized, "no valid authorization")
 		return
 	}
-	var out introspection
+	out := obj{"active", false}
 	if claims, err := c.w.oauth.parse(c.form.Get("token"), c.now); err == nil {
 		g := c.w.grantByID(claims.Grant)
 		if g != nil && (g.app == app || c.w.oauth.options.OldIntrospection) {
-			out = introspection{true, g.scope, g.user.Login, c.root, strconv.FormatInt(g.user.ID, 10),
-				[]string{g.app.ClientID}}
+			out = obj{
+				"active", true, "scope", opt(g.scope), "username", g.user.Login, "iss", opt(c.root),
+				"sub", strconv.FormatInt(g.user.ID, 10), "aud", []string{g.app.ClientID},
+			}
 		}
 	}
 	c.line(http.StatusOK, out)

@@ -176,7 +176,7 @@ func (f *OAuthFault) covers(path string) bool {
 
 // serve fails a request. The work is what the double would do without the fault.
 func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *response) {
-	if f.Kind != FaultHoldAnswer && f.Kind != FaultLostAnswer { // those report when the work is done
+	if f.Kind != FaultHoldAnswer && f.Kind != FaultLostAnswer { // those enter after the work
 		f.enter()
 	}
 	switch f.Kind {
@@ -205,7 +205,8 @@ func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *
 	}
 }
 
-// enter reports to the test that a request was hit.
+// enter signals the test that a request was hit. It never blocks: a test that does
+// not wait must not stop the request.
 func (f *OAuthFault) enter() {
 	if f.Entered == nil {
 		return

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -83,7 +84,7 @@ func doLogin(c *call) {
 		return
 	}
 	if u.ProhibitLogin {
-		c.prohibited()
+		c.prohibitedPage()
 		return
 	}
 	to := c.form.Get("redirect_to")
@@ -94,11 +95,6 @@ func doLogin(c *call) {
 	c.setCookie(sessionCookie, c.w.newSession(u).id)
 	c.setCookie(redirectCookie, "")
 	c.seeOther(c.onSite(to))
-}
-
-// prohibited answers users who may not come in. It is a page with status 200.
-func (c *call) prohibited() {
-	c.prohibitedPage()
 }
 
 // barred says whether the user may use nothing at all.
@@ -160,9 +156,8 @@ func showApplications(c *call) {
 	rows := mapped(mine, func(g *oauthGrant) grantRow {
 		return grantRow{
 			App: g.app.Name, Scope: g.scope, Everything: grantScopes(g.scope).all,
-			Since: g.created.Format(time.DateOnly),
-			Revoke: c.link() + "/user/settings/applications/oauth2/" + strconv.FormatInt(g.app.ID,
-				10) + "/revoke/" + strconv.FormatInt(g.id, 10),
+			Since:  g.created.Format(time.DateOnly),
+			Revoke: fmt.Sprintf("%s/user/settings/applications/oauth2/%d/revoke/%d", c.link(), g.app.ID, g.id),
 		}
 	})
 	c.applicationsPage(c.doer.Login, rows)

@@ -13,14 +13,11 @@ const style = `
 body { margin: 0; background: #f3f4f1; color: #24292b; font: 16px/1.5 system-ui, sans-serif }
 header { background: #fff; border-bottom: 1px solid #dcdfd8; padding: .7rem 1.2rem; font-weight: 600 }
 header a { color: #4c8a2b; text-decoration: none }
-main { max-width: 30rem; margin: 2rem auto; padding: 1.2rem 1.6rem; background: #fff;
-  border: 1px solid #dcdfd8; border-radius: 8px }
+main { max-width: 30rem; margin: 2rem auto; padding: 1.2rem 1.6rem; background: #fff; border: 1px solid #dcdfd8; border-radius: 8px }
 h1 { font-size: 1.25rem; margin: .2rem 0 1rem }
 label { display: block; margin: .8rem 0 .2rem }
-input { width: 100%; box-sizing: border-box; font: inherit;
-  padding: .45rem; border: 1px solid #b9beb4; border-radius: 5px }
-button { font: inherit; padding: .45rem 1rem;
-  border: 1px solid #b9beb4; border-radius: 5px; background: #fff; cursor: pointer }
+input { width: 100%; box-sizing: border-box; font: inherit; padding: .45rem; border: 1px solid #b9beb4; border-radius: 5px }
+button { font: inherit; padding: .45rem 1rem; border: 1px solid #b9beb4; border-radius: 5px; background: #fff; cursor: pointer }
 button.main { background: #4c8a2b; border-color: #4c8a2b; color: #fff }
 .row { display: flex; gap: .6rem; margin-top: 1.2rem }
 .bad { background: #fdecea; border: 1px solid #e6a9a3; border-radius: 5px; padding: .5rem .8rem }
@@ -38,8 +35,8 @@ func (c *call) loginPage(f loginForm) {
 			h.Input(h.ID("user_name"), h.Type("text"), h.Name("user_name"), h.Value(f.Name),
 				h.AutoComplete("username"), h.AutoFocus(), h.Required()),
 			h.Label(h.For("password"), g.Text("Password")),
-			h.Input(h.ID("password"), h.Type("password"), h.Name("password"),
-				h.AutoComplete("current-password"), h.Required()),
+			h.Input(h.ID("password"), h.Type("password"), h.Name("password"), h.AutoComplete("current-password"),
+				h.Required()),
 			h.P(h.Class("row"), h.Button(h.Class("main"), h.Type("submit"), g.Text("Sign in")))))
 }
 
@@ -69,8 +66,8 @@ func (c *call) grantPage(d consent) {
 		h.P(g.Text("With scopes: "), h.B(g.Text(d.Scope))),
 		h.P(g.Text("You will be sent to "), h.Code(g.Text(d.RedirectURI))),
 		h.Form(h.Method("post"), h.Action(c.link()+"/login/oauth/grant"),
-			hidden("client_id", d.ClientID), hidden("state", d.State), hidden("scope", d.Scope),
-			hidden("nonce", d.Nonce), hidden("redirect_uri", d.RedirectURI),
+			hidden("client_id", d.ClientID), hidden("state", d.State), hidden("scope", d.Scope), hidden("nonce",
+				d.Nonce), hidden("redirect_uri", d.RedirectURI),
 			h.P(h.Class("row"),
 				h.Button(h.Class("main"), h.Type("submit"), h.ID("authorize-app"), h.Name("granted"), h.Value("true"),
 					g.Text("Authorize application")),
@@ -92,8 +89,7 @@ func (c *call) applicationsPage(login string, rows []grantRow) {
 				h.Form(h.Method("post"), h.Action(r.Revoke), h.Button(h.Type("submit"), g.Text("Revoke"))))
 		}))
 	}
-	c.page("Applications",
-		h.P(g.Text("Applications that may use the account of "), h.B(g.Text(login)), g.Text(":")),
+	c.page("Applications", h.P(g.Text("Applications that may use the account of "), h.B(g.Text(login)), g.Text(":")),
 		list)
 }
 
@@ -104,8 +100,8 @@ func (c *call) homePage(login string) {
 			h.Li(h.A(h.Href(c.link()+"/user/settings/applications"), g.Text("Applications"))),
 			h.Li(h.A(h.Href(c.link()+"/user/logout"), g.Text("Sign out"))))}
 	}
-	c.page("Gitea double", h.P(g.Text("This is a double of a Gitea server: it answers the API, "+
-		"and has pages for signing in only.")), links)
+	const what = "This is a double of a Gitea server: it answers the API, and has pages for signing in only."
+	c.page("Gitea double", h.P(g.Text(what)), links)
 }
 
 // page answers a page, with status 200.

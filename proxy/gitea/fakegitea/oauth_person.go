@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Approve does what a person with a browser does: log in, open the URL of the
-// authorization endpoint and agree, if the consent page asks. It returns where the
+// Approve does what a person with a browser does: she logs in, opens the URL of
+// the authorization endpoint and agrees, if she is asked. It returns where the
 // browser is sent in the end, with a code or an error. The requests take the way of
 // all others: they are recorded, counted and hit by faults.
 func (s *Server) Approve(login, authorizeURL string) (location string, err error) {

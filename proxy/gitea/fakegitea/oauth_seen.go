@@ -15,7 +15,7 @@ type Sighting struct {
 }
 
 // Saw says whether the text appeared in any recorded request. Only the last 4096
-// are recorded; Dropped says how many are missing.
+// are recorded; Dropped is not 0 when some are missing.
 func (s *Server) Saw(text string) bool { return len(s.Sightings(text)) > 0 }
 
 // Sightings lists where the text appeared in the recorded requests: in the path,

@@ -24,6 +24,12 @@ const (
 	maxCodes    = 1000
 )
 
+// The lifetimes of a fresh Gitea that no test changes.
+const (
+	codeLifetime    = 10 * time.Minute
+	refreshLifetime = 730 * time.Hour
+)
+
 // oauthGrant is the one consent that a user gave to an application.
 type oauthGrant struct {
 	id      int64
@@ -63,12 +69,6 @@ func newOAuthWorld() oauthWorld {
 func (o OAuthOptions) filled() OAuthOptions {
 	if o.AccessLifetime <= 0 {
 		o.AccessLifetime = time.Hour
-	}
-	if o.RefreshLifetime <= 0 {
-		o.RefreshLifetime = 730 * time.Hour
-	}
-	if o.CodeLifetime <= 0 {
-		o.CodeLifetime = 10 * time.Minute
 	}
 	return o
 }
@@ -118,7 +118,7 @@ func (w *world) newCode(g *oauthGrant, redirectURI, challenge, method string) *o
 	now := w.now()
 	c := &oauthCode{
 		secret: "gta_" + randomWord(), grant: g, redirectURI: redirectURI, challenge: challenge, method: method,
-		expires: now.Add(w.oauth.options.CodeLifetime),
+		expires: now.Add(codeLifetime),
 	}
 	if len(w.oauth.codes) >= maxCodes {
 		w.oauth.codes = slices.Delete(w.oauth.codes, 0, 1)

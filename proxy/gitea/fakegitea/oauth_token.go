@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,26 +38,6 @@ type tokenClaims struct {
 	Counter int64     `json:"cnt,omitempty"`
 	Expires int64     `json:"exp"` // seconds since 1970
 	Issued  int64     `json:"iat"`
-}
-
-// idClaims is the content of an ID token (OpenID Connect Core section 2).
-type idClaims struct {
-	Issuer        string   `json:"iss"`
-	Subject       string   `json:"sub"`
-	Audience      []string `json:"aud"`
-	Expires       int64    `json:"exp"`
-	Issued        int64    `json:"iat"`
-	Nonce         string   `json:"nonce,omitempty"`
-	Name          string   `json:"name,omitempty"`
-	Username      string   `json:"preferred_username,omitempty"`
-	Profile       string   `json:"profile,omitempty"`
-	Picture       string   `json:"picture,omitempty"`
-	Website       string   `json:"website,omitempty"`
-	Locale        string   `json:"locale,omitempty"`
-	Updated       int64    `json:"updated_at,omitempty"`
-	Email         string   `json:"email,omitempty"`
-	EmailVerified bool     `json:"email_verified,omitempty"`
-	Groups        []string `json:"groups,omitempty"`
 }
 
 // tokenAnswer is a successful answer of the token endpoint. It has no scope.
@@ -172,7 +153,7 @@ func (c *call) issue(g *oauthGrant) (*tokenAnswer, error) {
 	if out.Access, err = o.sign(tokenClaims{g.id, accessKind, 0, exp, iat}); err != nil {
 		return nil, err
 	}
-	refresh := tokenClaims{g.id, refreshKind, g.counter, iat + int64(o.options.RefreshLifetime/time.Second), iat}
+	refresh := tokenClaims{g.id, refreshKind, g.counter, iat + int64(refreshLifetime/time.Second), iat}
 	if out.Refresh, err = o.sign(refresh); err != nil {
 		return nil, err
 	}
@@ -182,23 +163,24 @@ func (c *call) issue(g *oauthGrant) (*tokenAnswer, error) {
 	return out, err
 }
 
-// idToken fills the claims that the grant's scope asks for.
-func (c *call) idToken(g *oauthGrant, iat, exp int64) idClaims {
+// idToken is the content of an ID token (OpenID Connect Core section 2), with the
+// claims that the grant's scope asks for.
+func (c *call) idToken(g *oauthGrant, iat, exp int64) obj {
 	u := g.user
-	out := idClaims{
-		Issuer: c.root, Subject: strconv.FormatInt(u.ID, 10), Audience: []string{g.app.ClientID},
-		Expires: exp, Issued: iat, Nonce: g.nonce,
+	out := obj{
+		"iss", c.root, "sub", strconv.FormatInt(u.ID, 10), "aud", []string{g.app.ClientID}, "exp", exp, "iat", iat,
+		"nonce", opt(g.nonce),
 	}
 	if g.scopeHas("profile") {
-		out.Name, out.Username = u.displayName(), u.Login
-		out.Profile, out.Picture = c.root+"/"+escape(u.Login), c.avatar(u)
-		out.Website, out.Locale, out.Updated = u.Website, u.Language, u.Created.Unix()
+		out = append(out, "name", u.displayName(), "preferred_username", u.Login, "profile", c.root+"/"+escape(u.Login),
+			"picture", c.avatar(u), "website", opt(u.Website), "locale", opt(u.Language),
+			"updated_at", u.Created.Unix())
 	}
 	if g.scopeHas("email") {
-		out.Email, out.EmailVerified = u.Email, u.Active
+		out = append(out, "email", opt(u.Email), "email_verified", opt(u.Active))
 	}
-	if g.scopeHas("groups") {
-		out.Groups = c.w.groupsOf(u, grantScopes(g.scope).publicOnly)
+	if groups := c.w.groupsOf(u, grantScopes(g.scope).publicOnly); g.scopeHas("groups") && len(groups) > 0 {
+		out = append(out, "groups", groups)
 	}
 	return out
 }
@@ -220,7 +202,7 @@ func (w *world) groupsOf(u *user, publicOnly bool) []string {
 		}
 		out = append(out, o.Login)
 		for _, t := range o.Teams {
-			if member, _ := find(t.Members, func(m *user) bool { return m == u }); member != nil {
+			if slices.Contains(t.Members, u) {
 				out = append(out, o.Login+":"+strings.ToLower(t.Name))
 			}
 		}
@@ -229,7 +211,7 @@ func (w *world) groupsOf(u *user, publicOnly bool) []string {
 }
 
 // useAccessToken logs in by an OAuth access token; the grant says who it is and
-// what was allowed.
+// what she allowed.
 func (c *call) useAccessToken(text string) error {
 	claims, err := c.w.oauth.parse(text, c.now)
 	if err != nil || claims.Kind != accessKind || claims.Issued > c.now.Unix() {

@@ -38,7 +38,7 @@ var webPages = map[string]webPage{
 const revokePath = "/user/settings/applications/oauth2/{id}/revoke/{grant}"
 
 // mount cuts the sub-path that the double lives under. A request elsewhere is
-// not found.
+// not found, as behind a reverse proxy that forwards that path only.
 func (s *Server) mount(r *http.Request) (*http.Request, bool) {
 	sub := strings.TrimSuffix(s.opts.SubPath, "/")
 	if sub == "" {
@@ -121,7 +121,7 @@ func (c *call) admit(p webPage) bool {
 		return true
 	}
 	if c.doer != nil && c.doer.barred() {
-		c.prohibited()
+		c.prohibitedPage()
 		return false
 	}
 	if err := http.NewCrossOriginProtection().Check(c.r); err != nil {
@@ -143,7 +143,7 @@ func (c *call) admitBearer() bool {
 	case err != nil:
 		c.plain(http.StatusUnauthorized, "Failed to authenticate user\n")
 	case c.doer != nil && c.doer.barred():
-		c.prohibited()
+		c.prohibitedPage()
 	default:
 		return true
 	}

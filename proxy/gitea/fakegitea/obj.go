@@ -25,7 +25,8 @@ func opt[T any](v T) any {
 	return v
 }
 
-// set changes the value of a key that the object has.
+// set changes the value of a key that the object has; another key is ignored. Views
+// fill in a key first as null or omitted, which fixes its place in the order.
 func (o obj) set(key string, v any) {
 	for i := 0; i < len(o); i += 2 {
 		if o[i] == key {

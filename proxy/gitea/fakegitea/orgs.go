@@ -10,17 +10,16 @@ import (
 func handleOrgs(t table) {
 	t.on("GET /orgs", func(c *call) error {
 		visible := filter(c.w.orgs(), func(o *user) bool {
-			return o.Visibility == "public" || c.doer != nil &&
-				(o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
+			return o.Visibility == "public" ||
+				c.doer != nil && (o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
 		})
 		return c.ok(mapped(linked(c, visible), c.org))
 	})
 	t.on("POST /orgs", func(c *call) error { return c.createOrg(c.doer) }, needToken)
 	const p = "/orgs/{org}"
 	t.on("GET "+p, func(c *call) error { return c.ok(c.org(c.owner)) })
-	t.on("PATCH "+p, editOrg, needOrgOwner)
+	t.on("PATCH "+p, reads(editOrg), needOrgOwner)
 	t.on("DELETE "+p, deleteOrg, needOrgOwner)
-	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
 	t.on("GET "+p+"/repos", func(c *call) error { return c.ok(c.repos(linked(c, c.reposOf(c.owner)))) })
 	t.on("DELETE "+p+"/repos", func(c *call) error {
 		for _, r := range filter(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
@@ -29,10 +28,18 @@ func handleOrgs(t table) {
 		return c.done()
 	}, needOrgOwner)
 	t.on("GET "+p+"/members", func(c *call) error { return c.ok(c.users(linked(c, c.visibleMembers()))) })
+	t.on("GET "+p+"/members/{username}", checkMember)
+	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
+	t.on("GET "+p+"/public_members", func(c *call) error {
+		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), func(u *user) bool {
+			return c.owner.Public[u.ID]
+		}))))
+	})
 	t.on("GET "+p+"/teams", func(c *call) error {
 		return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare))
 	}, needMember)
-	t.on("POST "+p+"/teams", createTeam, needOrgOwner)
+	t.on("POST "+p+"/teams", reads(createTeam), needOrgOwner)
+	t.on("GET "+p+"/teams/search", searchTeams, needMember)
 }
 
 // orgInput is the body of an organisation.
@@ -73,12 +80,38 @@ func (c *call) createOrg(owner *user) error {
 // the server.
 func reservedUser(name string) bool {
 	return slices.Contains([]string{
-		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico", "ghost",
-		"gitea-actions", "issues",
-		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo", "repo-avatars",
-		"robots.txt",
+		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico",
+		"ghost", "gitea-actions", "issues",
+		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo",
+		"repo-avatars", "robots.txt",
 		"sitemap.xml", "ssh_info", "swagger.v1.json", "user", "v2",
 	}, strings.ToLower(name))
+}
+
+// editOrgInput is the body of editOrg.
+type editOrgInput struct {
+	FullName    *string `json:"full_name"`
+	Email       *string `json:"email"`
+	Description *string `json:"description"`
+	Website     *string `json:"website"`
+	Location    *string `json:"location"`
+	Visibility  string  `json:"visibility" binding:"In(public,limited,private)"`
+	TeamAccess  *bool   `json:"repo_admin_change_team_access"`
+}
+
+// editOrg changes what the body names.
+func editOrg(c *call, in *editOrgInput) error {
+	o := c.owner
+	set(&o.FullName, in.FullName)
+	set(&o.Email, in.Email)
+	set(&o.Description, in.Description)
+	set(&o.Website, in.Website)
+	set(&o.Location, in.Location)
+	set(&o.TeamAccess, in.TeamAccess)
+	if in.Visibility != "" {
+		o.Visibility = in.Visibility
+	}
+	return c.ok(c.org(o))
 }
 
 // deleteOrg deletes an organisation without repositories and packages.
@@ -93,38 +126,36 @@ func deleteOrg(c *call) error {
 	return c.done()
 }
 
-// editOrg changes what the body names.
-func editOrg(c *call) error {
-	var in struct {
-		FullName    *string `json:"full_name"`
-		Email       *string `json:"email"`
-		Description *string `json:"description"`
-		Website     *string `json:"website"`
-		Location    *string `json:"location"`
-		Visibility  string  `json:"visibility" binding:"In(public,limited,private)"`
-		TeamAccess  *bool   `json:"repo_admin_change_team_access"`
+// visibleMembers lists all members to members, and the public ones to others.
+func (c *call) visibleMembers() []*user {
+	all := c.w.members(c.owner)
+	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
+		return all
 	}
-	if err := c.bind(&in); err != nil {
+	return filter(all, func(u *user) bool { return c.owner.Public[u.ID] })
+}
+
+// checkMember is 204 for a member; a stranger is sent to the public list.
+func checkMember(c *call) error {
+	u, err := c.named("username")
+	if err != nil {
 		return err
 	}
-	o := c.owner
-	set(&o.FullName, in.FullName)
-	set(&o.Email, in.Email)
-	set(&o.Description, in.Description)
-	set(&o.Website, in.Website)
-	set(&o.Location, in.Location)
-	set(&o.TeamAccess, in.TeamAccess)
-	if in.Visibility != "" {
-		o.Visibility = in.Visibility
+	if c.doer == nil || c.doer != u && !c.doer.Admin && !c.w.isMember(c.owner, c.doer) {
+		c.out.header.Set("Location", c.root+"/api/v1/orgs/"+escape(c.owner.Login)+"/public_members/"+escape(u.Login))
+		return c.empty(http.StatusSeeOther)
 	}
-	return c.ok(c.org(o))
+	if !c.w.isMember(c.owner, u) {
+		return errNotFound
+	}
+	return c.done()
 }
 
 // dropMember takes a member out of all teams; the last owner stays.
 func dropMember(c *call) error {
-	u := c.w.userByLogin(c.params["username"])
-	if u == nil {
-		return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params["username"])
+	u, err := c.named("username")
+	if err != nil {
+		return err
 	}
 	for _, t := range c.owner.Teams {
 		if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
@@ -135,15 +166,6 @@ func dropMember(c *call) error {
 		t.Members = without(t.Members, u)
 	}
 	return c.done()
-}
-
-// visibleMembers lists all members to members and administrators. Others see those who
-// show their membership, which the double does not offer.
-func (c *call) visibleMembers() []*user {
-	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
-		return c.w.members(c.owner)
-	}
-	return []*user{}
 }
 
 // teamInput is the body of a team.
@@ -158,7 +180,8 @@ type teamInput struct {
 	Visibility    string            `json:"visibility"`
 }
 
-// apply changes a team by what the body names.
+// apply changes a team by what the body names. An administrating team has all units;
+// units given one by one make the team's own permission "none".
 func (in *teamInput) apply(t *team) {
 	if in.Name != "" {
 		t.Name = in.Name
@@ -182,11 +205,7 @@ func (in *teamInput) apply(t *team) {
 }
 
 // createTeam creates a team; it has to have units.
-func createTeam(c *call) error {
-	var in teamInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createTeam(c *call, in *teamInput) error {
 	if in.Name == "" {
 		return fail(http.StatusUnprocessableEntity, "[Name]: Required")
 	}
@@ -200,4 +219,15 @@ func createTeam(c *call) error {
 	t := &team{Permission: "none", Visibility: "private", Units: map[string]string{}}
 	in.apply(t)
 	return c.created(c.team(c.w.addTeam(c.owner, t)))
+}
+
+// searchTeams searches the caller's teams in an organisation.
+func searchTeams(c *call) error {
+	q := strings.ToLower(c.query.Get("q"))
+	deep := c.query.Get("include_desc") == "" || c.queryBool("include_desc")
+	items := filter(c.owner.Teams, func(t *team) bool {
+		return (c.doer.Admin || slices.Contains(t.Members, c.doer)) && (strings.Contains(strings.ToLower(t.Name),
+			q) || deep && strings.Contains(strings.ToLower(t.Description), q))
+	})
+	return c.ok(searchResult[obj]{true, mapped(linked(c, items), c.teamBare)})
 }

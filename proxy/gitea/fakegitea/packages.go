@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// pkg is one version of a package with one file.
+// pkg is one version of a package with one file. Gitea's API has no packages without
+// versions: what it lists as packages are versions, and ids are theirs.
 type pkg struct {
 	ID                  int64
 	Owner, Creator      *user
@@ -55,9 +56,8 @@ func (c *call) pkgView(p *pkg) obj {
 	out := obj{
 		"id", p.ID, "owner", c.user(p.Owner), "repository", nil, "creator", c.user(p.Creator), "type", p.Type,
 		"name", p.Name, "version", p.Version,
-		"html_url",
-		fmt.Sprintf("%s/%s/-/packages/%s/%s/%s", c.root, escape(p.Owner.Login), p.Type, escape(p.Name),
-			escape(p.Version)),
+		"html_url", fmt.Sprintf("%s/%s/-/packages/%s/%s/%s",
+			c.root, escape(p.Owner.Login), p.Type, escape(p.Name), escape(p.Version)),
 		"created_at", p.Created,
 	}
 	if p.Repo != nil && c.w.access(c.doer, p.Repo) >= accessRead {
@@ -102,7 +102,8 @@ func (c *call) ownsPackages(p *pkg) error {
 	return fail(http.StatusForbidden, "user should have specific permission or be a site admin")
 }
 
-// dropPackages deletes the versions.
+// dropPackages deletes the versions: one, or all of a package on the path without a
+// version.
 func dropPackages(c *call, all []*pkg) error {
 	if err := c.ownsPackages(all[0]); err != nil {
 		return err

@@ -43,7 +43,8 @@ func cut[T any](w window, items []T) []T {
 	return append([]T{}, items[from:min(from+w.limit, len(items))]...)
 }
 
-// linked pages items and sets Link and X-Total-Count.
+// linked pages items and sets Link and X-Total-Count. Whether a route is linked or
+// counted was measured for each: clients find the next page by one header or the other.
 func linked[T any](c *call, items []T) []T {
 	w := c.window()
 	c.setLink(w, len(items))

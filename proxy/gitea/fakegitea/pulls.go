@@ -29,9 +29,9 @@ type pull struct {
 func handlePulls(t table) {
 	const p = "/repos/{owner}/{repo}/pulls"
 	t.on("GET "+p, listPulls)
-	t.on("POST "+p, createPull, needToken, needActive)
-	t.on("GET "+p+"/{index}", onPull(func(c *call, is *issue) error { return c.ok(c.pullView(is)) }))
-	t.on("PATCH "+p+"/{index}", onPull(editPull), needToken)
+	t.on("POST "+p, reads(createPull), needToken, needActive)
+	t.on("GET "+p+"/{index}", onPull(renders((*call).pullView)))
+	t.on("PATCH "+p+"/{index}", onPull(readsFor(editPull)), needToken)
 	t.on("GET "+p+"/{base}/{head}", getPullByBranches)
 	t.on("GET "+p+"/{index}.{diffType}", onPull(getPullDiff))
 	t.on("GET "+p+"/{index}/commits", onPull(listPullCommits))
@@ -49,7 +49,10 @@ func onPull(f func(*call, *issue) error) handler {
 	}
 }
 
-// sides are the commits of a pull request as they are now.
+// sides are the commits of a pull request as they are now: the branches while it is
+// open, the recorded ids once it is merged or its branch is gone. Any of them can be
+// nil, after a branch or a fork was deleted. For a fork the objects are copied over
+// first, as git does when it fetches a pull request.
 func (is *issue) sides() (base, head, fork *commit) {
 	p, g := is.pull, is.Repo.git
 	base = g.branch(p.Base)
@@ -240,25 +243,24 @@ func (c *call) headOf(head string) (*repo, string, error) {
 	return fork, branch, nil
 }
 
+// createPullInput is the body of createPull.
+type createPullInput struct {
+	Head          string     `json:"head" binding:"Required"`
+	Base          string     `json:"base" binding:"Required"`
+	Title         string     `json:"title" binding:"Required"`
+	Body          string     `json:"body"`
+	Assignee      string     `json:"assignee"`
+	Assignees     []string   `json:"assignees"`
+	Milestone     int64      `json:"milestone"`
+	Labels        []int64    `json:"labels"`
+	Due           *time.Time `json:"due_date"`
+	Reviewers     []string   `json:"reviewers"`
+	TeamReviewers []string   `json:"team_reviewers"`
+	Maintainer    *bool      `json:"allow_maintainer_edit"`
+}
+
 // createPull opens a pull request.
-func createPull(c *call) error {
-	var in struct {
-		Head          string     `json:"head" binding:"Required"`
-		Base          string     `json:"base" binding:"Required"`
-		Title         string     `json:"title" binding:"Required"`
-		Body          string     `json:"body"`
-		Assignee      string     `json:"assignee"`
-		Assignees     []string   `json:"assignees"`
-		Milestone     int64      `json:"milestone"`
-		Labels        []int64    `json:"labels"`
-		Due           *time.Time `json:"due_date"`
-		Reviewers     []string   `json:"reviewers"`
-		TeamReviewers []string   `json:"team_reviewers"`
-		Maintainer    *bool      `json:"allow_maintainer_edit"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createPull(c *call, in *createPullInput) error {
 	headRepo, head, err := c.headOf(in.Head)
 	if err != nil {
 		return err
@@ -312,17 +314,16 @@ func (c *call) checkPull(headRepo *repo, head, base string) error {
 	return nil
 }
 
+// editPullInput is the body of editPull.
+type editPullInput struct {
+	issueEdit
+	Base       string   `json:"base"`
+	Labels     *[]int64 `json:"labels"`
+	Maintainer *bool    `json:"allow_maintainer_edit"`
+}
+
 // editPull edits a pull request; the base can move.
-func editPull(c *call, is *issue) error {
-	var in struct {
-		issueEdit
-		Base       string   `json:"base"`
-		Labels     *[]int64 `json:"labels"`
-		Maintainer *bool    `json:"allow_maintainer_edit"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func editPull(c *call, is *issue, in *editPullInput) error {
 	if err := c.applyEdit(is, in.issueEdit); err != nil {
 		return err
 	}

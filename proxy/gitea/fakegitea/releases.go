@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,12 +22,12 @@ type release struct {
 func handleReleases(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/releases", listReleases)
-	t.on("POST "+p+"/releases", createRelease, needToken, needWrite)
+	t.on("POST "+p+"/releases", reads(createRelease), needToken, needWrite)
 	t.on("GET "+p+"/releases/latest", latestRelease)
-	t.on("GET "+p+"/releases/tags/{tag}", onRelease(func(c *call, r *release) error { return c.ok(c.releaseView(r)) }))
+	t.on("GET "+p+"/releases/tags/{tag}", onRelease(renders((*call).releaseView)))
 	t.on("DELETE "+p+"/releases/tags/{tag}", onRelease(deleteRelease), needToken, needWrite)
-	t.on("GET "+p+"/releases/{id}", onRelease(func(c *call, r *release) error { return c.ok(c.releaseView(r)) }))
-	t.on("PATCH "+p+"/releases/{id}", onRelease(editRelease), needToken, needWrite)
+	t.on("GET "+p+"/releases/{id}", onRelease(renders((*call).releaseView)))
+	t.on("PATCH "+p+"/releases/{id}", onRelease(readsFor(editRelease)), needToken, needWrite)
 	t.on("DELETE "+p+"/releases/{id}", onRelease(deleteRelease), needToken, needWrite)
 	handleAssets(t, p+"/releases/{id}/assets", func(c *call) (*[]*attachment, string, error) {
 		r := c.releaseOf()
@@ -39,7 +40,7 @@ func handleReleases(t table) {
 	t.on("GET "+p+"/tags", func(c *call) error {
 		return c.ok(mapped(counted(c, c.repo.git.names("refs/tags/")), c.tagView))
 	})
-	t.on("POST "+p+"/tags", createTag, needToken, needWrite, needActive)
+	t.on("POST "+p+"/tags", reads(createTag), needToken, needWrite, needActive)
 	t.on("GET "+p+"/tags/{tag}", getTag)
 	t.on("DELETE "+p+"/tags/{tag}", deleteTag, needToken, needWrite, needActive)
 }
@@ -105,21 +106,20 @@ func latestRelease(c *call) error {
 	return c.ok(c.releaseView(best))
 }
 
+// createReleaseInput is the body of createRelease.
+type createReleaseInput struct {
+	TagName    string `json:"tag_name" binding:"Required"`
+	TagMessage string `json:"tag_message"`
+	Target     string `json:"target_commitish"`
+	Name       string `json:"name"`
+	Body       string `json:"body"`
+	Draft      bool   `json:"draft"`
+	Pre        bool   `json:"prerelease"`
+}
+
 // createRelease creates a release, and its tag when there is none. The words
 // for a release that exists are the real server's.
-func createRelease(c *call) error {
-	var in struct {
-		TagName    string `json:"tag_name" binding:"Required"`
-		TagMessage string `json:"tag_message"`
-		Target     string `json:"target_commitish"`
-		Name       string `json:"name"`
-		Body       string `json:"body"`
-		Draft      bool   `json:"draft"`
-		Pre        bool   `json:"prerelease"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createRelease(c *call, in *createReleaseInput) error {
 	if c.repo.empty() {
 		return fail(http.StatusUnprocessableEntity, "repo is empty")
 	}
@@ -154,12 +154,15 @@ func (c *call) tagRelease(r *release, message string) error {
 			"target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
 	case !goodRef(r.Tag):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", r.Tag)
+	case !c.mayTag(r.Tag):
+		return fail(http.StatusUnprocessableEntity, "release tag name is protected [tag_name: %s]", r.Tag)
 	}
 	c.newTag(r.Tag, cm, message)
 	return nil
 }
 
-// newTag makes a tag, annotated when there is a message.
+// newTag makes a tag, annotated when there is a message. An annotated tag is an object
+// of its own, so the id that the API shows for it is not its commit's.
 func (c *call) newTag(name string, cm *commit, message string) {
 	if message == "" {
 		c.repo.git.refs["refs/tags/"+name] = cm.id
@@ -169,19 +172,18 @@ func (c *call) newTag(name string, cm *commit, message string) {
 	c.record("push_tag", "", "refs/tags/"+name)
 }
 
+// editReleaseInput is the body of editRelease.
+type editReleaseInput struct {
+	TagName string  `json:"tag_name"`
+	Target  string  `json:"target_commitish"`
+	Name    *string `json:"name"`
+	Body    *string `json:"body"`
+	Draft   *bool   `json:"draft"`
+	Pre     *bool   `json:"prerelease"`
+}
+
 // editRelease edits a release; publishing a draft makes its tag.
-func editRelease(c *call, r *release) error {
-	var in struct {
-		TagName string  `json:"tag_name"`
-		Target  string  `json:"target_commitish"`
-		Name    *string `json:"name"`
-		Body    *string `json:"body"`
-		Draft   *bool   `json:"draft"`
-		Pre     *bool   `json:"prerelease"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func editRelease(c *call, r *release, in *editReleaseInput) error {
 	if in.TagName != "" {
 		r.Tag = in.TagName
 	}
@@ -204,16 +206,15 @@ func deleteRelease(c *call, r *release) error {
 	return c.done()
 }
 
+// createTagInput is the body of createTag.
+type createTagInput struct {
+	TagName string `json:"tag_name" binding:"Required"`
+	Message string `json:"message"`
+	Target  string `json:"target"`
+}
+
 // createTag makes a tag.
-func createTag(c *call) error {
-	var in struct {
-		TagName string `json:"tag_name" binding:"Required"`
-		Message string `json:"message"`
-		Target  string `json:"target"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createTag(c *call, in *createTagInput) error {
 	target := in.Target
 	if target == "" {
 		target = c.repo.DefaultBranch
@@ -226,6 +227,8 @@ func createTag(c *call) error {
 		return fail(http.StatusConflict, "tag already exists [name: %s]", in.TagName)
 	case !goodRef(in.TagName):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", in.TagName)
+	case !c.mayTag(in.TagName):
+		return fail(http.StatusUnprocessableEntity, "user not allowed to create protected tag")
 	}
 	c.newTag(in.TagName, cm, in.Message)
 	return c.created(c.tagView(in.TagName))
@@ -248,7 +251,47 @@ func deleteTag(c *call) error {
 	if _, ok := find(c.repo.releases, func(r *release) bool { return r.Tag == name }); ok {
 		return fail(http.StatusConflict, "a tag attached to a release cannot be deleted directly")
 	}
+	if !c.mayTag(name) {
+		return fail(http.StatusUnprocessableEntity, "user not allowed to delete protected tag")
+	}
 	delete(c.repo.git.refs, "refs/tags/"+name)
 	c.record("delete_tag", "", "refs/tags/"+name)
 	return c.done()
+}
+
+// tagProtection is a rule for tags.
+type tagProtection struct {
+	ID        int64     `json:"id"`
+	Pattern   string    `json:"name_pattern" binding:"Required"`
+	Users     []string  `json:"whitelist_usernames"`
+	Teams     []string  `json:"whitelist_teams"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// mayTag says whether the tag protections let the caller make or delete a tag.
+func (c *call) mayTag(name string) bool {
+	for _, rule := range c.repo.tagRules {
+		if matchRef(rule.Pattern, name) {
+			return slices.ContainsFunc(rule.Users, func(u string) bool { return strings.EqualFold(u, c.doer.Login) }) ||
+				c.perm >= accessAdmin && len(rule.Users) == 0 && len(rule.Teams) == 0
+		}
+	}
+	return true
+}
+
+// handleTagProtections registers the rules for tags, which go by id.
+func handleTagProtections(t table) {
+	const p = "/repos/{owner}/{repo}/tag_protections"
+	t.on("GET "+p, func(c *call) error {
+		return c.ok(append([]*tagProtection{}, c.repo.tagRules...))
+	}, needToken, needAdmin)
+	t.on("GET "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error { return c.ok(r) }), needToken, needAdmin)
+}
+
+// onTagRule finds the rule of the path.
+func onTagRule(f func(*call, *tagProtection) error) handler {
+	return func(c *call) error {
+		return onFirst(c, c.repo.tagRules, func(r *tagProtection) bool { return r.ID == c.id("id") }, f)
+	}
 }

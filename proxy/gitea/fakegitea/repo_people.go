@@ -15,14 +15,6 @@ func handleRepoPeople(t table) {
 		return c.ok(c.users(counted(c, c.collaborators())))
 	}, needToken)
 	t.on("PUT "+p+"/collaborators/{collaborator}", addCollaborator, needAdmin)
-	t.on("DELETE "+p+"/collaborators/{collaborator}", func(c *call) error {
-		u, err := c.collaborator()
-		if err != nil {
-			return err
-		}
-		delete(c.repo.Collaborators, u.ID)
-		return c.done()
-	}, needAdmin)
 	t.on("GET "+p+"/collaborators/{collaborator}/permission", getPermission, needToken)
 	t.on("GET "+p+"/assignees", func(c *call) error { return c.ok(c.users(c.workers())) })
 	t.on("GET "+p+"/reviewers", func(c *call) error { return c.ok(c.users(c.workers())) }, needToken)
@@ -36,13 +28,15 @@ func handleRepoPeople(t table) {
 	handleTopics(t)
 }
 
-// collaborator finds the user of the path; here an unknown one is 422.
-func (c *call) collaborator() (*user, error) {
-	u := c.w.userByLogin(c.params["collaborator"])
-	if u == nil {
-		return nil, errNoUser(http.StatusUnprocessableEntity, c.params["collaborator"])
+// getSubscription answers how the caller watches; not at all is 404.
+func getSubscription(c *call) error {
+	if !slices.Contains(c.repo.Watchers, c.doer) {
+		return errNotFound
 	}
-	return u, nil
+	return c.ok(obj{
+		"subscribed", true, "ignored", false, "reason", nil, "created_at", c.repo.Created,
+		"url", c.api(c.repo, "subscription"), "repository_url", c.api(c.repo),
+	})
 }
 
 // collaborators lists the collaborators in the order of their ids.
@@ -69,9 +63,9 @@ func addCollaborator(c *call) error {
 			return err
 		}
 	}
-	u, err := c.collaborator()
-	if err != nil {
-		return err
+	u := c.w.userByLogin(c.params["collaborator"])
+	if u == nil { // 422 here, 404 where the permission is read
+		return errNoUser(http.StatusUnprocessableEntity, c.params["collaborator"])
 	}
 	level := accessWrite
 	if in.Permission != "" {
@@ -89,23 +83,11 @@ func getPermission(c *call) error {
 		return errNoUser(http.StatusNotFound, c.params["collaborator"])
 	}
 	if u != c.doer && c.perm < accessAdmin {
-		return fail(http.StatusForbidden,
-			"Only admins can query all permissions, repo admins can query all repo permissions, "+
-				"collaborators can query only their own")
+		return fail(http.StatusForbidden, "Only admins can query all permissions, "+
+			"repo admins can query all repo permissions, collaborators can query only their own")
 	}
 	a := c.w.access(u, c.repo).String()
 	return c.ok(obj{"permission", a, "role_name", a, "user", c.user(u)})
-}
-
-// getSubscription answers how the caller watches; not at all is 404.
-func getSubscription(c *call) error {
-	if !slices.Contains(c.repo.Watchers, c.doer) {
-		return errNotFound
-	}
-	return c.ok(obj{
-		"subscribed", true, "ignored", false, "reason", nil, "created_at", c.repo.Created,
-		"url", c.api(c.repo, "subscription"), "repository_url", c.api(c.repo),
-	})
 }
 
 // topicPattern is what a topic may look like.

@@ -15,15 +15,13 @@ func handleRepos(t table) {
 	t.on("POST /user/repos", func(c *call) error { return c.makeRepo(c.doer) }, needToken)
 	t.on("POST /orgs/{org}/repos", func(c *call) error { return c.makeRepo(c.owner) }, needMember)
 	t.on("GET "+p, func(c *call) error { return c.ok(c.repoView(c.repo)) })
-	t.on("PATCH "+p, editRepo, needToken, needAdmin)
+	t.on("PATCH "+p, reads(editRepo), needToken, needAdmin)
 	t.on("DELETE "+p, deleteRepo, needToken, needOwner)
 	t.on("GET /repositories/{id}", repoByID)
-	t.on("GET "+p+"/forks", func(c *call) error {
-		forks := filter(c.w.forks(c.repo), func(r *repo) bool { return c.w.access(c.doer, r) >= accessRead })
-		return c.ok(c.repos(linked(c, forks)))
-	})
-	t.on("POST "+p+"/forks", forkRepo, needToken)
-	t.on("POST "+p+"/transfer", transferRepo, needToken, needOwner)
+	t.on("POST "+p+"/forks", reads(forkRepo), needToken)
+	t.on("POST "+p+"/transfer", reads(transferRepo), needToken, needOwner)
+	t.on("POST "+p+"/transfer/accept", answerTransfer(true), needToken)
+	t.on("POST "+p+"/transfer/reject", answerTransfer(false), needToken)
 }
 
 // repoInput is the body of a new repository.
@@ -128,10 +126,8 @@ func (w *world) addRepo(owner *user, name string) *repo {
 func (c *call) initRepo(r *repo, in repoInput) {
 	text := "# " + r.Name + "\n\n" + r.Description
 	files := map[string]string{"README.md": r.git.addBlob([]byte(text))}
-	for _, l := range licenseTemplates {
-		if l.Key == in.License {
-			files["LICENSE"] = r.git.addBlob([]byte(l.Body))
-		}
+	if l, ok := find(licenseTemplates, func(l licenseTemplate) bool { return l.Key == in.License }); ok {
+		files["LICENSE"] = r.git.addBlob([]byte(l.Body))
 	}
 	if g := gitignoreTemplates[in.Gitignores]; g != "" {
 		files[".gitignore"] = r.git.addBlob([]byte(g))
@@ -154,11 +150,7 @@ type repoEdit struct {
 
 // editRepo edits a repository. The settings are decoded over the present ones,
 // so that what the body leaves out stays.
-func editRepo(c *call) error {
-	var in repoEdit
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func editRepo(c *call, in *repoEdit) error {
 	settings := c.repo.Settings
 	if err := c.bind(&settings); err != nil {
 		return err
@@ -248,15 +240,14 @@ func repoByID(c *call) error {
 	return c.ok(c.repoView(r))
 }
 
+// forkRepoInput is the body of forkRepo.
+type forkRepoInput struct {
+	Organization string `json:"organization"`
+	Name         string `json:"name" binding:"AlphaDashDot"`
+}
+
 // forkRepo forks into the caller's or an organisation's space.
-func forkRepo(c *call) error {
-	var in struct {
-		Organization string `json:"organization"`
-		Name         string `json:"name" binding:"AlphaDashDot"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func forkRepo(c *call, in *forkRepoInput) error {
 	owner := c.doer
 	if in.Organization != "" {
 		owner = c.w.userByLogin(in.Organization)
@@ -275,9 +266,8 @@ func forkRepo(c *call) error {
 		return fail(http.StatusConflict, "repository already exists [uname: %s, name: %s]", owner.Login, c.repo.Name)
 	}
 	if f, ok := find(c.w.forks(c.repo), func(f *repo) bool { return f.Owner == owner }); ok {
-		return fail(http.StatusConflict,
-			"repository is already forked by user [uname: %s, repo path: %s, fork path: %s]",
-			owner.Login, c.repo.fullName(), f.fullName())
+		return fail(http.StatusConflict, "repository is already forked by user "+
+			"[uname: %s, repo path: %s, fork path: %s]", owner.Login, c.repo.fullName(), f.fullName())
 	}
 	if c.w.repoByName(owner.Login, in.Name) != nil {
 		return fail(http.StatusConflict, "The repository with the same name already exists.")

@@ -46,14 +46,14 @@ func (p *pull) remarks() int {
 func handleReviews(t table) {
 	const p = "/repos/{owner}/{repo}/pulls"
 	t.on("GET "+p+"/{index}/reviews", onNamedPull(listReviews))
-	t.on("POST "+p+"/{index}/reviews", onNamedPull(createReview), needToken)
+	t.on("POST "+p+"/{index}/reviews", onNamedPull(readsFor(createReview)), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error {
 		return c.ok(c.reviewView(is, v))
 	}))
 	t.on("POST "+p+"/{index}/reviews/{id}", onReview(submitReview), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}/comments", onReview(listRemarks))
-	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(replyRemark), needToken)
-	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark(true), needToken, needWrite, needActive)
+	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(readsFor(replyRemark)), needToken)
+	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark, needToken, needWrite, needActive)
 	t.on("POST "+p+"/{index}/requested_reviewers", onNamedPull(requestReview), needToken)
 	t.on("DELETE "+p+"/{index}/requested_reviewers", onNamedPull(unrequestReview), needToken)
 }
@@ -97,8 +97,8 @@ var reviewEvents = map[string]string{
 	"REQUEST_CHANGES": "REQUEST_CHANGES",
 }
 
-// reviewState checks an event; an unknown one leaves the review pending. Authors cannot
-// approve or reject their own pull requests, and a comment needs words.
+// reviewState checks an event; an unknown one leaves the review pending. The poster
+// of a pull request can neither approve nor reject it, and a remark needs a text.
 func (c *call) reviewState(is *issue, event, body string, remarks int) (string, error) {
 	st, ok := reviewEvents[event]
 	if !ok {
@@ -110,7 +110,7 @@ func (c *call) reviewState(is *issue, event, body string, remarks int) (string, 
 	case is.Poster == c.doer && st == "REQUEST_CHANGES":
 		return "", fail(http.StatusUnprocessableEntity, "reject your own pull is not allowed")
 	case strings.TrimSpace(body) != "" || st == "APPROVED":
-	case st != "COMMENT": // remarks do not stand in for the body
+	case st != "COMMENT": // remarks do not replace the body
 		return "", fail(http.StatusUnprocessableEntity, "review event %s requires a body", event)
 	case remarks == 0:
 		return "", fail(http.StatusUnprocessableEntity, "review event %s requires a body or a comment", event)
@@ -126,17 +126,16 @@ type remarkInput struct {
 	New  int64  `json:"new_position"`
 }
 
+// createReviewInput is the body of createReview.
+type createReviewInput struct {
+	Event    string        `json:"event"`
+	Body     string        `json:"body"`
+	CommitID string        `json:"commit_id"`
+	Comments []remarkInput `json:"comments"`
+}
+
 // createReview writes a review; without an event it stays pending.
-func createReview(c *call, is *issue) error {
-	var in struct {
-		Event    string        `json:"event"`
-		Body     string        `json:"body"`
-		CommitID string        `json:"commit_id"`
-		Comments []remarkInput `json:"comments"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createReview(c *call, is *issue, in *createReviewInput) error {
 	st, err := c.reviewState(is, in.Event, in.Body, len(in.Comments))
 	if err != nil {
 		return err
@@ -178,12 +177,15 @@ func (c *call) announce(is *issue, v *review) {
 	c.notify(is, nil)
 }
 
+// submitReviewInput is the body of submitReview.
+type submitReviewInput struct {
+	Event string `json:"event"`
+	Body  string `json:"body"`
+}
+
 // submitReview submits a pending review.
 func submitReview(c *call, is *issue, v *review) error {
-	var in struct {
-		Event string `json:"event"`
-		Body  string `json:"body"`
-	}
+	var in submitReviewInput
 	if err := c.bind(&in); err != nil {
 		return err
 	}
@@ -232,11 +234,7 @@ func (r *repo) remarkByID(id int64) (*issue, *review, *remark) {
 }
 
 // replyRemark answers a line comment.
-func replyRemark(c *call, is *issue) error {
-	var in commentInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func replyRemark(c *call, is *issue, in *commentInput) error {
 	on, v, m := c.repo.remarkByID(c.id("id"))
 	if m == nil || on != is {
 		return errNotFound
@@ -250,19 +248,14 @@ func replyRemark(c *call, is *issue) error {
 	return c.created(c.remarkView(is, v, reply))
 }
 
-// resolveRemark marks a conversation as resolved, or open again.
-func resolveRemark(on bool) handler {
-	return func(c *call) error {
-		_, _, m := c.repo.remarkByID(c.id("id"))
-		if m == nil {
-			return errNotFound
-		}
-		m.Resolver = nil
-		if on {
-			m.Resolver = c.doer
-		}
-		return c.done()
+// resolveRemark marks a conversation as resolved.
+func resolveRemark(c *call) error {
+	_, _, m := c.repo.remarkByID(c.id("id"))
+	if m == nil {
+		return errNotFound
 	}
+	m.Resolver = c.doer
+	return c.done()
 }
 
 // reviewersInput names who shall review.
@@ -320,16 +313,19 @@ func requestReview(c *call, is *issue) error {
 			"poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)
 	}
 	out := []obj{}
+	add := func(u *user, t *team) { // what was asked for is shown as a review, and never stored as one
+		id := c.w.next("review")
+		v := &review{ID: id, User: u, Team: t, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}
+		out = append(out, c.reviewView(is, v))
+	}
 	for _, u := range us {
 		is.pull.Reviewers = with(is.pull.Reviewers, u)
 		c.w.addEvent(is, c.doer, comment{Kind: "review_request", assignee: u})
-		out = append(out, c.reviewView(is,
-			&review{ID: c.w.next("review"), User: u, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
+		add(u, nil)
 	}
 	for _, t := range ts {
 		is.pull.ReviewTeams = with(is.pull.ReviewTeams, t)
-		out = append(out, c.reviewView(is,
-			&review{ID: c.w.next("review"), Team: t, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}))
+		add(nil, t)
 	}
 	return c.created(out)
 }

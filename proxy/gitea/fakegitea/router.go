@@ -56,7 +56,8 @@ type wildEnd struct {
 	leaf   *endpoint
 }
 
-// router finds the handler of a raw path.
+// router finds the handler of a raw path. It is not net/http's ServeMux, which decodes
+// before it matches: here %2F inside a parameter must stay apart from a slash.
 type router struct {
 	root   *node
 	routes []Route

@@ -13,7 +13,8 @@ var categories = []string{
 	"activitypub", "admin", "misc", "notification", "organization", "package", "issue", "repository", "user",
 }
 
-// scopeSet is what a token may do.
+// scopeSet is what a token may do. publicOnly holds beside all: such a token reads and
+// writes whatever is public and nothing else.
 type scopeSet struct {
 	all        bool
 	publicOnly bool

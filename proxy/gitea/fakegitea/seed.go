@@ -3,11 +3,15 @@ package fakegitea
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 )
 
 // password is the password of every seeded user.
 const password = "demo-password"
+
+// ownUnits are the units that live in Gitea itself: all but the external ones.
+var ownUnits = filter(allUnits, func(u string) bool { return !strings.HasPrefix(u, "repo.ext_") })
 
 // seed fills an empty world.
 func (w *world) seed(which Seed) {
@@ -24,7 +28,8 @@ func (w *world) seed(which Seed) {
 	}
 }
 
-// builder makes seeded objects with little text. Its clock steps back from the
+// builder makes seeded objects with little text, and without the checks and events of
+// the handlers: a seed has to be right by itself. Its clock steps back from the
 // world's, so that seeded things are in the past and in order.
 type builder struct {
 	w    *world
@@ -61,13 +66,9 @@ func (b *builder) admin(login string) *user {
 	return u
 }
 
-// sig is a user as an author or committer of git, at the builder's time.
+// sig is a user as git sees her, at the builder's time.
 func (b *builder) sig(u *user) signature {
-	name := u.FullName
-	if name == "" {
-		name = u.Login
-	}
-	return signature{name, u.Email, b.at}
+	return signature{u.displayName(), u.Email, b.at}
 }
 
 // repo adds a repository with a first commit; no files leave it empty.
@@ -172,7 +173,8 @@ func (b *builder) review(is *issue, by *user, state, text, path, remarkText stri
 		v.Submitted, v.Updated = b.at, b.at
 		if path != "" {
 			v.Remarks = append(v.Remarks, &remark{
-				ID: b.w.next("comment"), User: by, Body: remarkText, Path: path, Position: 1, Created: b.at, Updated: b.at, Hunk: is.hunkOf(path),
+				ID: b.w.next("comment"), User: by, Body: remarkText, Path: path, Position: 1, Created: b.at,
+				Updated: b.at, Hunk: is.hunkOf(path),
 			})
 		}
 		v.CommentID = b.w.addEvent(is, by, comment{Kind: "review", Body: text, reviewID: v.ID}).ID

@@ -5,7 +5,9 @@ import (
 	"time"
 )
 
-// demo builds the world that a person meets when trying the gateway.
+// demo builds the world that a person meets when trying the gateway. Texts of the
+// program and its documents name acme/garden with its README.md and alice/notes with
+// its todo.md, so those two stay.
 type demo struct {
 	*builder
 	alice, bob, acme *user
@@ -25,9 +27,10 @@ func (d *demo) fill() {
 	d.acme = d.w.addOrg("acme", d.alice)
 	d.acme.FullName, d.acme.Description = "ACME Gardening", "We water plants, so that you do not have to."
 	d.w.addTeam(d.acme, &team{
-		Name: "developers", Description: "Everyone who writes code", AllRepos: true, Permission: "none", Visibility: "private",
-		Units:   unitsAt("write", []string{"repo.code", "repo.issues", "repo.pulls", "repo.releases", "repo.wiki", "repo.projects", "repo.packages", "repo.actions"}),
-		Members: []*user{d.bob},
+		Name: "developers", Description: "Everyone who writes code", AllRepos: true, Permission: "none",
+		Visibility: "private",
+		Units:      unitsAt("write", ownUnits),
+		Members:    []*user{d.bob},
 	})
 	d.bob.Following = []*user{d.alice}
 	d.makeGarden()
@@ -104,7 +107,8 @@ func (d *demo) makeGarden() {
 		"docs/schedule.md": "# The schedule\n\nEvery plant has a number of days. Rain adds one day, a storm two.\n",
 	})
 	d.release(g, d.alice, "v1.1.0-rc1", "Rain", "Try it and tell us.\n").Pre = true
-	g.protected = append(g.protected, &protection{RuleName: "release/*", Priority: 1, Push: true, Approvals: 1, CreatedAt: d.at, UpdatedAt: d.at})
+	g.protected = append(g.protected,
+		&protection{RuleName: "release/*", Priority: 1, Push: true, Approvals: 1, CreatedAt: d.at, UpdatedAt: d.at})
 	g.protected[0].fixLists()
 	d.branch(g, "release/v1", "main")
 }
@@ -113,12 +117,16 @@ func (d *demo) makeGarden() {
 var (
 	bugs = []string{
 		"Cactus is watered every day", "Unknown plants get water at once", "Port 8080 is taken on the shed computer",
-		"The schedule forgets the time zone", "Umlauts in plant names: Kürbis", "Fern count is off by one after a restart",
-		"Empty plant name answers 0", "Rain on Sunday counts twice", "The test is red on Windows", "Typo in docs/schedule.md",
+		"The schedule forgets the time zone", "Umlauts in plant names: Kürbis",
+		"Fern count is off by one after a restart",
+		"Empty plant name answers 0", "Rain on Sunday counts twice",
+		"The test is red on Windows", "Typo in docs/schedule.md",
 	}
 	wishes = []string{
-		"Show the schedule as a calendar", "Ask a weather service", "Send a mail when a plant is thirsty", "More plants: tomato and pepper",
-		"Dark mode for the dashboard", "A command line for the schedule", "Metrics in the Prometheus form", "Let a plant skip a day",
+		"Show the schedule as a calendar", "Ask a weather service",
+		"Send a mail when a plant is thirsty", "More plants: tomato and pepper",
+		"Dark mode for the dashboard", "A command line for the schedule",
+		"Metrics in the Prometheus form", "Let a plant skip a day",
 		"Import plants from a CSV file", "Translate the messages",
 	}
 )
@@ -141,7 +149,8 @@ func (d *demo) makeIssues() {
 		if i >= 20 {
 			title += fmt.Sprintf(" (bed %d)", i/10)
 		}
-		is := d.issue(g, people[i%3%2], title, "Seen in bed "+fmt.Sprint(i%7)+".\n\n- [ ] look at it\n- [ ] tell the others\n", l)
+		is := d.issue(g, people[i%3%2], title,
+			"Seen in bed "+fmt.Sprint(i%7)+".\n\n- [ ] look at it\n- [ ] tell the others\n", l)
 		switch i % 4 {
 		case 0:
 			is.Milestone = m1
@@ -149,7 +158,8 @@ func (d *demo) makeIssues() {
 			is.Milestone = m2
 		}
 		for k := range i % 4 {
-			d.say(is, people[(i+k)%2], []string{"I can see it too.", "A watering can helps for now.", "Who takes it?"}[k])
+			d.say(is, people[(i+k)%2],
+				[]string{"I can see it too.", "A watering can helps for now.", "Who takes it?"}[k])
 		}
 		if i%5 == 3 {
 			d.close(is, d.alice)
@@ -169,15 +179,18 @@ func (d *demo) makePulls() {
 		"schedule_more.go": "package main\n\nfunc init() {\n\tdays[\"tomato\"] = 1\n\tdays[\"pepper\"] = 2\n}\n",
 	})
 	first := d.pull(g, d.bob, "feature/tomato", "main", "Add tomato and pepper", "Two plants that everybody asks for.")
-	d.review(first, d.alice, "APPROVED", "Nice. One small thing in the code.", "schedule_more.go", "Would a table be easier to read?")
+	d.review(first, d.alice, "APPROVED", "Nice. One small thing in the code.", "schedule_more.go",
+		"Would a table be easier to read?")
 	d.branch(g, "fix/unknown-plant", "main")
 	d.commit(g, "fix/unknown-plant", d.alice, "schedule: say so when a plant is unknown", map[string]string{
 		"unknown.go": "package main\n\n// Known says whether the schedule has the plant.\nfunc Known(plant string) bool {\n\t_, ok := days[plant]\n\treturn ok\n}\n",
 	})
-	second := d.pull(g, d.alice, "fix/unknown-plant", "main", "Say so when a plant is unknown", "Fixes the second issue.")
+	second := d.pull(g, d.alice, "fix/unknown-plant", "main", "Say so when a plant is unknown",
+		"Fixes the second issue.")
 	second.pull.Reviewers = []*user{d.bob}
 	d.branch(g, "wip/calendar", "main")
-	d.commit(g, "wip/calendar", d.bob, "calendar: first try", map[string]string{"calendar.go": "package main\n\n// not yet\n"})
+	d.commit(g, "wip/calendar", d.bob, "calendar: first try",
+		map[string]string{"calendar.go": "package main\n\n// not yet\n"})
 	d.pull(g, d.bob, "wip/calendar", "main", "WIP: calendar", "Not ready.")
 }
 
@@ -188,17 +201,19 @@ func (d *demo) makeRest() {
 	d.page(g, d.bob, "Plant list", "# Plants\n\n- basil\n- cactus\n- fern\n- mint\n")
 	done := d.w.addRun(g, d.alice, "ci.yaml", "main", "push", "docs: tell about the rain")
 	done.Status, done.Conclusion, done.Started, done.Completed = "completed", "success", d.at, d.at.Add(42*time.Second)
-	done.job.Runner, done.job.Steps = "shed-runner", []string{"Set up job", "actions/checkout@v4", "go test ./...", "Complete job"}
+	done.job.Runner, done.job.Steps = "shed-runner", []string{"Set up job", "actions/checkout@v4", "go test ./...",
+		"Complete job"}
 	done.job.Log = "checking out acme/garden\nok  \texample.com/garden\t0.003s\nall steps passed\n"
 	g.actions.runners = append(g.actions.runners, &runner{
-		ID: d.w.next("runner"), Name: "shed-runner", Status: "online", Labels: []runnerLabel{{1, "ubuntu-latest", "system"}},
+		ID: d.w.next("runner"), Name: "shed-runner", Status: "online",
+		Labels: []runnerLabel{{1, "ubuntu-latest", "system"}},
 	})
-	g.actions.artifacts = append(g.actions.artifacts, &artifact{d.w.next("artifact"), done, "coverage", []byte("schedule.go 100%\n"), d.at})
 	g.actions.variables = append(g.actions.variables, &variable{0, g.ID, "REGION", "greenhouse-1", ""})
 	g.actions.secrets = append(g.actions.secrets, &secret{"DEPLOY_KEY", "", d.at, "not shown anywhere"})
 	if head := g.git.branch("main"); head != nil {
 		g.statuses = append(g.statuses, &commitStatus{
-			ID: d.w.next("status"), SHA: head.id, State: "success", Context: "ci / build", Description: "all steps passed", Creator: d.alice, Created: d.at, Updated: d.at,
+			ID: d.w.next("status"), SHA: head.id, State: "success", Context: "ci / build",
+			Description: "all steps passed", Creator: d.alice, Created: d.at, Updated: d.at,
 		})
 	}
 	d.w.addPackage(d.acme, d.alice, "generic", "garden", "1.0.0", "garden.txt").Repo = g
@@ -207,7 +222,8 @@ func (d *demo) makeRest() {
 		"README.md": "# website\n", "index.html": "<h1>ACME Gardening</h1>\n", "css/site.css": "h1 { color: green; }\n",
 	})
 	d.issue(site, d.bob, "The green is too green", "It hurts on the phone.")
-	notes := d.repo(d.alice, d.alice, "notes", "Private notes of alice", map[string]string{"README.md": "# notes\n", "todo.md": "- buy soil\n"})
+	notes := d.repo(d.alice, d.alice, "notes", "Private notes of alice",
+		map[string]string{"README.md": "# notes\n", "todo.md": "- buy soil\n"})
 	notes.Private = true
 	d.issue(notes, d.alice, "Order seeds", "Before spring.")
 }

@@ -25,12 +25,14 @@ func (l *lab) fill() {
 	l.alice.Language, l.alice.LastLogin = "en-US", l.at
 	l.acme = l.w.addOrg("acme", l.alice)
 	l.acme.FullName, l.acme.Description = "ACME Corp", "measurement organisation"
-	units := []string{"repo.code", "repo.issues", "repo.pulls", "repo.releases", "repo.wiki", "repo.projects", "repo.packages", "repo.actions"}
 	l.w.addTeam(l.acme, &team{
-		Name: "developers", AllRepos: true, Permission: "none", Units: unitsAt("write", units), Visibility: "private", Members: []*user{l.carol},
+		Name: "developers", AllRepos: true, Permission: "none", Units: unitsAt("write", ownUnits),
+		Visibility: "private",
+		Members:    []*user{l.carol},
 	})
 	readers := l.w.addTeam(l.acme, &team{
-		Name: "readers", Permission: "none", Units: unitsAt("read", units), Visibility: "private", Members: []*user{l.bob},
+		Name: "readers", Permission: "none", Units: unitsAt("read", ownUnits), Visibility: "private",
+		Members: []*user{l.bob},
 	})
 	l.makeRepos()
 	readers.Repos = []*repo{l.repos["paths-lab"], l.repos["private-repo"]}
@@ -96,7 +98,10 @@ func (l *lab) fillIssues() {
 	}
 	l.acme.Labels = []*label{{ID: l.w.next("label"), Org: l.acme, Name: "org/label", Color: "000000"}}
 	l.label(r, "b", "00aabb", "")
-	ms := []*milestone{l.milestone(r, "v1.0", 32), l.milestone(r, "v1.1 / next", 32), l.milestone(r, "日本語 50%", 32)}
+	var ms []*milestone
+	for _, title := range []string{"v1.0", "v1.1 / next", "日本語 50%"} { // names that have to be escaped
+		ms = append(ms, l.milestone(r, title, 32))
+	}
 	total := 60
 	for i := 1; i <= 300; i++ {
 		by := l.alice
@@ -169,16 +174,19 @@ func (l *lab) fillPaths() {
 	for i := range blob {
 		blob[i] = byte(i)
 	}
-	files := map[string]string{"bin/blob.bin": string(blob), "big/3mib.txt": strings.Repeat("0123456789abcde\n", 3<<20/16)}
+	files := map[string]string{"bin/blob.bin": string(blob),
+		"big/3mib.txt": strings.Repeat("0123456789abcde\n", 3<<20/16)}
 	for p, t := range oddFiles {
 		files[p] = t
 	}
 	l.commit(r, "main", l.alice, "Initial commit", files)
 	for i := range 40 {
-		l.commit(r, "main", l.alice, fmt.Sprintf("history step %d", i), map[string]string{"history.txt": fmt.Sprintf("line %d\n", i)})
+		l.commit(r, "main", l.alice, fmt.Sprintf("history step %d", i),
+			map[string]string{"history.txt": fmt.Sprintf("line %d\n", i)})
 	}
 	for _, name := range []string{
-		"plain", "release/1.0", "100%", "pct%2Fname", "hot#fix", "ünï/ß", "日本語", "a+b", "a&b", "semi;colon", "at@sign", "dot.name", "feature/x/y",
+		"plain", "release/1.0", "100%", "pct%2Fname", "hot#fix", "ünï/ß", "日本語", "a+b", "a&b", "semi;colon",
+		"at@sign", "dot.name", "feature/x/y",
 	} {
 		l.branch(r, name, "main")
 	}
@@ -199,11 +207,18 @@ func (l *lab) fillPathsExtras() {
 		p.fixLists()
 		r.protected = append(r.protected, p)
 	}
+	for _, pattern := range []string{"v*", "rel/*"} {
+		rule := &tagProtection{ID: l.w.next("tag_protection"), Pattern: pattern, Users: []string{"alice"},
+			CreatedAt: l.at, UpdatedAt: l.at}
+		neverNull(&rule.Users, &rule.Teams)
+		r.tagRules = append(r.tagRules, rule)
+	}
 	head := r.git.branch("main")
 	contexts := []string{"ci/job 0", "ci/job 1", "ci/job 2", "probe", "probe", "probe", "probe", "probe2", "", "x"}
 	states := []string{"success", "pending", "failure"}
 	for i := range 18 {
-		s := &commitStatus{ID: l.w.next("status"), SHA: head.id, State: "success", Context: "probe", Creator: l.alice, Created: l.at, Updated: l.at}
+		s := &commitStatus{ID: l.w.next("status"), SHA: head.id, State: "success", Context: "probe", Creator: l.alice,
+			Created: l.at, Updated: l.at}
 		if i < len(contexts) {
 			s.Context = contexts[i]
 		}

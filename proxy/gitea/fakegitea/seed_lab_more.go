@@ -54,7 +54,8 @@ func (l *lab) onePull(r *repo, i int) {
 	case 14:
 		title = "WIP: " + title
 	}
-	is := l.pull(r, l.bob, fmt.Sprintf("pr/%02d", i), base, title, fmt.Sprintf("Body of pull request %d\n\n- item\n- [ ] task", i))
+	is := l.pull(r, l.bob, fmt.Sprintf("pr/%02d", i), base, title,
+		fmt.Sprintf("Body of pull request %d\n\n- item\n- [ ] task", i))
 	l.say(is, l.alice, text(i, 10))
 	switch i {
 	case 0, 4:
@@ -106,9 +107,12 @@ func (l *lab) fillSmall() {
 		l.page(wiki, l.alice, title, "# "+title+"\n\nwiki text\n")
 	}
 	hooked := l.repos["hooks-lab"]
-	l.hook(&hook{repo: hooked, Active: true, Config: map[string]string{"url": "http://127.0.0.1:9998/hook", "content_type": "json"}})
-	l.hook(&hook{repo: hooked, Config: map[string]string{"url": "http://127.0.0.1:9998/other?token=abc", "content_type": "json"}})
-	l.hook(&hook{owner: l.acme, Config: map[string]string{"url": "http://127.0.0.1:9998/org", "content_type": "json"}, Events: []string{"push"}})
+	l.hook(&hook{repo: hooked, Active: true,
+		Config: map[string]string{"url": "http://127.0.0.1:9998/hook", "content_type": "json"}})
+	l.hook(&hook{repo: hooked,
+		Config: map[string]string{"url": "http://127.0.0.1:9998/other?token=abc", "content_type": "json"}})
+	l.hook(&hook{owner: l.acme, Config: map[string]string{"url": "http://127.0.0.1:9998/org", "content_type": "json"},
+		Events: []string{"push"}})
 
 	acts := l.repos["actions-lab"]
 	l.commit(acts, "main", l.alice, "add workflow", map[string]string{
@@ -127,7 +131,8 @@ func (l *lab) fillSmall() {
 	l.w.ids["app"] = 5
 	for _, name := range []string{"aegis-confidential", "aegis-public"} {
 		l.w.apps = append(l.w.apps, &oauthApp{
-			ID: l.w.next("app"), user: l.alice, Name: name, ClientID: newUUID(), Confidential: name == "aegis-confidential",
+			ID: l.w.next("app"), user: l.alice, Name: name, ClientID: newUUID(),
+			Confidential: name == "aegis-confidential",
 			RedirectURIs: []string{"http://127.0.0.1:9999/callback"}, Created: l.at,
 		})
 	}

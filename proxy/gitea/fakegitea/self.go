@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"net/http"
 	"slices"
 )
 
@@ -15,12 +16,25 @@ func handleSelf(t table) {
 	t.on("GET /user/teams", listMyTeams, needToken)
 	t.on("GET /user/settings", func(c *call) error { return c.ok(c.settings()) }, needToken)
 	t.on("GET /user/emails", func(c *call) error { return c.ok(c.emails()) }, needToken)
-	t.on("GET /user/followers", func(c *call) error {
-		return c.ok(c.users(linked(c, c.w.followers(c.doer))))
-	}, needToken)
+	t.on("GET /user/followers", onSelf(listFollowers), needToken)
+	t.on("GET /user/following", onSelf(listFollowing), needToken)
+	handlePairs(t, "/user/following/{username}", needToken, func(c *call) (*[]*user, *user, error) {
+		u, err := c.named("username")
+		return &c.doer.Following, u, err
+	})
+	handleBlocks(t, "/user/blocks", needToken, func(c *call) *user { return c.doer })
+	handleBlocks(t, "/orgs/{org}/blocks", needOrgOwner, func(c *call) *user { return c.owner })
 	t.on("GET /user/starred", onSelf(listStarred), needToken)
-	handleStars(t)
+	handlePairs(t, "/user/starred/{owner}/{repo}", needToken, func(c *call) (*[]*repo, *repo, error) {
+		err := c.loadRepo(c.params["owner"], c.params["repo"])
+		return &c.doer.Starred, c.repo, err
+	})
 	t.on("GET /user/subscriptions", onSelf(listWatched), needToken)
+	for _, path := range []string{"/user", "/orgs/{org}", "/repos/{owner}/{repo}"} {
+		n := map[string]need{"/user": needToken, "/orgs/{org}": needOrgOwner, "/repos/{owner}/{repo}": needAdmin}[path]
+		t.on("POST "+path+"/avatar", reads(setAvatar), n)
+		t.on("DELETE "+path+"/avatar", func(c *call) error { return c.done() }, n)
+	}
 }
 
 // mine says whether the caller owns a repository, or works in it.
@@ -28,29 +42,49 @@ func (c *call) mine(r *repo) bool {
 	return r.Owner == c.doer || r.Collaborators[c.doer.ID] > accessNone || c.w.isMember(r.Owner, c.doer)
 }
 
-// handleStars registers asking for, giving and taking back a star.
-func handleStars(t table) {
-	on := func(method string, f func(*call) error) {
-		t.on(method+" /user/starred/{owner}/{repo}", func(c *call) error {
-			if err := c.loadRepo(c.params["owner"], c.params["repo"]); err != nil {
+// named finds a user by a path parameter.
+func (c *call) named(param string) (*user, error) {
+	u := c.w.userByLogin(c.params[param])
+	if u == nil {
+		return nil, fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params[param])
+	}
+	return u, nil
+}
+
+// handlePairs registers asking, adding and removing one item of a list: GET is
+// 204 or 404, PUT and DELETE are 204.
+func handlePairs[T comparable](t table, path string, n need, of func(*call) (*[]T, T, error)) {
+	on := func(method string, f func(*call, *[]T, T) error) {
+		t.on(method+" "+path, func(c *call) error {
+			list, item, err := of(c)
+			if err != nil {
 				return err
 			}
-			return f(c)
-		}, needToken)
+			return f(c, list, item)
+		}, n)
 	}
-	on("GET", func(c *call) error {
-		if !slices.Contains(c.doer.Starred, c.repo) {
+	on("GET", func(c *call, list *[]T, item T) error {
+		if !slices.Contains(*list, item) {
 			return errNotFound
 		}
 		return c.done()
 	})
-	on("PUT", func(c *call) error {
-		c.doer.Starred = with(c.doer.Starred, c.repo)
+	on("PUT", func(c *call, list *[]T, item T) error {
+		*list = with(*list, item)
 		return c.done()
 	})
-	on("DELETE", func(c *call) error {
-		c.doer.Starred = without(c.doer.Starred, c.repo)
+	on("DELETE", func(c *call, list *[]T, item T) error {
+		*list = without(*list, item)
 		return c.done()
+	})
+}
+
+// handleBlocks registers the list of blocked users of a user or organisation.
+func handleBlocks(t table, path string, n need, of func(*call) *user) {
+	t.on("GET "+path, func(c *call) error { return c.ok(c.users(linked(c, of(c).Blocked))) }, n)
+	handlePairs(t, path+"/{username}", n, func(c *call) (*[]*user, *user, error) {
+		u, err := c.named("username")
+		return &of(c).Blocked, u, err
 	})
 }
 
@@ -63,24 +97,14 @@ func listMyTeams(c *call) error {
 	return c.ok(mapped(linked(c, out), c.team))
 }
 
-// settingsJSON are the caller's settings.
-type settingsJSON struct {
-	FullName     string `json:"full_name"`
-	Website      string `json:"website"`
-	Description  string `json:"description"`
-	Location     string `json:"location"`
-	Language     string `json:"language"`
-	Theme        string `json:"theme"`
-	DiffStyle    string `json:"diff_view_style"`
-	HideEmail    bool   `json:"hide_email"`
-	HideActivity bool   `json:"hide_activity"`
-}
-
 // settings renders the caller's settings.
-func (c *call) settings() settingsJSON {
+func (c *call) settings() obj {
 	u := c.doer
-	return settingsJSON{u.FullName, u.Website, u.Description, u.Location, u.Language, u.Theme, u.DiffStyle,
-		u.HideEmail, u.HideActivity}
+	return obj{
+		"full_name", u.FullName, "website", u.Website, "description", u.Description, "location", u.Location,
+		"language", u.Language, "theme", u.Theme, "diff_view_style", u.DiffStyle, "hide_email", u.HideEmail,
+		"hide_activity", u.HideActivity,
+	}
 }
 
 // emailJSON is an address.
@@ -92,7 +116,18 @@ type emailJSON struct {
 	Username string `json:"username"`
 }
 
-// emails lists the caller's one address; it does not name the user.
+// emails lists the caller's one address; it does not name her.
 func (c *call) emails() []emailJSON {
 	return []emailJSON{{Email: c.doer.Email, Verified: true, Primary: true}}
+}
+
+// setAvatarInput is the body of setAvatar.
+type setAvatarInput struct {
+	Image string `json:"image"`
+}
+
+// setAvatar takes an image and keeps nothing of it: addresses of avatars do not
+// depend on it.
+func setAvatar(c *call, in *setAvatarInput) error {
+	return c.done()
 }

@@ -24,6 +24,7 @@ type Server struct {
 	mu    sync.Mutex // guards world and everything reachable from it
 	world *world
 
+	// logMu is not mu, so that a test can read the log while a handler runs.
 	logMu     sync.Mutex // guards the fields below
 	log       []Request
 	oldest    int // where the ring begins, once it is full
@@ -81,8 +82,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // record appends the request to the ring and returns the hooks in force.
-func (s *Server) record(r *http.Request, body []byte) (func(http.ResponseWriter, *http.Request) bool,
-	http.HandlerFunc) {
+func (s *Server) record(
+	r *http.Request, body []byte,
+) (intercept func(http.ResponseWriter, *http.Request) bool, answerAll http.HandlerFunc) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	seen := Request{

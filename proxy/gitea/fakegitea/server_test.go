@@ -39,8 +39,8 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, res.Body)
 		}
 	}
-	if implemented != 273 {
-		t.Errorf("%d routes are answered from state, want 273", implemented)
+	if implemented != 353 {
+		t.Errorf("%d routes are answered from state, want 353", implemented)
 	}
 }
 
@@ -66,42 +66,40 @@ func TestRoutesAreThePinnedOnes(t *testing.T) {
 	}
 }
 
-// TestVersionIsThePinnedOne: without an option the double says the version of the
-// facts.
-func TestVersionIsThePinnedOne(t *testing.T) {
+// TestVersion holds the version that the double names without Options.Version to
+// that of the pinned facts.
+func TestVersion(t *testing.T) {
 	t.Parallel()
 	facts, err := build.DecodeFacts(spec.Facts())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty})
-	want := `{"version":"` + facts.Version + `"}`
-	if got := send(s, "", "GET", "/version", "").Body.String(); got != want {
-		t.Errorf("%s, want %s", got, want)
+	res := send(fakegitea.New(fakegitea.Options{Seed: fakegitea.SeedEmpty}), "", "GET", "/version", "")
+	if want := `{"version":"` + facts.Version + `"}`; res.Body.String() != want {
+		t.Errorf("%s, want %s", res.Body, want)
 	}
 }
 
-// TestDemoKeepsItsPlaces: documentation, tests and recorded transcripts name these two
-// repositories and their files.
-func TestDemoKeepsItsPlaces(t *testing.T) {
+// TestDemoSeed holds the two repositories of the demo that its texts send people to.
+func TestDemoSeed(t *testing.T) {
 	t.Parallel()
 	s := fakegitea.New(fakegitea.Options{})
 	alice, bob := s.Token("alice"), s.Token("bob")
-	for _, tt := range []struct {
+	for _, c := range []struct {
 		token, path string
 		status      int
 		has         string
 	}{
 		{"", "/repos/acme/garden", 200, `"private":false`},
-		{"", "/repos/acme/garden/contents/README.md", 200, `"name":"README.md"`},
+		{"", "/repos/acme/garden/contents/README.md", 200, `"path":"README.md"`},
 		{alice, "/repos/alice/notes", 200, `"private":true`},
-		{alice, "/repos/alice/notes/contents/todo.md", 200, `"name":"todo.md"`},
-		{bob, "/repos/alice/notes", 404, "not found"},
-		{"", "/repos/alice/notes", 404, "not found"},
+		{alice, "/repos/alice/notes/raw/todo.md", 200, "- buy soil"},
+		{bob, "/repos/alice/notes", 404, ""},
+		{"", "/repos/alice/notes", 404, ""},
 	} {
-		res := send(s, tt.token, "GET", tt.path, "")
-		if res.Code != tt.status || !strings.Contains(res.Body.String(), tt.has) {
-			t.Errorf("%s: %d %.200s, want %d with %s", tt.path, res.Code, res.Body, tt.status, tt.has)
+		res := send(s, c.token, "GET", c.path, "")
+		if res.Code != c.status || !strings.Contains(res.Body.String(), c.has) {
+			t.Errorf("%s: %d %s, want %d with %s", c.path, res.Code, res.Body, c.status, c.has)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func handleStatuses(t table) {
 		return c.listStatuses(cm.id)
 	})
 	t.on("GET "+p+"/statuses/{sha}", func(c *call) error { return c.listStatuses(c.params["sha"]) })
-	t.on("POST "+p+"/statuses/{sha}", createStatus, needToken, needWrite)
+	t.on("POST "+p+"/statuses/{sha}", reads(createStatus), needToken, needWrite)
 }
 
 // statusView renders a status.
@@ -64,7 +64,8 @@ func (r *repo) latestStatuses(sha string) []*commitStatus {
 	return filter(r.statuses, func(s *commitStatus) bool { return last[s.Context] == s })
 }
 
-// worst orders the states for the combination.
+// worst orders the states for the combination: the last one that occurs is the state of
+// the whole. A state outside the list, which Gitea stores, counts for nothing.
 var worst = []string{"success", "skipped", "warning", "pending", "failure", "error"}
 
 // combinedStatus sums the statuses of a reference up.
@@ -88,18 +89,17 @@ func combinedStatus(c *call) error {
 	})
 }
 
+// createStatusInput is the body of createStatus.
+type createStatusInput struct {
+	State       string `json:"state"`
+	TargetURL   string `json:"target_url"`
+	Description string `json:"description"`
+	Context     string `json:"context"`
+}
+
 // createStatus stores a status. The name is resolved, unlike in GET; any word
 // is taken as state.
-func createStatus(c *call) error {
-	var in struct {
-		State       string `json:"state"`
-		TargetURL   string `json:"target_url"`
-		Description string `json:"description"`
-		Context     string `json:"context"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createStatus(c *call, in *createStatusInput) error {
 	name := c.params["sha"]
 	cm := c.repo.git.resolve(name)
 	if cm == nil {

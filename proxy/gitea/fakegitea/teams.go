@@ -8,11 +8,14 @@ import (
 // handleTeams registers teams by id.
 func handleTeams(t table) {
 	const p = "/teams/{id}"
-	t.on("GET "+p, onTeam(func(c *call, tm *team) error { return c.ok(c.team(tm)) }), needToken)
+	t.on("GET "+p, onTeam(renders((*call).team)), needToken)
+	t.on("DELETE "+p, onOwnTeam(deleteTeam), needToken)
 	t.on("GET "+p+"/members", onTeam(func(c *call, tm *team) error {
 		return c.ok(c.users(linked(c, tm.Members)))
 	}), needToken)
-	t.on("PUT "+p+"/members/{username}", onOwnTeam(addTeamMember), needToken)
+	t.on("GET "+p+"/members/{username}", onTeam(withUser(getTeamMember)), needToken)
+	t.on("PUT "+p+"/members/{username}", onOwnTeam(withUser(addTeamMember)), needToken)
+	t.on("DELETE "+p+"/members/{username}", onOwnTeam(withUser(dropTeamMember)), needToken)
 	t.on("GET "+p+"/repos", onTeam(listTeamRepos), needToken)
 	t.on("PUT "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
 		if c.perm < accessAdmin {
@@ -69,13 +72,46 @@ func onTeamRepo(f func(*call, *team) error) handler {
 	})
 }
 
-// addTeamMember adds a member.
-func addTeamMember(c *call, t *team) error {
-	u := c.w.userByLogin(c.params["username"])
-	if u == nil {
-		return errNoUser(http.StatusNotFound, c.params["username"])
+// withUser finds the user of the path for routes about a member of a team.
+func withUser(f func(*call, *team, *user) error) func(*call, *team) error {
+	return func(c *call, t *team) error {
+		u := c.w.userByLogin(c.params["username"])
+		if u == nil {
+			return errNoUser(http.StatusNotFound, c.params["username"])
+		}
+		return f(c, t, u)
 	}
+}
+
+// deleteTeam deletes a team, but not the owners.
+func deleteTeam(c *call, t *team) error {
+	if t.Permission == "owner" {
+		return fail(http.StatusForbidden, "the owners team cannot be deleted")
+	}
+	t.Org.Teams = without(t.Org.Teams, t)
+	return c.done()
+}
+
+// getTeamMember answers a member.
+func getTeamMember(c *call, t *team, u *user) error {
+	if !slices.Contains(t.Members, u) {
+		return errNotFound
+	}
+	return c.ok(c.user(u))
+}
+
+// addTeamMember adds a member.
+func addTeamMember(c *call, t *team, u *user) error {
 	t.Members = with(t.Members, u)
+	return c.done()
+}
+
+// dropTeamMember removes a member, but not the last owner.
+func dropTeamMember(c *call, t *team, u *user) error {
+	if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
+		return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
+	}
+	t.Members = without(t.Members, u)
 	return c.done()
 }
 

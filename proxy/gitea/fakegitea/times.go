@@ -3,7 +3,6 @@ package fakegitea
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -39,16 +38,12 @@ func handleTimes(t table) {
 	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
 		return c.listTimes([]*issue{is}, nil)
 	}))
-	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(addTime), needToken)
-	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(func(c *call, is *issue) error {
-		return c.dropTimes(is, func(tt *trackedTime) bool {
-			return tt.ID == c.id("id") && (tt.User == c.doer || c.perm >= accessAdmin)
-		})
-	}), needToken)
+	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(readsFor(addTime)), needToken)
+	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(dropTime), needToken)
 
 	t.on("GET /user/stopwatches", listStopwatches, needToken)
 	t.on("POST "+p+"/issues/{index}/stopwatch/start", onIssue(startWatch), needToken)
-	t.on("POST "+p+"/issues/{index}/stopwatch/stop", onIssue(stopWatch(true)), needToken)
+	t.on("POST "+p+"/issues/{index}/stopwatch/stop", onIssue(stopWatch), needToken)
 }
 
 // timeView renders a tracked time.
@@ -61,51 +56,36 @@ func (c *call) timeView(is *issue, tt *trackedTime) obj {
 
 // listTimes pages the times on the issues, of one user or all.
 func (c *call) listTimes(items []*issue, of *user) error {
-	list, err := c.timesOf(items, of)
-	if err != nil {
-		return err
-	}
-	return c.ok(counted(c, list))
-}
-
-// timesOf lists the times on the issues, of one user or all.
-func (c *call) timesOf(items []*issue, of *user) ([]obj, error) {
 	if name := c.query.Get("user"); name != "" && of == nil {
 		of = c.w.userByLogin(name)
 		if of == nil {
-			return nil, errNoUser(http.StatusNotFound, name)
+			return errNoUser(http.StatusNotFound, name)
 		}
 	}
-	since, err := c.queryTime("since")
+	within, err := c.queryRange("since", "before")
 	if err != nil {
-		return nil, err
-	}
-	before, err := c.queryTime("before")
-	if err != nil {
-		return nil, err
+		return err
 	}
 	out := []obj{}
 	for _, is := range items {
 		for _, tt := range is.Times {
-			if (of == nil || tt.User == of) && (since.IsZero() || !tt.Created.Before(since)) &&
-				(before.IsZero() || !tt.Created.After(before)) {
+			if (of == nil || tt.User == of) && within(tt.Created) {
 				out = append(out, c.timeView(is, tt))
 			}
 		}
 	}
-	return out, nil
+	return c.ok(counted(c, out))
+}
+
+// addTimeInput is the body of addTime.
+type addTimeInput struct {
+	Time    int64      `json:"time" binding:"Required"`
+	User    string     `json:"user_name"`
+	Created *time.Time `json:"created"`
 }
 
 // addTime books time; an administrator may book for others.
-func addTime(c *call, is *issue) error {
-	var in struct {
-		Time    int64      `json:"time" binding:"Required"`
-		User    string     `json:"user_name"`
-		Created *time.Time `json:"created"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func addTime(c *call, is *issue, in *addTimeInput) error {
 	who := c.doer
 	if in.User != "" && !strings.EqualFold(in.User, who.Login) {
 		if c.perm < accessAdmin {
@@ -119,7 +99,7 @@ func addTime(c *call, is *issue) error {
 	return c.ok(c.timeView(is, tt))
 }
 
-// book adds a tracked time.
+// book adds a tracked time and its event, whose body has the seconds behind a bar.
 func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *trackedTime {
 	tt := &trackedTime{ID: w.next("time"), User: who, Seconds: seconds, Created: at}
 	is.Times = append(is.Times, tt)
@@ -127,17 +107,16 @@ func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *tracked
 	return tt
 }
 
-// dropTimes removes the times that f accepts.
-func (c *call) dropTimes(is *issue, f func(*trackedTime) bool) error {
-	n := len(is.Times)
-	is.Times = slices.DeleteFunc(is.Times, f)
-	if len(is.Times) < n {
-		return c.done()
+// dropTime removes a time: one's own, or anyone's for administrators.
+func dropTime(c *call, is *issue) error {
+	tt, ok := find(is.Times, func(tt *trackedTime) bool {
+		return tt.ID == c.id("id") && (tt.User == c.doer || c.perm >= accessAdmin)
+	})
+	if !ok {
+		return fail(http.StatusNotFound, "tracked_time does not exist [id: %s]", c.params["id"])
 	}
-	if id, ok := c.params["id"]; ok {
-		return fail(http.StatusNotFound, "tracked_time does not exist [id: %s]", id)
-	}
-	return fail(http.StatusNotFound, "tracked_time does not exist")
+	is.Times = without(is.Times, tt)
+	return c.done()
 }
 
 // watchOn finds the caller's stopwatch on an issue.
@@ -155,24 +134,15 @@ func startWatch(c *call, is *issue) error {
 	return c.empty(http.StatusCreated)
 }
 
-// stopWatch stops a stopwatch and books its time, or throws it away.
-func stopWatch(book bool) func(*call, *issue) error {
-	verb := "cancel"
-	if book {
-		verb = "stop"
+// stopWatch stops a stopwatch and books its time.
+func stopWatch(c *call, is *issue) error {
+	w := c.watchOn(is)
+	if w == nil {
+		return fail(http.StatusConflict, "cannot stop a non-existent stopwatch")
 	}
-	return func(c *call, is *issue) error {
-		w := c.watchOn(is)
-		if w == nil {
-			return fail(http.StatusConflict, "cannot %s a non-existent stopwatch", verb)
-		}
-		c.w.watches = without(c.w.watches, w)
-		if !book {
-			return c.done()
-		}
-		c.w.book(is, c.doer, int64(c.now.Sub(w.since)/time.Second), c.now)
-		return c.empty(http.StatusCreated)
-	}
+	c.w.watches = without(c.w.watches, w)
+	c.w.book(is, c.doer, int64(c.now.Sub(w.since)/time.Second), c.now)
+	return c.empty(http.StatusCreated)
 }
 
 // listStopwatches lists the caller's running stopwatches.

@@ -9,8 +9,8 @@ import (
 
 // unsigned is the verification of every commit here: none is ever signed.
 func unsigned() obj {
-	return obj{"verified", false, "reason", "gpg.error.not_signed_commit", "signature", "", "signer", nil,
-		"payload", ""}
+	return obj{"verified", false, "reason", "gpg.error.not_signed_commit", "signature", "", "signer", nil, "payload",
+		""}
 }
 
 // identity renders an author in git's view.
@@ -34,14 +34,13 @@ func (c *call) commitView(r *repo, g *gitStore, cm *commit) obj {
 		"url", self, "author", identity(cm.author), "committer", identity(cm.committer), "message", cm.message,
 		"tree", meta(c.api(r, "git", "trees", cm.id), cm.id, cm.committer.When), "verification", unsigned(),
 	}
-	out := obj{
+	return obj{
 		"url", self, "sha", cm.id, "created", cm.committer.When, "html_url", c.repoURL(r, "commit", cm.id),
 		"commit", inner,
 		"author", c.anon(c.w.userByEmail(cm.author.Email)), "committer", c.anon(c.w.userByEmail(cm.committer.Email)),
 		"parents", c.parents(r, cm), "files", files,
 		"stats", obj{"total", plus + minus, "additions", plus, "deletions", minus},
 	}
-	return c.trim(out, inner)
 }
 
 // parents renders the parents of a commit.
@@ -120,8 +119,8 @@ func (c *call) contentView(at treeAt, p string, e treeEntry, withContent bool) o
 	var encoding, content, download any
 	if !e.dir { // what only a file has
 		data := c.repo.git.blobs[e.id]
-		kind, size = "file", len(data)
-		object, download = c.api(c.repo, "git", "blobs", e.id), c.repoURL(c.repo)+"/raw/"+where
+		kind, size, object, download = "file", len(data), c.api(c.repo, "git", "blobs",
+			e.id), c.repoURL(c.repo)+"/raw/"+where
 		if withContent && len(data) <= maxBlob {
 			encoding, content = "base64", base64.StdEncoding.EncodeToString(data)
 		}

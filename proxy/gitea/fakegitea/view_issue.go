@@ -94,10 +94,7 @@ func (c *call) label(l *label) obj {
 // repoOfLabel finds the repository of a label; lists over several repositories
 // need it.
 func (c *call) repoOfLabel(l *label) *repo {
-	r, ok := find(c.w.repos, func(r *repo) bool { return slices.Contains(r.labels, l) })
-	if !ok {
-		return c.repo
-	}
+	r, _ := find(c.w.repos, func(r *repo) bool { return slices.Contains(r.labels, l) })
 	return r
 }
 

@@ -1,9 +1,9 @@
 package fakegitea
 
 import (
-	"net/url"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,8 +58,8 @@ func defaultSettings() repoSettings {
 
 // onlyCode switches off what a fork does not have.
 func (s *repoSettings) onlyCode() {
-	s.HasIssues, s.HasWiki, s.HasProjects, s.HasReleases = false, false, false, false
-	s.HasPackages, s.HasActions, s.Tracker = false, false, nil
+	s.HasIssues, s.HasWiki, s.HasProjects, s.Tracker = false, false, false, nil
+	s.HasReleases, s.HasPackages, s.HasActions = false, false, false
 }
 
 // epoch is how the API spells "never" in places that are not null.
@@ -80,10 +80,7 @@ func (c *call) repoView(r *repo) obj {
 
 // repoBare renders a repository without the caller's permissions.
 func (c *call) repoBare(r *repo) obj {
-	page, host := c.repoURL(r), "localhost"
-	if u, err := url.Parse(c.root); err == nil {
-		host = u.Hostname()
-	}
+	page := c.repoURL(r)
 	var transfer any = omitted
 	if r.PendingOwner != nil {
 		transfer = obj{"doer", c.user(r.Transferrer), "recipient", c.user(r.PendingOwner), "teams", []obj{}}
@@ -96,7 +93,7 @@ func (c *call) repoBare(r *repo) obj {
 		"empty", r.empty(), "private", r.Private, "fork", r.Fork != nil, "template", r.Template, "parent", omitted,
 		"mirror", r.Mirror, "size", r.git.size(), "language", c.w.mainLanguage(r),
 		"languages_url", c.api(r, "languages"),
-		"html_url", page, "url", c.api(r), "link", "", "ssh_url", "git@" + host + ":" + r.fullName() + ".git",
+		"html_url", page, "url", c.api(r), "link", "", "ssh_url", "git@" + c.host() + ":" + r.fullName() + ".git",
 		"clone_url", page + ".git", "original_url", "", "website", r.Website, "stars_count", len(c.w.stargazers(r)),
 		"forks_count", len(c.w.forks(r)), "watchers_count", len(r.Watchers),
 		"branch_count", len(r.git.names("refs/heads/")), "open_issues_count", len(open) - pulls,
@@ -152,10 +149,7 @@ func (c *call) api(r *repo, parts ...string) string {
 
 // stargazers lists who starred r.
 func (w *world) stargazers(r *repo) []*user {
-	return filter(w.people(), func(u *user) bool {
-		_, ok := find(u.Starred, func(s *repo) bool { return s == r })
-		return ok
-	})
+	return filter(w.people(), func(u *user) bool { return slices.Contains(u.Starred, r) })
 }
 
 // forks lists the forks of r.

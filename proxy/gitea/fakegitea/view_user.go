@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// user renders u for the caller: an administrator and the user herself see
+// user renders u for the caller: administrators and the user see
 // more, a stranger sees a no-reply address.
 func (c *call) user(u *user) obj { return c.userFor(u, c.doer) }
 
@@ -49,11 +49,16 @@ func (c *call) userFor(u, viewer *user) obj {
 
 // noReply is the address shown instead of a hidden one.
 func (c *call) noReply(u *user) string {
-	host := "localhost"
-	if parsed, err := url.Parse(c.root); err == nil {
-		host = parsed.Hostname()
+	return fmt.Sprintf("%d+%s@noreply.%s", u.ID, u.Login, c.host())
+}
+
+// host is the name of the server in addresses that are no URLs.
+func (c *call) host() string {
+	u, err := url.Parse(c.root)
+	if err != nil {
+		return "localhost"
 	}
-	return fmt.Sprintf("%d+%s@noreply.%s", u.ID, u.Login, host)
+	return u.Hostname()
 }
 
 // avatar is the URL of the user's picture.

@@ -31,8 +31,11 @@ func TestRepoWalk(t *testing.T) {
 		{do: "POST /repos/alice/r/issues", body: `{"title":"x"}`, status: 301},
 		{do: "GET /repos/ALICE/S", status: 200},
 		{do: "POST /repos/alice/s/transfer", body: `{"new_owner":"bob"}`, status: 201},
-		{do: "DELETE /repos/alice/s", status: 204},
-		{do: "GET /repos/alice/r", status: 404},
+		{as: "bob", do: "POST /repos/alice/s/transfer/accept", status: 202, has: "bob/s"},
+		{do: "GET /repos/alice/s", status: 301},
+		{as: "bob", do: "GET /repos/bob/s", status: 200},
+		{as: "bob", do: "DELETE /repos/bob/s", status: 204},
+		{as: "bob", do: "GET /repos/alice/r", status: 404},
 	})
 }
 
@@ -51,6 +54,13 @@ func TestOrgWalk(t *testing.T) {
 		{as: "bob", do: "PATCH /repos/walkers/r", body: `{"description":"x"}`, status: 403},
 		{as: "bob", do: "GET /user/orgs", status: 200, has: `"name":"walkers"`},
 		{do: "GET /orgs/walkers/members", status: 200, has: "bob"},
+		{do: "POST /orgs/walkers/labels", body: `{"name":"all","color":"#abcdef"}`, status: 201, save: "l=id"},
+		{do: "POST /repos/walkers/r/issues", body: `{"title":"t","labels":[<l>]}`, status: 201, has: "/api/v1/orgs/walkers/labels/<l>"},
+		{do: "POST /orgs/walkers/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json"},"authorization_header":"Bearer secret"}`, status: 201, has: "!secret", save: "h=id"},
+		{do: "DELETE /orgs/walkers/hooks/<h>", status: 204},
+		{do: "DELETE /teams/<t>/members/bob", status: 204},
+		{as: "bob", do: "GET /repos/walkers/r", status: 404},
+		{do: "DELETE /teams/<t>", status: 204},
 		{do: "DELETE /orgs/walkers/repos", status: 204},
 		{do: "DELETE /orgs/walkers", status: 204},
 		{do: "GET /orgs/walkers", status: 404},
@@ -85,7 +95,12 @@ func TestActionsWalk(t *testing.T) {
 		{do: "PUT " + p + "/secrets/KEY", body: `{"data":"hidden2"}`, status: 204},
 		{do: "GET " + p + "/secrets", status: 200, has: `"name":"KEY"`},
 		{do: "GET " + p + "/secrets", status: 200, has: "!hidden"},
+		{do: "DELETE " + p + "/secrets/KEY", status: 204},
 		{do: "POST " + p + "/variables/v", body: `{"value":"1"}`, status: 201},
+		{do: "PUT " + p + "/variables/V", body: `{"value":"2","name":"w"}`, status: 204},
+		{do: "GET " + p + "/variables/W", status: 200, has: `"data":"2"`},
+		{do: "DELETE " + p + "/variables/W", status: 204},
+		{do: "POST " + p + "/runners/registration-token", status: 200, has: `"token"`},
 		{do: "POST /repos/alice/r/contents/.gitea/workflows/ci.yaml", body: `{"content":"bmFtZTogY2kK"}`, status: 201},
 		{do: "GET " + p + "/workflows", status: 200, has: `"name":"ci"`},
 		{do: "POST " + p + "/workflows/ci.yaml/dispatches?return_run_details=true", body: `{"ref":"main"}`, status: 200, save: "run=workflow_run_id"},
@@ -113,7 +128,8 @@ func TestUserWalk(t *testing.T) {
 	})
 }
 
-// TestAdminWalk looks around as the site administrator and runs a task.
+// TestAdminWalk looks around as the site administrator, gives a key to a user and
+// runs a task.
 func TestAdminWalk(t *testing.T) {
 	t.Parallel()
 	walk(t, []step{
@@ -122,6 +138,9 @@ func TestAdminWalk(t *testing.T) {
 		{as: "root", do: "POST /admin/cron/update_mirrors", status: 204},
 		{as: "root", do: "POST /admin/cron/nothing", status: 404},
 		{as: "root", do: "GET /admin/users", status: 200, has: "bob@example.com"},
+		{as: "root", do: "POST /admin/users/bob/keys", body: `{"title":"k","key":"` + sshKey + `"}`, status: 201, save: "k=id"},
+		{as: "bob", do: "GET /user/keys", status: 200, has: `"id":<k>,`},
+		{do: "GET /users/bob/keys", status: 200, has: "ssh-ed25519"},
 	})
 }
 
@@ -131,8 +150,14 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	walk(t, []step{
 		repoStep,
+		{do: "POST /orgs", body: `{"username":"walkers"}`, status: 201},
+		{do: "GET /repos/alice/r/projects", status: 200, has: "[]"},
+		{do: "GET /orgs/walkers/projects", status: 200, has: "[]"},
+		{do: "GET /users/bob/projects", status: 200, has: "[]"},
+		{do: "GET /users/nobody/projects", status: 404},
 		{do: "GET /repos/alice/r/keys", status: 200, has: "[]"},
 		{as: "bob", do: "GET /repos/alice/r/keys", status: 403},
+		{do: "GET /user/gpg_keys", status: 200, has: "[]"},
 		{do: "GET /repos/alice/r/projects/1", status: 501, has: "not in the demo"},
 	})
 }
@@ -148,6 +173,7 @@ func TestTaskWalk(t *testing.T) {
 		{do: "DELETE " + p + "/issues/<i>/pin", status: 204},
 		{do: "GET " + p + "/issues/pinned", status: 200, has: "[]"},
 		{do: "GET " + p + "/pulls/pinned", status: 200, has: "[]"},
+		{do: "GET " + p + "/issues/<i>/subscriptions/check", status: 200, has: `"subscribed":true`},
 		{do: "POST " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 201},
 		{do: "DELETE " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 204},
 		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "null"},
@@ -169,6 +195,29 @@ func TestTaskWalk(t *testing.T) {
 		{do: "PATCH " + p + "/hooks/<h>", body: `{"active":true}`, status: 200, has: `"active":true`},
 		{do: "POST " + p + "/hooks/<h>/tests", status: 204},
 	}...))
+}
+
+// TestPackageWalk lists and deletes a package, as one of the demo's tasks does; only
+// owners may delete.
+func TestPackageWalk(t *testing.T) {
+	t.Parallel()
+	s := fakegitea.New(fakegitea.Options{})
+	alice, bob := s.Token("alice"), s.Token("bob")
+	const version = "/packages/acme/generic/garden/1.0.0"
+	for i, st := range []struct {
+		token, method, path string
+		status              int
+	}{
+		{bob, "GET", "/packages/acme?type=generic", 200},
+		{bob, "DELETE", version, 403},
+		{alice, "DELETE", version, 204},
+		{alice, "GET", version, 404},
+		{alice, "DELETE", version, 404},
+	} {
+		if res := send(s, st.token, st.method, st.path, ""); res.Code != st.status {
+			t.Errorf("step %d, %s %s: %d, want %d: %s", i, st.method, st.path, res.Code, st.status, res.Body)
+		}
+	}
 }
 
 // TestNotices tells watchers, and lets them read.

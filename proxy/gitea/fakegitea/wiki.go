@@ -13,9 +13,9 @@ import (
 func handleWiki(t table) {
 	const p = "/repos/{owner}/{repo}/wiki"
 	t.on("GET "+p+"/pages", listWiki)
-	t.on("POST "+p+"/new", createPage, needToken, needWrite, needActive)
-	t.on("GET "+p+"/page/{pageName}", onPage(func(c *call, file string) error { return c.ok(c.pageView(file)) }))
-	t.on("PATCH "+p+"/page/{pageName}", editPage, needToken, needWrite, needActive)
+	t.on("POST "+p+"/new", reads(createPage), needToken, needWrite, needActive)
+	t.on("GET "+p+"/page/{pageName}", onPage(renders((*call).pageView)))
+	t.on("PATCH "+p+"/page/{pageName}", reads(editPage), needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/page/{pageName}", onPage(deletePage), needToken, needWrite, needActive)
 	t.on("GET "+p+"/revisions/{pageName}", onPage(listRevisions))
 }
@@ -23,7 +23,7 @@ func handleWiki(t table) {
 // wikiBranch is the branch of every wiki.
 const wikiBranch = "main"
 
-// wikiFile is the name under which a page is stored. A dash replaces a space;
+// wikiFile is the name under which a page is stored. A dash is a space;
 // a title that has dashes itself is marked by ".-" and keeps them.
 func wikiFile(title string) string {
 	if strings.Contains(title, "-") {
@@ -75,31 +75,17 @@ func wikiCommit(cm *commit) obj {
 	}
 }
 
-// wikiMetaJSON is a page of the list.
-type wikiMetaJSON struct {
-	Title   string `json:"title"`
-	HTMLURL string `json:"html_url"`
-	SubURL  string `json:"sub_url"`
-	Last    obj    `json:"last_commit"`
-}
-
-// pageJSON is a page with its text.
-type pageJSON struct {
-	wikiMetaJSON
-	Content string `json:"content_base64"`
-	Commits int    `json:"commit_count"`
-	Sidebar string `json:"sidebar"`
-	Footer  string `json:"footer"`
-}
-
 // pageMeta renders a page of the list.
-func (c *call) pageMeta(file string) wikiMetaJSON {
+func (c *call) pageMeta(file string) obj {
 	last := c.repo.wiki.lastChange(c.repo.wikiHead(), file)
-	return wikiMetaJSON{wikiTitle(file), c.repoURL(c.repo) + "/wiki/" + wikiSub(file), wikiSub(file), wikiCommit(last)}
+	return obj{
+		"title", wikiTitle(file), "html_url", c.repoURL(c.repo) + "/wiki/" + wikiSub(file), "sub_url", wikiSub(file),
+		"last_commit", wikiCommit(last),
+	}
 }
 
 // pageView renders a page with its text, and the sidebar and footer of the wiki.
-func (c *call) pageView(file string) *pageJSON {
+func (c *call) pageView(file string) obj {
 	head := c.repo.wikiHead()
 	text := func(f string) string {
 		if id := head.files[f]; id != "" {
@@ -107,7 +93,8 @@ func (c *call) pageView(file string) *pageJSON {
 		}
 		return ""
 	}
-	return &pageJSON{c.pageMeta(file), text(file), len(c.pageHistory(file)), text("_Sidebar.md"), text("_Footer.md")}
+	return append(c.pageMeta(file), "content_base64", text(file), "commit_count", len(c.pageHistory(file)),
+		"sidebar", text("_Sidebar.md"), "footer", text("_Footer.md"))
 }
 
 // pageHistory lists the commits that changed a page.
@@ -146,11 +133,7 @@ type pageInput struct {
 }
 
 // createPage creates a page.
-func createPage(c *call) error {
-	var in pageInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func createPage(c *call, in *pageInput) error {
 	if strings.TrimSpace(in.Title) == "" {
 		return fail(http.StatusBadRequest, "%%!s(<nil>)") // so the real server words it
 	}
@@ -173,11 +156,7 @@ func createPage(c *call) error {
 
 // editPage edits or renames a page; without a title it keeps its own. A page
 // that does not exist is created.
-func editPage(c *call) error {
-	var in pageInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func editPage(c *call, in *pageInput) error {
 	file := c.pageFile()
 	next := file
 	if strings.TrimSpace(in.Title) != "" {
@@ -197,7 +176,7 @@ func editPage(c *call) error {
 }
 
 // putPage commits a page.
-func (c *call) putPage(old, file string, in pageInput) error {
+func (c *call) putPage(old, file string, in *pageInput) error {
 	data, err := base64.StdEncoding.DecodeString(in.Content)
 	if err != nil {
 		return fail(http.StatusBadRequest, "%v", err)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// user is a person or an organisation; they share names and ids.
+// user is a person or an organisation; they share names and ids, as in Gitea, where an
+// organisation answers on most routes of users.
 type user struct {
 	ID                             int64
 	Login, FullName, Email         string
@@ -22,12 +23,15 @@ type user struct {
 
 	Following []*user
 	Starred   []*repo
+	Blocked   []*user
+	Public    map[int64]bool // members that show their membership
 	Teams     []*team
 	Labels    []*label
 	actions   actionsOwner
 }
 
-// team is a team of an organisation.
+// team is a team of an organisation. Permission is what all units have; "none" with
+// Units set gives each unit a permission of its own.
 type team struct {
 	ID                int64
 	Org               *user
@@ -41,7 +45,7 @@ type team struct {
 	Repos             []*repo
 }
 
-// access is the level of access to a repository. The levels are ordered.
+// access is what a user may do in a repository.
 type access int
 
 const (
@@ -86,12 +90,15 @@ type repo struct {
 	milestones []*milestone
 	releases   []*release
 	protected  []*protection
+	tagRules   []*tagProtection
 	statuses   []*commitStatus
 	mirrors    []*pushMirror
 	actions    actionsOwner
 }
 
-// world is the whole state. The Server's lock guards it.
+// world is the whole state. The Server's lock guards it. Lists are scanned instead of
+// indexed: the largest world has some hundred objects of a kind, and an index is one
+// more thing that a rename or a deletion has to keep right.
 type world struct {
 	clock    func() time.Time
 	ids      map[string]int64
@@ -106,6 +113,7 @@ type world struct {
 	threads  []*thread
 	feed     []*activity
 	watches  []*stopwatch
+	system   actionsOwner // the instance's own runners
 	oauth    oauthWorld
 }
 
@@ -115,7 +123,8 @@ func newWorld(clock func() time.Time) *world {
 		oauth: newOAuthWorld()}
 }
 
-// now is the time in the API's resolution.
+// now is the time in the API's resolution: Gitea stores seconds, so a test that
+// compares a written time with a read one must see no fraction.
 func (w *world) now() time.Time { return w.clock().UTC().Truncate(time.Second) }
 
 // next is a new id of a kind of object.
@@ -126,12 +135,8 @@ func (w *world) next(kind string) int64 {
 
 // userByLogin finds a user or organisation, whatever the letter case.
 func (w *world) userByLogin(login string) *user {
-	for _, u := range w.users {
-		if strings.EqualFold(u.Login, login) {
-			return u
-		}
-	}
-	return nil
+	u, _ := find(w.users, func(u *user) bool { return strings.EqualFold(u.Login, login) })
+	return u
 }
 
 // people lists the users that are not organisations.
@@ -150,12 +155,8 @@ func repoKey(owner, name string) string { return strings.ToLower(owner + "/" + n
 // repoByName finds a repository, whatever the letter case.
 func (w *world) repoByName(owner, name string) *repo {
 	key := repoKey(owner, name)
-	for _, r := range w.repos {
-		if repoKey(r.Owner.Login, r.Name) == key {
-			return r
-		}
-	}
-	return nil
+	r, _ := find(w.repos, func(r *repo) bool { return repoKey(r.Owner.Login, r.Name) == key })
+	return r
 }
 
 // fullName is owner/name.
@@ -177,7 +178,7 @@ func (w *world) addUser(login, email string) *user {
 // addOrg creates an organisation with its Owners team.
 func (w *world) addOrg(login string, owner *user) *user {
 	o := w.addUser(login, "")
-	o.Org, o.Active = true, false
+	o.Org, o.Active, o.Public = true, false, map[int64]bool{}
 	w.addTeam(o, &team{
 		Name: "Owners", Permission: "owner", AllRepos: true, CanCreateRepo: true, Visibility: "limited",
 		Units: unitsAt("owner", allUnits), Members: []*user{owner},
@@ -224,7 +225,7 @@ func (t *team) has(r *repo) bool {
 	return r.Owner == t.Org && (t.AllRepos || slices.Contains(t.Repos, r))
 }
 
-// access is the level of u, nil for an anonymous caller, in r.
+// access is what u (nil: an anonymous caller) may do in r.
 func (w *world) access(u *user, r *repo) access {
 	best := accessNone
 	if !r.Private && (u != nil || r.Owner.Visibility == "public") {
@@ -272,7 +273,8 @@ func (w *world) readable(u *user) []*repo {
 	return filter(w.repos, func(r *repo) bool { return w.access(u, r) >= accessRead })
 }
 
-// filter keeps the items that f accepts.
+// filter keeps the items that f accepts. The result is a list of its own and never
+// nil, since JSON would show nil as null.
 func filter[T any](items []T, f func(T) bool) []T {
 	out := []T{}
 	for _, it := range items {
@@ -283,7 +285,7 @@ func filter[T any](items []T, f func(T) bool) []T {
 	return out
 }
 
-// mapped converts every item.
+// mapped converts every item. Like that of filter the result is never nil.
 func mapped[T, U any](items []T, f func(T) U) []U {
 	out := make([]U, 0, len(items))
 	for _, it := range items {
@@ -292,7 +294,8 @@ func mapped[T, U any](items []T, f func(T) U) []U {
 	return out
 }
 
-// without removes an item, if it is there.
+// without removes an item, if it is there. It changes the list in place, so callers
+// that iterate over the list work on a clone.
 func without[T comparable](items []T, gone T) []T {
 	return slices.DeleteFunc(items, func(it T) bool { return it == gone })
 }
@@ -303,6 +306,15 @@ func with[T comparable](items []T, item T) []T {
 		return items
 	}
 	return append(items, item)
+}
+
+// onFirst runs f on the first item that is accepts; without one it is "not found".
+func onFirst[T any](c *call, items []T, is func(T) bool, f func(*call, T) error) error {
+	it, ok := find(items, is)
+	if !ok {
+		return errNotFound
+	}
+	return f(c, it)
 }
 
 // find returns the first item that f accepts, or the zero value.
