@@ -71,7 +71,8 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 	promised := tool.Produces == mediaJSON
 	if media == "text/html" && promised {
 		return nil, &proxy.Error{Kind: proxy.KindUpstreamError, Status: ans.status,
-			Public: "an HTML page came back where JSON was due; check that gitea.url is Gitea itself and not a login page before it"}
+			Public: "an HTML page came back where JSON was due; " +
+				"check that gitea.url is Gitea itself and not a login page before it"}
 	}
 	if media == "" && promised {
 		kind = proxy.BodyJSON
@@ -121,13 +122,15 @@ func notJSON(cause error, status int, size int64, page bool) *proxy.Error {
 		why = "an HTML page labelled as JSON"
 	}
 	return &proxy.Error{Kind: proxy.KindUpstreamError, Status: status, Err: cause,
-		Public: fmt.Sprintf("Gitea, or a proxy before it, answered with %s (%d bytes); try again, and tell the operator if it stays so", why, size)}
+		Public: fmt.Sprintf("Gitea, or a proxy before it, answered with %s (%d bytes); "+
+			"try again, and tell the operator if it stays so", why, size)}
 }
 
 // mediaType returns the media type of an answer, in lower case and without
 // parameters; "" when there is none.
 func mediaType(h http.Header) string {
-	if media, _, _ := strings.Cut(h.Get("Content-Type"), ";"); media == mediaJSON || media == mediaText || media == mediaBytes {
+	if media, _, _ := strings.Cut(h.Get("Content-Type"), ";"); media == mediaJSON || media == mediaText ||
+		media == mediaBytes {
 		return media // the usual ones, as Gitea writes them
 	}
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
@@ -164,7 +167,8 @@ func (c *Client) overResponse(status int, size int64) *proxy.Error {
 		what = fmt.Sprintf("%d bytes", size)
 	}
 	return &proxy.Error{Kind: proxy.KindPayloadTooLarge, Status: status, Public: fmt.Sprintf(
-		"the bound of one answer is %d bytes (gitea.max_response_bytes), this one has %s; ask for fewer items or a narrower range",
+		"the bound of one answer is %d bytes (gitea.max_response_bytes), this one has %s; "+
+			"ask for fewer items or a narrower range",
 		c.maxResponse, what)}
 }
 

@@ -70,8 +70,10 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 		gauge(out, desc("aegis_connections_open", "Open client connections."), float64(c.s.Connections()))
 	}
 	if c.s.Certificates != nil {
-		d := desc("aegis_certificate_not_after_timestamp_seconds", "When a host's certificate ends (Unix time); 0 while there is none.", "host")
-		ok := desc("aegis_certificate_renewal_successful", "0 while a host's certificate could not be got, renewed or read again; /readyz says why.", "host")
+		d := desc("aegis_certificate_not_after_timestamp_seconds",
+			"When a host's certificate ends (Unix time); 0 while there is none.", "host")
+		ok := desc("aegis_certificate_renewal_successful",
+			"0 while a host's certificate could not be got, renewed or read again; /readyz says why.", "host")
 		for host, cert := range c.s.Certificates() {
 			gauge(out, d, unix(cert.Ends), host)
 			gauge(out, ok, truth(cert.OK), host)
@@ -80,22 +82,27 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	if c.s.Audit != nil {
 		pending, oldest := c.s.Audit()
 		gauge(out, desc("aegis_audit_pending_records", "Audit records that wait to be written."), float64(pending))
-		gauge(out, desc("aegis_audit_lag_seconds", "Age of the oldest audit record that may not be on the disk yet; 0 without one."), oldest.Seconds())
+		gauge(out, desc("aegis_audit_lag_seconds",
+			"Age of the oldest audit record that may not be on the disk yet; 0 without one."), oldest.Seconds())
 	}
 	if c.s.Store != nil {
 		s := c.s.Store()
 		gauge(out, desc("aegis_store_up", "0 while the store that replicas share does not answer."), truth(s.Up))
 		gauge(out, desc("aegis_replicas", "Replicas that share the store, as last counted."), float64(s.Replicas))
-		counter(out, desc("aegis_limits_uncounted_total", "Calls that shared limits could not count, since the store did not answer."), s.Uncounted)
+		counter(out, desc("aegis_limits_uncounted_total",
+			"Calls that shared limits could not count, since the store did not answer."), s.Uncounted)
 	}
 	if c.s.Reload == nil {
 		return
 	}
 	r := c.s.Reload()
-	gauge(out, desc("aegis_config_last_reload_successful", "0 while the configuration file was changed and could not be used."), truth(r.OK))
-	gauge(out, desc("aegis_config_loaded_timestamp_seconds", "When the configuration in force was loaded (Unix time)."), unix(r.Loaded))
+	gauge(out, desc("aegis_config_last_reload_successful",
+		"0 while the configuration file was changed and could not be used."), truth(r.OK))
+	gauge(out, desc("aegis_config_loaded_timestamp_seconds", "When the configuration in force was loaded (Unix time)."),
+		unix(r.Loaded))
 	counter(out, desc("aegis_config_reloads_total", "Times that a changed configuration took over."), r.Reloads)
-	counter(out, desc("aegis_config_reload_failures_total", "Times that a changed configuration could not be used."), r.Failures)
+	counter(out, desc("aegis_config_reload_failures_total", "Times that a changed configuration could not be used."),
+		r.Failures)
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {

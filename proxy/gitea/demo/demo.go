@@ -102,7 +102,8 @@ func (d *Demo) Token(bearer string) (config.Token, error) {
 		}
 		bearer = hex.EncodeToString(b)
 	}
-	return config.Token{Name: "demo", Token: config.NewSecret(bearer), GiteaToken: config.NewSecret(d.double.Token(Login))}, nil
+	return config.Token{Name: "demo", Token: config.NewSecret(bearer),
+		GiteaToken: config.NewSecret(d.double.Token(Login))}, nil
 }
 
 // Adopt makes the Gitea tokens of a configuration valid in the double: as its
