@@ -40,9 +40,8 @@ func CheckValues(data []byte, maxDepth, maxValues int) error {
 	return c.document(maxDepth)
 }
 
-// CheckElements is [CheckValues], for any number of values, that also counts the elements of the
-// outermost array, -1 for a
-// document that is none.
+// CheckElements is [CheckValues], for any number of values, that also counts the elements of
+// the outermost array, -1 for a document that is none.
 func CheckElements(data []byte, maxDepth int) (elements int, err error) {
 	var room [64]byte
 	c := checker{marks: marks{data: data}, stack: room[:0], left: 1 << 62}
