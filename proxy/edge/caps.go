@@ -55,20 +55,19 @@ type Pace struct {
 // long as the rules still give.
 func (b Pace) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	if b.Timeout > 0 {
-		w = &timedWriter{ResponseWriter: w, control: control, timeout: b.Timeout}
+	timed := &timedWriter{ResponseWriter: w, control: control, timeout: b.Timeout}
+	if b.Timeout > 0 || b.MinRate > 0 {
+		w = timed
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		next.ServeHTTP(w, r)
 		return
 	}
 	body := &timedBody{ReadCloser: r.Body, rules: b, control: control}
-	body.pause()  // net/http's own bound counts the handler's time, too
-	r.Body = body // the request is the edge's own copy
+	body.pause()                    // net/http's own bound counts the handler's time, too
+	r.Body, timed.body = body, body // the request is the edge's own copy
 	next.ServeHTTP(w, r)
-	if !body.ended.Load() {
-		body.wait(time.Now())
-	}
+	body.drain()
 }
 
 // timedBody is a body under the rules. A transport may still read it when the handler
@@ -99,10 +98,25 @@ func (b *timedBody) Read(p []byte) (int, error) {
 
 // Close reads what net/http wants to have read before the next request.
 func (b *timedBody) Close() error {
-	if !b.ended.Load() {
-		b.wait(time.Now())
-	}
+	b.drain()
 	return b.ReadCloser.Close()
+}
+
+// drain bounds what net/http reads by itself of a body that the handler has left: before
+// it writes the head of an answer, and at the end. It may take half of the time at the most,
+// so that the answer still finds a client.
+func (b *timedBody) drain() {
+	if b.ended.Load() {
+		return
+	}
+	now := time.Now()
+	at := b.rules.deadline(now.Add(-time.Duration(b.waited.Load())), b.read.Load())
+	if half := now.Add(b.rules.Timeout / 2); b.rules.Timeout > 0 && at.After(half) {
+		at = half
+	}
+	if !at.IsZero() {
+		_ = b.control.SetReadDeadline(at)
+	}
 }
 
 // wait sets the deadline that the bytes so far have earned.
@@ -120,7 +134,8 @@ func (b *timedBody) pause() { _ = b.control.SetReadDeadline(time.Time{}) }
 type timedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	timeout time.Duration
+	timeout time.Duration // 0: no bound
+	body    *timedBody    // of the request; nil: it has none
 }
 
 // writePart is what one deadline is for: a client that takes this much in the
@@ -131,7 +146,7 @@ const writePart = 256 << 10
 func (w *timedWriter) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {
 		part := p[:min(len(p), writePart)]
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // only writers of tests have none
+		w.begin()
 		var m int
 		m, err = w.ResponseWriter.Write(part)
 		n, p = n+m, p[len(part):]
@@ -141,8 +156,18 @@ func (w *timedWriter) Write(p []byte) (n int, err error) {
 
 // Flush sends what is buffered.
 func (w *timedWriter) Flush() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // as above
-	_ = w.control.Flush()                                     // the next write has the error
+	w.begin()
+	_ = w.control.Flush() // the next write has the error
+}
+
+// begin sets the deadlines of a piece of the answer.
+func (w *timedWriter) begin() {
+	if w.timeout > 0 {
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // only writers of tests have none
+	}
+	if w.body != nil {
+		w.body.drain()
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

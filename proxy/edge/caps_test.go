@@ -232,6 +232,34 @@ func testSlowHandlers(t *testing.T) {
 	}
 }
 
+// TestUnreadBodies: a body that stalls and that the handler does not read holds up no
+// answer, small or larger than what net/http keeps back, and no connection.
+func TestUnreadBodies(t *testing.T) { synctest.Test(t, testUnreadBodies) }
+
+func testUnreadBodies(t *testing.T) {
+	for _, rules := range []edge.Pace{{Timeout: time.Second, MinRate: 1 << 10}, {Timeout: time.Hour, MinRate: 1 << 10}, {Timeout: time.Second}} {
+		for _, size := range []int{10, 100_000} {
+			srv := httptest.NewUnstartedServer(rules.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = w.Write(make([]byte, size))
+			})))
+			dial := inMemory(t, srv, false)
+			c := dial()
+			fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart")
+			began, in := time.Now(), bufio.NewReader(c)
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%+v, %d bytes: %v", rules, size, err)
+			}
+			if n, err := io.Copy(io.Discard, res.Body); n != int64(size) || err != nil {
+				t.Errorf("%+v: %d of %d bytes, %v", rules, n, size, err)
+			}
+			if _, err := io.Copy(io.Discard, in); err != nil || time.Since(began) > 10*time.Second {
+				t.Errorf("%+v, %d bytes: the connection ended after %v, %v", rules, size, time.Since(began), err)
+			}
+		}
+	}
+}
+
 // TestSlowReaders: a client that stops reading does not keep the handler, and one
 // that reads at its leisure gets all.
 func TestSlowReaders(t *testing.T) { synctest.Test(t, testSlowReaders) }
