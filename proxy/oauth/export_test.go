@@ -15,3 +15,11 @@ const MaxAddrs = maxAddrs
 func (s *Server) RegisterCallers() int {
 	return s.rates.register.keys.Len()
 }
+
+// ReadBody returns the status that a body is refused with, 0 for one that is read.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) int {
+	if _, f := readBody(w, r, limit); f != nil {
+		return f.status
+	}
+	return 0
+}

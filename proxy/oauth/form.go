@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 )
 
@@ -83,6 +84,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *fai
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &failure{
 			status: http.StatusRequestEntityTooLarge, code: codeRequest, says: "the request is too large",
+		}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) { // what the edge makes of a body that comes too slowly
+		return nil, &failure{
+			status: http.StatusRequestTimeout, code: codeRequest,
+			says: "the request came too slowly; send it again, faster",
 		}
 	}
 	return nil, invalid("the request could not be read to its end; send it again")
