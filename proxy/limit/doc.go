@@ -8,5 +8,9 @@
 // token is taken.
 //
 // The buckets of callers who were not seen for longest are forgotten first, so
-// that memory is bounded whatever strangers send.
+// that memory is bounded whatever strangers send. What was counted outlives a reload, not
+// a restart, unless limits.shared keeps it in the store.
+//
+// A new limit is also in maxClaims, in config.TeamLimits and what teams inherit, and in the
+// limits that package server gives a team.
 package limit

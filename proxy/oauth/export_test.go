@@ -23,3 +23,11 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) int {
 	}
 	return 0
 }
+
+// AreaWords returns the words of each area.
+func AreaWords() (all [][]string) {
+	for _, a := range areas {
+		all = append(all, []string{a.Title, a.Read, a.Write})
+	}
+	return all
+}

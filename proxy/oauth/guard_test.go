@@ -528,3 +528,13 @@ func BenchmarkStepUp(b *testing.B) {
 		})
 	}
 }
+
+// TestEveryAreaHasWords: an area without words would stand on the consent page as nothing.
+func TestEveryAreaHasWords(t *testing.T) {
+	t.Parallel()
+	for area, words := range oauth.AreaWords() {
+		if slices.Contains(words, "") {
+			t.Errorf("area %d: %q", area, words)
+		}
+	}
+}

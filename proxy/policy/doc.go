@@ -1,6 +1,7 @@
 // Package policy holds what a team's agents may do beyond the tools that they
 // see: which repositories a call may name and a result may show, which branches
-// and files a write may touch, how much it may carry.
+// and files a write may touch, how much it may carry, and how many writes an identity may
+// make in an hour; all other rates are package limit's.
 //
 // A [Policy] has two stages. [Policy.Stage] decides before Gitea is asked;
 // [Policy.Rows] is placed right around Gitea and removes from its answers what the

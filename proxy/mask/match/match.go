@@ -2,6 +2,9 @@
 // mask compiles it into rules that a deployment may switch off. [Credentials] removes what the
 // table holds for texts of strangers, knows no configuration, and rather takes a harmless word
 // too many than leaves a credential.
+//
+// A new rule needs "go test ./proxy/mask -run TestPlan -update-plan", which takes about two
+// minutes, and "go test ./proxy/mask -run TestManual -update-docs".
 package match
 
 import (

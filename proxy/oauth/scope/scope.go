@@ -1,5 +1,9 @@
 // Package scope knows the scopes of Gitea: words such as write:issue, each a [Level] in one area.
-// Write includes read of the same area, and nothing else is implied.
+// Write includes read of the same area, and nothing else is implied. Gitea grants everything
+// for a word that it does not know, so there are none but its own.
+//
+// A new area is also in oauth/scope.go (what people read), the patterns of config/oauth.go,
+// spec/scopes.yaml (which operations need it) and fakegitea/scopes.go.
 package scope
 
 import (
