@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -79,6 +80,7 @@ type timedBody struct {
 	waited  atomic.Int64 // nanoseconds in reads
 	read    atomic.Int64 // bytes
 	ended   atomic.Bool  // net/http lifts deadlines itself, and waits for the next request
+	paused  atomic.Bool  // there is no deadline of ours
 }
 
 // Read reads while the body comes fast enough.
@@ -90,7 +92,8 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	b.read.Add(int64(n))
 	if err != nil {
 		b.ended.Store(true)
-	} else {
+	}
+	if err == nil || errors.Is(err, io.EOF) { // net/http may already wait for the next request
 		b.pause()
 	}
 	return n, err
@@ -106,7 +109,9 @@ func (b *timedBody) Close() error {
 // it writes the head of an answer, and at the end. It may take half of the time at the most,
 // so that the answer still finds a client.
 func (b *timedBody) drain() {
-	if b.ended.Load() {
+	// Once: net/http lifts the deadline when it has read all, and then waits for the next
+	// request; a deadline in that wait would end the context of this one.
+	if b.ended.Load() || !b.paused.CompareAndSwap(true, false) {
 		return
 	}
 	now := time.Now()
@@ -121,13 +126,17 @@ func (b *timedBody) drain() {
 
 // wait sets the deadline that the bytes so far have earned.
 func (b *timedBody) wait(now time.Time) {
+	b.paused.Store(false)
 	if at := b.rules.deadline(now.Add(-time.Duration(b.waited.Load())), b.read.Load()); !at.IsZero() {
 		_ = b.control.SetReadDeadline(at)
 	}
 }
 
 // pause lifts the deadline while no read waits for the body.
-func (b *timedBody) pause() { _ = b.control.SetReadDeadline(time.Time{}) }
+func (b *timedBody) pause() {
+	b.paused.Store(true)
+	_ = b.control.SetReadDeadline(time.Time{})
+}
 
 // timedWriter gives each part of an answer its time. A handler may take as long
 // as it likes between two of them.

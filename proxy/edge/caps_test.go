@@ -260,6 +260,45 @@ func testUnreadBodies(t *testing.T) {
 	}
 }
 
+// TestLongAnswersToWholeBodies: a body that has come whole ends no answer, however long it
+// takes and however much of the body the handler has read.
+func TestLongAnswersToWholeBodies(t *testing.T) {
+	for name, read := range map[string]func(io.Reader){
+		"nothing": func(io.Reader) {},
+		"a part":  func(r io.Reader) { _, _ = io.ReadFull(r, make([]byte, 2)) },
+		"twice": func(r io.Reader) {
+			_, _ = io.Copy(io.Discard, r)
+			_, _ = io.Copy(io.Discard, r)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := httptest.NewUnstartedServer(edge.Pace{Timeout: time.Second}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				read(r.Body)
+				for range 4 {
+					_, _ = w.Write(make([]byte, 3000))
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-r.Context().Done():
+						t.Errorf("%s: the call was ended", name)
+						return
+					case <-time.After(700 * time.Millisecond):
+					}
+				}
+			})))
+			c := inMemory(t, srv, false)()
+			fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n0123456789")
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := io.Copy(io.Discard, res.Body); n != 12_000 || err != nil {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
+			_ = c.Close()
+		})
+	}
+}
+
 // TestSlowReaders: a client that stops reading does not keep the handler, and one
 // that reads at its leisure gets all.
 func TestSlowReaders(t *testing.T) { synctest.Test(t, testSlowReaders) }
