@@ -12,6 +12,7 @@ type Reply struct {
 	size    int
 	grow    func(n int) []byte
 	sent    func()
+	later   []func()
 }
 
 // NewReply returns a reply that goes on behind begun. grow makes room for n bytes behind
@@ -52,6 +53,25 @@ func (r *Reply) OnSent(f func()) {
 	if r != nil {
 		r.sent = f
 	}
+}
+
+// Later takes what can wait until the answer has gone out, such as a line of the log: a
+// client next door would wait for it. It runs in any case, see [Reply.Close]; at once when
+// the Reply is nil.
+func (r *Reply) Later(f func()) {
+	if r == nil {
+		f()
+		return
+	}
+	r.later = append(r.later, f)
+}
+
+// Close runs what was left for later. Whoever made the Reply calls it last.
+func (r *Reply) Close() {
+	for _, f := range r.later {
+		f()
+	}
+	r.later = nil
 }
 
 // Sent says that the answer has gone out and nothing of the body is needed any more.

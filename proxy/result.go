@@ -27,6 +27,10 @@ type Result struct {
 	// it was read. 0: they were not counted. The check of the syntax counts them on
 	// its way; paging and bounds would each walk the whole body once more.
 	Items int
+	// Plain is Body as it was when it was found to be JSON whose strings hide nothing:
+	// all ASCII, and no escape that could stand for a hidden character. nil: it was not.
+	// The check of the syntax sees it on its way. See [Result.HidesNothing].
+	Plain []byte
 	// ContentType is Gitea's media type without parameters.
 	ContentType string
 	// Page is set on paginated operations.
@@ -45,6 +49,12 @@ type Result struct {
 	Structured []byte
 	// Source names the server that answered: "gitea" and its version.
 	Source string
+}
+
+// HidesNothing reports whether Body is what Plain says, and not what a stage has put
+// in its place since.
+func (r *Result) HidesNothing() bool {
+	return len(r.Plain) > 0 && len(r.Plain) == len(r.Body) && &r.Plain[0] == &r.Body[0]
 }
 
 // Size is how many bytes of text a client gets.

@@ -126,6 +126,7 @@ type countedConn struct {
 	net.Conn
 	leave func()
 	reads reads
+	held  held
 }
 
 // Close closes the connection and makes room for another.

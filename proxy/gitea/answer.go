@@ -100,10 +100,13 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 
 // jsonResult checks a JSON body and keeps its bytes.
 func jsonResult(res *proxy.Result) (*proxy.Result, error) {
-	elements, err := jsonscan.CheckElements(res.Body, maxDepth)
+	content, err := jsonscan.Inspect(res.Body, maxDepth)
 	switch {
 	case err == nil:
-		res.Kind, res.Items = proxy.BodyJSON, max(elements, 0)
+		res.Kind, res.Items = proxy.BodyJSON, max(content.Elements, 0)
+		if content.Plain {
+			res.Plain = res.Body
+		}
 		return res, nil
 	case errors.Is(err, jsonscan.ErrDepth) && utf8.Valid(res.Body):
 		res.Kind = proxy.BodyText

@@ -54,6 +54,7 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 		buf = e.buffers.Grow(buf, n)
 		return *buf
 	})
+	defer c.Reply.Close()
 	res, err := e.handle(r.Context(), c)
 	if !fastOutcome(res, err) {
 		req.outcome = &outcome{call: c, res: withText(res), err: err}
@@ -82,7 +83,10 @@ func (e *endpoint) fastCall(w http.ResponseWriter, r *http.Request, req *request
 func (e *endpoint) send(w http.ResponseWriter, r *http.Request, status int, body []byte) error {
 	if r.ProtoMajor == 1 {
 		// HTTP/2 says in a frame of its own that the answer ends, when the handler
-		// returns. HTTP/1 needs not wait for that.
+		// returns. HTTP/1 needs not wait for that, and has it all in one write.
+		if e.opts.Hold != nil {
+			defer e.opts.Hold(r)()
+		}
 		defer func() { _ = http.NewResponseController(w).Flush() }() // a client that went away needs no answer
 	}
 	e.lw.head(w.Header(), len(body))

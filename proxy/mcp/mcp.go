@@ -76,6 +76,9 @@ type Options struct {
 	Permits func(w http.ResponseWriter, x *proxy.RequestInfo, body []byte) bool
 	// CatalogVersion is stamped on every result.
 	CatalogVersion string
+	// Hold, when not nil, keeps the pieces of an answer back until release is called,
+	// so that they go out in one write.
+	Hold func(r *http.Request) (release func())
 	// Log receives defects: panics below and answers that make no sense.
 	Log zerolog.Logger
 }

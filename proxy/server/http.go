@@ -194,6 +194,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 		// What exceeds server.max_header_bytes by less gets an answer in JSON.
 		MaxHeaderBytes: 2 * int(s.cfg.Server.MaxHeaderBytes),
 		ConnState:      edge.LateHeads,
+		ConnContext:    edge.ConnContext,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:       serverLog(s.log),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy/catalog"
+	"aegis/proxy/edge"
 	"aegis/proxy/kv/open"
 	"aegis/proxy/limit"
 	"aegis/proxy/mask"
@@ -171,6 +172,7 @@ func (s *core) mcpHandler(t *team, sel *catalog.Selection) (http.Handler, error)
 		MaxBodyBytes:   int64(s.cfg.Server.MaxBodyBytes),
 		Permits:        s.guardOf(t).Permits,
 		CatalogVersion: s.library.catalog.Version,
+		Hold:           edge.Hold,
 		Log:            s.log,
 	})
 	if err != nil {

@@ -35,7 +35,8 @@ func Calls(log zerolog.Logger) proxy.Stage {
 						Err: fmt.Errorf("panic of type %T", p)}
 					log.Error().Str("request_id", c.RequestID).Bytes("stack", debug.Stack()).Msg("panic in a call")
 				}
-				logCall(log, c, res, err, time.Since(began))
+				took := time.Since(began)
+				c.Reply.Later(func() { logCall(log, c, res, err, took) })
 			}()
 			res, err = next.Handle(ctx, c)
 			if err != nil {

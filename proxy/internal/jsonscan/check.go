@@ -40,15 +40,30 @@ func CheckValues(data []byte, maxDepth, maxValues int) error {
 	return c.document(maxDepth)
 }
 
-// CheckElements is [CheckValues], for any number of values, that also counts the elements of
-// the outermost array, -1 for a document that is none.
-func CheckElements(data []byte, maxDepth int) (elements int, err error) {
+// Content is what [Inspect] has seen in a document.
+type Content struct {
+	// Elements is the number of elements of the outermost array, -1 for a document
+	// that is none.
+	Elements int
+	// Plain: the strings are ASCII, without escapes but for \", \\, \/, \b, \f, \n, \r,
+	// \t and those that Go's encoding/json writes for <, > and &, where no HTML comment
+	// begins.
+	Plain bool
+}
+
+// Inspect is [CheckValues], for any number of values, that also says what the document
+// holds.
+func Inspect(data []byte, maxDepth int) (Content, error) {
 	var room [64]byte
 	c := checker{marks: marks{data: data}, stack: room[:0], left: 1 << 62}
-	if err := c.document(maxDepth); err != nil || Kind(data) != '[' {
-		return -1, err
+	if err := c.document(maxDepth); err != nil {
+		return Content{Elements: -1}, err
 	}
-	return c.elements, nil
+	out := Content{Elements: -1, Plain: !c.odd}
+	if Kind(data) == '[' {
+		out.Elements = c.elements
+	}
+	return out, nil
 }
 
 type checker struct {
@@ -57,6 +72,7 @@ type checker struct {
 	left  int    // how many more values there may be
 	// elements counts the values directly below the outermost bracket.
 	elements int
+	odd      bool // the content is not plain
 }
 
 // document checks the whole text.
@@ -316,10 +332,12 @@ func (c *checker) str(i int) (int, error) {
 			if n == 0 {
 				return i, &SyntaxError{i, "bad escape in a string"}
 			}
+			c.odd = c.odd || n > 2 && !harmless(data[i:])
 			i += n
 		case b < 0x20:
 			return i, &SyntaxError{i, "control character in a string"}
 		default:
+			c.odd = true
 			r, n := utf8.DecodeRune(data[i:])
 			if r == utf8.RuneError && n <= 1 {
 				return i, &SyntaxError{i, "invalid UTF-8 in a string"}
@@ -327,6 +345,18 @@ func (c *checker) str(i int) (int, error) {
 			i += n
 		}
 	}
+}
+
+// harmless reports whether s begins with one of the escapes that Go writes for <, >
+// and &, and with no HTML comment.
+func harmless(s []byte) bool {
+	switch string(s[2:6]) {
+	case "0026", "003e", "003E":
+		return true
+	case "003c", "003C":
+		return len(s) < 7 || s[6] != '!'
+	}
+	return false
 }
 
 // escapeLen returns the length of the escape at the start of s, 0 when it is

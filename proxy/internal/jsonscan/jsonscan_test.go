@@ -188,12 +188,13 @@ func TestEscapingLongTexts(t *testing.T) {
 	}
 }
 
-func TestCheckElements(t *testing.T) {
+func TestInspectCounts(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]int{
 		`[]`: 0, ` [ ] `: 0, `[1]`: 1, `[[1,2],{"a":[1,2,3]},"x",null]`: 4, `{"a":[1]}`: -1, `7`: -1, `"[1]"`: -1, `[{},{},[]]`: 3, "[[[[[1]]]]]": 1,
 	} {
-		n, err := jsonscan.CheckElements([]byte(doc), depth)
+		c, err := jsonscan.Inspect([]byte(doc), depth)
+		n := c.Elements
 		if n != want || err != nil {
 			t.Errorf("%s: %d, %v; want %d", doc, n, err, want)
 		}
@@ -208,8 +209,24 @@ func TestCheckElements(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"[1,", "[1 2]", ""} {
-		if n, err := jsonscan.CheckElements([]byte(doc), depth); err == nil || n != -1 {
-			t.Errorf("%q: %d, %v", doc, n, err)
+		if c, err := jsonscan.Inspect([]byte(doc), depth); err == nil || c.Elements != -1 {
+			t.Errorf("%q: %d, %v", doc, c.Elements, err)
+		}
+	}
+}
+
+func TestInspectSaysWhatIsPlain(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 5000)
+	for doc, want := range map[string]bool{
+		`{"a":"b"}`: true, `["\u0026\u003c\u003e\u003C\n\t\r\"\\\/\b\f"]`: true, `[1,null,true]`: true, `""`: true,
+		`["é"]`: false, `{"é":1}`: false, `["\u00e9"]`: false, `["\u200b"]`: false, `["\u001b[0m"]`: false,
+		`["\u003c!--"]`: false, `["\u003c!"]`: false, `["\ud83d\ude00"]`: false, `["\u0000"]`: false, `{"\u202e":1}`: false,
+		`["` + long + `"]`: true, `["` + long + `\u200d"]`: false, `["` + long + "\u200d" + `"]`: false,
+	} {
+		c, err := jsonscan.Inspect([]byte(doc), 10)
+		if err != nil || c.Plain != want {
+			t.Errorf("%.60s: plain %v, %v; want %v", doc, c.Plain, err, want)
 		}
 	}
 }
