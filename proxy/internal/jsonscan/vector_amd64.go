@@ -5,7 +5,7 @@ package jsonscan
 import "golang.org/x/sys/cpu"
 
 // vectors reports whether this processor has what escapeVector needs, as all have
-// that were made since 2009.
+// that were made since 2009. markVector needs what every amd64 has.
 var vectors = cpu.X86.HasSSSE3 && cpu.X86.HasPOPCNT
 
 // escapeVector escapes blocks of 16 bytes from src to dst with a backslash before
@@ -14,3 +14,8 @@ var vectors = cpu.X86.HasSSSE3 && cpu.X86.HasPOPCNT
 //
 //go:noescape
 func escapeVector(dst, src *byte, blocks int, spreads *[256][16]byte) (read, written int)
+
+// markVector is [markBlock] for blocks of 64 bytes.
+//
+//go:noescape
+func markVector(dst *uint64, src *byte, blocks int)

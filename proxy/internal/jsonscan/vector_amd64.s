@@ -73,3 +73,47 @@ done:
 	SUBQ dst+0(FP), DI
 	MOVQ DI, written+40(FP)
 	RET
+
+// Bits for the sixteen bytes at off(SI).
+#define MARK(off, bits) \
+	MOVOU off(SI), X0  \
+	MOVO X0, X1        \
+	PCMPEQB X8, X1     \
+	MOVO X0, X2        \
+	PCMPEQB X9, X2     \
+	POR X2, X1         \
+	MOVO X0, X3        \
+	PMINUB X10, X3     \
+	PCMPEQB X0, X3     \
+	POR X3, X1         \
+	POR X0, X1         \
+	PMOVMSKB X1, bits
+
+// func markVector(dst *uint64, src *byte, blocks int)
+TEXT ·markVector(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	CONSTANTS
+	TESTQ CX, CX
+	JZ    end
+
+next:
+	MARK(0, AX)
+	MARK(16, BX)
+	SHLQ $16, BX
+	ORQ  BX, AX
+	MARK(32, DX)
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MARK(48, R8)
+	SHLQ $48, R8
+	ORQ  R8, AX
+	MOVQ AX, (DI)
+	ADDQ $8, DI
+	ADDQ $64, SI
+	DECQ CX
+	JNZ  next
+
+end:
+	RET

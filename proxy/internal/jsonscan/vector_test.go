@@ -135,3 +135,23 @@ func FuzzEscapeVector(f *testing.F) {
 		}
 	})
 }
+
+func TestMarkVectorIsTheBlock(t *testing.T) {
+	t.Parallel()
+	needVectors(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var b [64]byte
+	for range 20000 {
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+			if rng.IntN(2) == 0 {
+				b[i] = "\"\\\x1f\x20\x21\x23\x5b\x5d\x7f\x80a"[rng.IntN(11)]
+			}
+		}
+		var got uint64
+		markVector(&got, &b[0], 1)
+		if want := markBlock(&b); got != want {
+			t.Fatalf("%q: %b, want %b", b, got, want)
+		}
+	}
+}
