@@ -165,7 +165,7 @@ func (s *core) access() proxy.Stage {
 }
 
 // oauthEvent records sign-ins and consents.
-func (s *basis) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
+func (b *basis) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
 	detail := e.Reason
 	if e.ClientName != "" {
 		detail += "; client " + e.ClientName
@@ -177,7 +177,7 @@ func (s *basis) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
 	if e.Name == "consent" {
 		name = audit.Consent
 	}
-	s.process.audit.log.Event(name, x, audit.Detail{Reason: detail})
+	b.process.audit.log.Event(name, x, audit.Detail{Reason: detail})
 }
 
 // grantEvents are what the audit log calls what becomes of grants.
@@ -189,10 +189,10 @@ var grantEvents = map[grant.Kind]audit.Event{
 
 // grantEvent records what becomes of tokens. A code or refresh token that comes twice may have
 // been stolen, which an operator should see without reading the audit log.
-func (s *basis) grantEvent(e grant.Event) {
+func (b *basis) grantEvent(e grant.Event) {
 	name := grantEvents[e.Kind]
 	if name == audit.CodeRefused || name == audit.RefreshReused {
-		s.log.Warn().Str("grant", e.Grant).Str("client", proxy.Clip(e.ClientName, 100)).Str("login", e.Login).
+		b.log.Warn().Str("grant", e.Grant).Str("client", proxy.Clip(e.ClientName, 100)).Str("login", e.Login).
 			Str("kind", string(e.Kind)).
 			Msg("a code or refresh token came again, or was not its client's")
 	}
@@ -200,19 +200,19 @@ func (s *basis) grantEvent(e grant.Event) {
 	if e.Login != "" {
 		x.Identity = &proxy.Identity{Login: e.Login, Mode: proxy.ModeOAuth, UserID: e.UserID}
 	}
-	s.process.audit.log.Event(name, x, audit.Detail{
+	b.process.audit.log.Event(name, x, audit.Detail{
 		Reason: string(e.Kind) + "; grant " + e.Grant + "; client " + e.ClientName,
 	})
 }
 
 // giteaEvent tells operators what happens to credentials.
-func (s *basis) giteaEvent(e upstream.Event) {
-	ev := s.log.Info()
+func (b *basis) giteaEvent(e upstream.Event) {
+	ev := b.log.Info()
 	switch e.Kind {
 	case upstream.EventClient:
-		ev = s.log.Error()
+		ev = b.log.Error()
 	case upstream.EventReauth, upstream.EventRefused, upstream.EventRevoked:
-		ev = s.log.Warn()
+		ev = b.log.Warn()
 	}
 	ev.Str("event", string(e.Kind)).Int64("user_id", e.UserID).Str("login", e.Login).Msg(e.Detail)
 }

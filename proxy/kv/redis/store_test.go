@@ -2,8 +2,6 @@ package redis_test
 
 import (
 	"errors"
-	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,11 +9,6 @@ import (
 	"aegis/proxy/kv/redis"
 	"aegis/proxy/kv/redistest"
 )
-
-var prefixes atomic.Int64
-
-// fresh returns a prefix that nobody used before.
-func fresh() string { return "t" + strconv.FormatInt(prefixes.Add(1), 10) + "*:" }
 
 func open(t testing.TB, o redis.Options) *redis.Store {
 	t.Helper()
