@@ -76,7 +76,8 @@ func compressed(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	_, err = gz.Write(data)
-	return b.Bytes(), errors.Join(err, gz.Close())
+	err = errors.Join(err, gz.Close()) // which writes the end
+	return b.Bytes(), err
 }
 
 // zipball writes a zip file. The format has local times, so when must be in UTC for the

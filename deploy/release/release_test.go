@@ -188,3 +188,20 @@ func TestChecksums(t *testing.T) {
 		t.Error("checksums of nothing")
 	}
 }
+
+// TestCompressed: what is compressed can be unpacked, whole.
+func TestCompressed(t *testing.T) {
+	t.Parallel()
+	want := bytes.Repeat([]byte("aegis "), 1000)
+	data, err := compressed(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gz, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(gz); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}

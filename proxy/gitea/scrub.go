@@ -114,9 +114,10 @@ func (s scrubber) scrubHosts(text string) string {
 	})
 	text = hostPort.ReplaceAllString(text, goneHost)
 	// A shorter name would be found inside of words.
-	if name, _, _ := strings.Cut(s.host, ":"); len(name) >= 4 {
+	name, _, _ := strings.Cut(s.host, ":")
+	if name = strings.ToValidUTF8(name, ""); len(name) >= 4 {
 		// Made anew for each message, as errors are rare.
-		own := regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(name, "")))
+		own := regexp.MustCompile("(?i)" + regexp.QuoteMeta(name))
 		text = own.ReplaceAllLiteralString(text, goneHost)
 	}
 	text = ipv4.ReplaceAllStringFunc(text, hidePrivate)

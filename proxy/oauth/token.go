@@ -165,7 +165,11 @@ func (s *Server) authenticate(r *http.Request, form fields) (*client.Client, err
 	if err != nil {
 		return nil, s.noClient(key, err)
 	}
-	if c.AuthMethod == client.AuthNone && len(secrets) == 0 || slices.ContainsFunc(secrets, c.Secret) {
+	right := slices.ContainsFunc(secrets, c.Secret)
+	if c.AuthMethod == client.AuthNone { // it has none, and one that it shows is another's
+		right = len(secrets) == 0
+	}
+	if right {
 		return c, nil
 	}
 	s.rates.failures.take(key)
