@@ -370,6 +370,7 @@ type Server struct {
 	// MinBodyRate is the least number of bytes per second at which a request
 	// body must arrive, on average and after the first five seconds. 0 to 1MiB,
 	// default 1KiB; 0 leaves read_timeout alone to end slow bodies.
+	// Only the time that Aegis waits for the body counts.
 	MinBodyRate ByteSize `yaml:"min_body_rate" range:"0 1MiB"`
 	// MaxBodyBytes bounds a request body. 64KiB to 256MiB, default 8MiB.
 	MaxBodyBytes ByteSize `yaml:"max_body_bytes" range:"64KiB 256MiB"`
