@@ -42,6 +42,8 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &proxy.RequestInfo{RequestID: rand.Text(), Addr: e.Clients.Addr(r)}
 		w.Header().Set("X-Request-Id", x.RequestID)
+		r, done := linger(w, r)
+		defer done()
 		r = r.WithContext(proxy.WithRequestInfo(r.Context(), x))
 		if why := e.Heads.check(r); why != "" {
 			e.refuse(w, r, refusal{http.StatusRequestHeaderFieldsTooLarge, "head_too_large", why})
