@@ -20,6 +20,10 @@ import (
 	"aegis/proxy/gitea/demo"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // elsewhere are pages whose commands are not run here, and why.
 var elsewhere = map[string]string{
 	"audit.md":      "proxy/audit runs them on a real log",
@@ -233,7 +237,7 @@ func serveBlock(t *testing.T, cmd *exec.Cmd, addr, where string) (stop func()) {
 		<-done
 	}
 	for until := time.Now().Add(patience); time.Now().Before(until); {
-		res, err := http.Get("http://" + addr + "/readyz")
+		res, err := direct.Get("http://" + addr + "/readyz")
 		if err == nil {
 			_ = res.Body.Close()
 			if res.StatusCode == http.StatusOK {

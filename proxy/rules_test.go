@@ -176,16 +176,59 @@ var forbidden = map[string]string{
 	"log.Fatalf":  "return an error",
 }
 
-func called(c *ast.CallExpr) string {
-	switch fn := c.Fun.(type) {
-	case *ast.Ident:
-		return fn.Name
-	case *ast.SelectorExpr:
-		if pkg, ok := fn.X.(*ast.Ident); ok {
-			return pkg.Name + "." + fn.Sel.Name
+// TestTestsShareNoConnections: [net/http/httptest.Server.Close] closes the idle
+// connections of http.DefaultTransport, and with them requests of other tests whose
+// answer, without a body, just arrives ("CloseIdleConnections called").
+func TestTestsShareNoConnections(t *testing.T) {
+	shared := map[string]bool{"http.DefaultClient": true, "http.DefaultTransport": true, "http.Get": true, "http.Head": true, "http.Post": true, "http.PostForm": true}
+	// withTransport are the types of clients that take the default without this field.
+	withTransport := map[string]string{"http.Client": "Transport", "sdk.StreamableClientTransport": "HTTPClient"}
+	for path, f := range sources(t, true) {
+		if !strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if name := selected(n); shared[name] {
+					t.Errorf("%s: %s is shared with other tests; use a client with a transport of its own", fset.Position(n.Pos()), name)
+				}
+			case *ast.CompositeLit:
+				if field := withTransport[selected(n.Type)]; field != "" && !hasField(n, field) {
+					t.Errorf("%s: without %s it shares connections with other tests", fset.Position(n.Pos()), field)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func hasField(lit *ast.CompositeLit, name string) bool {
+	return slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			return false
+		}
+		key, ok := kv.Key.(*ast.Ident)
+		return ok && key.Name == name
+	})
+}
+
+// selected returns the name of what a package exports, with the package's.
+func selected(e ast.Expr) string {
+	if sel, ok := e.(*ast.SelectorExpr); ok {
+		if pkg, ok := sel.X.(*ast.Ident); ok {
+			return pkg.Name + "." + sel.Sel.Name
 		}
 	}
 	return ""
+}
+
+func called(c *ast.CallExpr) string {
+	if fn, ok := c.Fun.(*ast.Ident); ok {
+		return fn.Name
+	}
+	return selected(c.Fun)
 }
 
 // TestNothingIsLeftOpen: what is not done is said in the changelog or refused in

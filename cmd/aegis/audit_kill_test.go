@@ -110,7 +110,7 @@ func (v *victim) start() *exec.Cmd {
 func (v *victim) waitReady() {
 	v.t.Helper()
 	if !eventually(func() bool {
-		res, err := http.Get("http://" + v.addr + "/readyz")
+		res, err := direct.Get("http://" + v.addr + "/readyz")
 		if err != nil {
 			return false
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -53,7 +52,7 @@ func scriptSignIn(ts *testscript.TestScript, _ bool, args []string) {
 
 // scriptPost sends a body and returns the texts of the JSON answer.
 func scriptPost(ts *testscript.TestScript, address, kind, body string) map[string]string {
-	res, err := http.Post(address, kind, strings.NewReader(body))
+	res, err := direct.Post(address, kind, strings.NewReader(body))
 	ts.Check(err)
 	defer res.Body.Close()
 	var m map[string]any

@@ -389,7 +389,7 @@ func counted(t *testing.T, to string, n *atomic.Int64) string {
 		}
 		req := r.Clone(r.Context())
 		req.RequestURI, req.URL.Scheme, req.URL.Host = "", "http", strings.TrimPrefix(to, "http://")
-		res, err := http.DefaultTransport.RoundTrip(req)
+		res, err := direct.Transport.RoundTrip(req)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return

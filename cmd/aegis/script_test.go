@@ -13,6 +13,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // TestMain makes the test binary serve as the aegis command of the scripts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"aegis": main})
@@ -46,7 +50,7 @@ func freePort(ts *testscript.TestScript, _ bool, args []string) {
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 	var last string
 	if !eventually(func() bool {
-		res, err := http.Get(args[0])
+		res, err := direct.Get(args[0])
 		if err != nil {
 			last = err.Error()
 			return false
@@ -91,7 +95,7 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func do(ts *testscript.TestScript, neg bool, req *http.Request) {
-	res, err := http.DefaultClient.Do(req)
+	res, err := direct.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)

@@ -66,7 +66,7 @@ func (r *running) well(args ...string) {
 // plain asks the plain listener and returns the status and where it leads.
 func plain(t *testing.T, addr, path string) string {
 	t.Helper()
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: direct.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Get("http://" + addr + path)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,10 @@ import (
 	"aegis/proxy/edge"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // counting is a listener whose connections count their writes and can be broken.
 type counting struct {
 	net.Listener
@@ -117,7 +121,7 @@ func TestHoldPanics(t *testing.T) {
 		_, _ = w.Write([]byte("half"))
 		panic(http.ErrAbortHandler)
 	})
-	if res, err := http.Get(url); err == nil {
+	if res, err := direct.Get(url); err == nil {
 		res.Body.Close()
 		t.Errorf("an answer: %s", res.Status)
 	}
@@ -131,7 +135,7 @@ func TestHoldBroken(t *testing.T) {
 		l.broken.Store(true)
 		answerOf(5000, true)(w, r)
 	})
-	client := &http.Client{Timeout: patience}
+	client := &http.Client{Transport: direct.Transport, Timeout: patience}
 	if res, err := client.Get(url); err == nil {
 		res.Body.Close()
 		t.Fatalf("an answer: %s", res.Status)

@@ -20,7 +20,7 @@ func connect(t *testing.T, url, version string) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "probe", Version: "9.8"}, nil)
 	session, err := client.Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true},
+		&sdk.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true, HTTPClient: direct},
 		&sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connect: %v", err)

@@ -151,7 +151,7 @@ func testClientGoesAway(t *testing.T, version, accept string) {
 		<-entered
 		cancel()
 	}()
-	if res, err := http.DefaultClient.Do(r); err == nil {
+	if res, err := direct.Do(r); err == nil {
 		res.Body.Close()
 	}
 	for _, end := range []struct {

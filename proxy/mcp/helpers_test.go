@@ -20,6 +20,10 @@ import (
 	"aegis/proxy/mcp"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // The two generations of the protocol: with and without a handshake.
 const (
 	oldest  = "2025-03-26"
@@ -148,7 +152,7 @@ type reply struct {
 
 func do(t testing.TB, r *http.Request) reply {
 	t.Helper()
-	res, err := http.DefaultClient.Do(r)
+	res, err := direct.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

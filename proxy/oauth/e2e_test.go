@@ -28,6 +28,10 @@ import (
 	"aegis/proxy/oauth/upstream"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // real is Aegis' authorization server with all its real parts, on a port of its
 // own, in front of the Gitea double.
 type real struct {
@@ -102,7 +106,7 @@ func (r *real) build(c config.OAuth) http.Handler {
 	must(err)
 	base, err := url.Parse(r.url)
 	must(err)
-	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback", HTTP: &http.Client{Timeout: 2 * time.Minute}, Store: r.store, Now: r.clock.now})
+	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback", HTTP: &http.Client{Transport: direct.Transport, Timeout: 2 * time.Minute}, Store: r.store, Now: r.clock.now})
 	must(err)
 	r.grants, err = grant.New(grant.Options{Store: r.store, Keys: ring.Derive, Now: r.clock.now, Config: grant.Lifetimes{
 		Access: time.Duration(c.AccessTTL), Refresh: time.Duration(c.RefreshTTL), Max: time.Duration(c.MaxTTL), Grace: time.Duration(c.RefreshGrace)}})
@@ -132,7 +136,7 @@ func (r *real) whoami(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	out.Header.Set("Authorization", id.Credential.Authorization())
-	resp, err := http.DefaultClient.Do(out)
+	resp, err := direct.Do(out)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -156,7 +160,7 @@ func (r *real) person() *person {
 		r.t.Fatal(err)
 	}
 	p := &person{r: r}
-	p.http = &http.Client{Jar: jar, CheckRedirect: func(q *http.Request, _ []*http.Request) error {
+	p.http = &http.Client{Transport: direct.Transport, Jar: jar, CheckRedirect: func(q *http.Request, _ []*http.Request) error {
 		if !strings.HasPrefix(q.URL.String(), r.url+"/") && !strings.HasPrefix(q.URL.String(), r.gitea+"/") {
 			return http.ErrUseLastResponse // the client's own address
 		}
@@ -236,7 +240,7 @@ func (r *real) send(path, body string, headers ...string) (int, http.Header, map
 	for i := 0; i+1 < len(headers); i += 2 {
 		q.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(q)
+	resp, err := direct.Do(q)
 	if err != nil {
 		r.t.Fatal(err)
 	}

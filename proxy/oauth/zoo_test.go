@@ -66,7 +66,7 @@ func (s species) live(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(q)
+	resp, err := direct.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,10 @@ import (
 	"aegis/proxy/policy"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 const (
 	aliceToken = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	rootToken  = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -84,7 +88,7 @@ func (in *instance) do(method, path string, body any) map[string]any {
 	}
 	req.Header.Set("Authorization", "token "+in.token)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := direct.Do(req)
 	if err != nil {
 		in.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (in *instance) state(org string) string {
 			in.Fatal(err)
 		}
 		req.Header.Set("Authorization", "token "+in.token)
-		res, err := http.DefaultClient.Do(req)
+		res, err := direct.Do(req)
 		if err != nil {
 			in.Fatal(err)
 		}

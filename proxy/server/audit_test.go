@@ -65,7 +65,7 @@ func auditLines(t *testing.T, dir, event string) []auditLine {
 
 func ready(t *testing.T, base string) (int, string) {
 	t.Helper()
-	res, err := http.Get(base + "/readyz")
+	res, err := direct.Get(base + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func TestForgedConfirmations(t *testing.T) {
 		} {
 			req.Header.Set(k, v)
 		}
-		res, err := http.DefaultClient.Do(req)
+		res, err := direct.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

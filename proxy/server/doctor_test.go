@@ -50,7 +50,7 @@ func TestStreamArrivesInTwoParts(t *testing.T) {
 	defer s.Close()
 	next := make(chan time.Time, 1)
 	server.HoldStream(e, next)
-	res, err := http.Get(s.URL + "/healthz/stream")
+	res, err := direct.Get(s.URL + "/healthz/stream")
 	if err != nil {
 		t.Fatal(err)
 	}

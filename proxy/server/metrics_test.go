@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	get := func(host string) (int, string) {
 		req, _ := http.NewRequest(http.MethodGet, "http://"+at+"/metrics", nil)
 		req.Host = host
-		res, err := http.DefaultClient.Do(req)
+		res, err := direct.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestMetrics(t *testing.T) {
 	if status, _ := get("evil.example"); status != http.StatusForbidden {
 		t.Errorf("a rebound name reads metrics: %d", status)
 	}
-	if res, err := http.Get(r.base + "/metrics"); err != nil || res.StatusCode != http.StatusNotFound {
+	if res, err := direct.Get(r.base + "/metrics"); err != nil || res.StatusCode != http.StatusNotFound {
 		t.Errorf("metrics on the main listener: %v, %v", res, err)
 	}
 }

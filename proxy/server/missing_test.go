@@ -125,7 +125,7 @@ func (r *rig) status(path string) (int, string) {
 		req.Method = http.MethodPost
 		req.Header.Set("Authorization", "Bearer "+aliceToken)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := direct.Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}

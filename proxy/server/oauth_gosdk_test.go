@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ func TestGoSDKClient(t *testing.T) {
 	var asked []string
 	var logins atomic.Int32
 	flow, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		Client: direct,
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "Go SDK client", RedirectURIs: []string{"http://127.0.0.1:4712/callback"}, TokenEndpointAuthMethod: "none",
 			GrantTypes: []string{"authorization_code", "refresh_token"},
@@ -46,7 +46,7 @@ func TestGoSDKClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: h.endpoint, DisableStandaloneSSE: true, OAuthHandler: flow, HTTPClient: http.DefaultClient}, nil)
+		&sdk.StreamableClientTransport{Endpoint: h.endpoint, DisableStandaloneSSE: true, OAuthHandler: flow, HTTPClient: direct}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (h *house) person(login string) *person {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &person{h: h, login: login, http: &http.Client{Jar: jar, CheckRedirect: noRedirect}}
+	return &person{h: h, login: login, http: &http.Client{Transport: direct.Transport, Jar: jar, CheckRedirect: noRedirect}}
 }
 
 var (

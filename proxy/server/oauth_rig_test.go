@@ -147,7 +147,7 @@ func (h *house) serve(ln net.Listener) {
 		}
 		h.live.Close()
 	})
-	res, err := http.Get(h.root + "/healthz")
+	res, err := direct.Get(h.root + "/healthz")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func (h *house) ask(method, path, body string, headers ...string) reply {
 		}
 		q.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := (&http.Client{CheckRedirect: noRedirect, Timeout: patience}).Do(q)
+	res, err := (&http.Client{Transport: direct.Transport, CheckRedirect: noRedirect, Timeout: patience}).Do(q)
 	if err != nil {
 		h.t.Fatal(err)
 	}

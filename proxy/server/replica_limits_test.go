@@ -135,7 +135,7 @@ func TestSharedLimitsRefuse(t *testing.T) {
 // metricsOf reads the metrics of a replica.
 func metricsOf(t testing.TB, addr string) string {
 	t.Helper()
-	res, err := http.Get("http://" + addr + "/metrics")
+	res, err := direct.Get("http://" + addr + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

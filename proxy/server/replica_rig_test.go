@@ -273,7 +273,7 @@ func (r *replica) wait() {
 			r.t.Fatalf("%s ended: %s", r.name, r.log)
 		default:
 		}
-		res, err := http.Get("http://" + r.addr + "/healthz")
+		res, err := direct.Get("http://" + r.addr + "/healthz")
 		if err == nil {
 			_ = res.Body.Close()
 		}

@@ -27,6 +27,10 @@ import (
 	"aegis/proxy/server"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 const (
 	aliceToken = "alice-bearer-0123456789abcdef"
 	bobToken   = "bob-bearer-0123456789abcdef00"
@@ -144,7 +148,7 @@ type bearer struct{ token string }
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.token)
-	return http.DefaultTransport.RoundTrip(r)
+	return direct.Transport.RoundTrip(r)
 }
 
 func (r *rig) connect(token, version string) *sdk.ClientSession {
@@ -463,7 +467,7 @@ func TestShutdownIsBounded(t *testing.T) {
 func TestHealthAndReadiness(t *testing.T) {
 	r := newRig(t, "")
 	get := func(path string) (int, string) {
-		res, err := http.Get(r.base + path)
+		res, err := direct.Get(r.base + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -486,7 +490,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	if code, body := get("/"); code != 200 || !strings.Contains(body, r.endpoint) {
 		t.Errorf("root: %d %s", code, body)
 	}
-	res, err := http.Post(r.base+"/healthz", "text/plain", nil)
+	res, err := direct.Post(r.base+"/healthz", "text/plain", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

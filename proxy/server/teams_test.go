@@ -46,7 +46,7 @@ func (r *rig) knock(path, token string) (int, string, http.Header) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := http.DefaultClient.Do(req)
+	res, err := direct.Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWhoMayEnterWhere(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/mcp", "/mcp/web", "/mcp/ops"} {
-		res, err := http.Get(r.base + "/.well-known/oauth-protected-resource" + path)
+		res, err := direct.Get(r.base + "/.well-known/oauth-protected-resource" + path)
 		if err != nil {
 			t.Fatal(err)
 		}

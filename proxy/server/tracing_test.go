@@ -91,7 +91,7 @@ func TestTracesEndToEnd(t *testing.T) {
 		_ = s.Close()
 	}
 	// A stranger makes no span.
-	if res, err := http.Post(r.endpoint, "application/json", strings.NewReader("{}")); err != nil || res.StatusCode != http.StatusUnauthorized {
+	if res, err := direct.Post(r.endpoint, "application/json", strings.NewReader("{}")); err != nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a stranger: %v, %v", res, err)
 	}
 	if err := r.stop(); err != nil {

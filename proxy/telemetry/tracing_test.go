@@ -24,6 +24,10 @@ import (
 	"aegis/proxy/telemetry"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // collector is an OTLP receiver on loopback.
 type collector struct {
 	*httptest.Server
@@ -130,7 +134,7 @@ func (x *through) run(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := telemetry.Upstream(http.DefaultTransport).RoundTrip(req)
+		res, err := telemetry.Upstream(direct.Transport).RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ type Person struct {
 func New(login, password string, pages func(*url.URL) bool) *Person {
 	jar, _ := cookiejar.New(nil) // has no error without options
 	return &Person{Login: login, Password: password, pages: pages,
-		client: &http.Client{Jar: jar, Timeout: 30 * time.Second,
+		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Jar: jar, Timeout: 30 * time.Second,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 

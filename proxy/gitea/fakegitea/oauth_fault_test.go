@@ -23,7 +23,7 @@ func (a *oauthApp) tryRefresh(ctx context.Context, token string) (int, string, e
 		return 0, "", err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := http.DefaultTransport.RoundTrip(r)
+	res, err := direct.Transport.RoundTrip(r)
 	if err != nil {
 		return 0, "", err
 	}

@@ -17,6 +17,10 @@ import (
 	"aegis/proxy/gitea/fakegitea"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // callback is the redirect URI of the tests' applications.
 const callback = "http://127.0.0.1:9999/callback"
 
@@ -165,7 +169,7 @@ func (a *oauthApp) do(r *http.Request, auth string) (int, http.Header, string) {
 	if auth != "" {
 		r.Header.Set("Authorization", auth)
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
+	res, err := direct.Transport.RoundTrip(r)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -189,7 +193,7 @@ func newPerson(t *testing.T) *person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &person{t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &person{t, &http.Client{Transport: direct.Transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // open visits an address, by POST when there is a form.

@@ -220,7 +220,7 @@ func TestMounted(t *testing.T) {
 		"/api/v1/version": 404, "/user/login": 404, "/gitea/api/v1/version": 404, "/gituser/login": 404, "/": 404,
 		"/git/acme/garden/raw/branch/main/docs/100%25.txt": 200,
 	} {
-		res, err := http.Get(root + path)
+		res, err := direct.Get(root + path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,10 @@ import (
 	"aegis/proxy/gitea/passthrough"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // newPass serves a passthrough to upstream and returns its address.
 func newPass(t *testing.T, upstream http.Handler, change func(*passthrough.Options)) string {
 	t.Helper()
@@ -209,7 +213,7 @@ func TestLargeUploadsStream(t *testing.T) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
-	res, err := http.Post("http://"+addr+"/a/b.git/git-receive-pack", "application/octet-stream",
+	res, err := direct.Post("http://"+addr+"/a/b.git/git-receive-pack", "application/octet-stream",
 		io.NopCloser(&pattern{size}))
 	if err != nil {
 		t.Fatal(err)

@@ -354,7 +354,7 @@ func TestNewRefuses(t *testing.T) {
 	whole := func() upstream.Options {
 		return upstream.Options{
 			Config: config.OAuth{ClientID: "id", ClientSecret: config.NewSecret("hush"), Scopes: someScopes},
-			Gitea:  api, RedirectURL: callback, HTTP: http.DefaultClient, Store: l.store,
+			Gitea:  api, RedirectURL: callback, HTTP: direct, Store: l.store,
 		}
 	}
 	if _, err := upstream.New(whole()); err != nil {

@@ -114,7 +114,7 @@ func fuzzedOnce() *upstream.Gitea {
 	g, _ := upstream.New(upstream.Options{
 		Config: config.OAuth{ClientID: "id", ClientSecret: config.NewSecret("hush-hush"), Scopes: someScopes},
 		Gitea:  &url.URL{Scheme: "http", Host: "gitea.invalid"}, RedirectURL: callback,
-		HTTP: http.DefaultClient, Store: kv.NewMemory(time.Now),
+		HTTP: direct, Store: kv.NewMemory(time.Now),
 	})
 	return g
 }

@@ -19,6 +19,10 @@ import (
 	"aegis/proxy/oauth/upstream"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 const callback = "http://127.0.0.1:9/oauth/callback"
 
 // someScopes are the scopes of most tests; they reach for organisations.
@@ -165,7 +169,7 @@ func (l *lab) try(c upstream.Credential) int {
 		l.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", c.Token.Authorization())
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := direct.Do(req)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func live(t *testing.T) *person {
 	}
 	p.base = strings.TrimRight(p.base, "/")
 	jar, _ := cookiejar.New(nil)
-	p.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	p.client = &http.Client{Transport: direct.Transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	p.form("/user/login", url.Values{"user_name": {p.login}, "password": {p.password}}, http.StatusSeeOther)
 	return p
 }
@@ -69,7 +69,7 @@ func (p *person) api(method, path string, body any, into any) {
 	}
 	req.SetBasicAuth(p.login, p.password)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := direct.Do(req)
 	if err != nil {
 		p.t.Fatal(err)
 	}

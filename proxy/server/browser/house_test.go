@@ -77,7 +77,7 @@ type house struct {
 // newHouse serves; secure over https, with further lines for the configuration.
 func newHouse(t *testing.T, secure bool, oauth string, top ...string) *house {
 	t.Helper()
-	h := &house{t: t, double: fakegitea.New(fakegitea.Options{}), answers: make(chan url.Values, 16), program: &http.Client{Timeout: patience}}
+	h := &house{t: t, double: fakegitea.New(fakegitea.Options{}), answers: make(chan url.Values, 16), program: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
 	up := httptest.NewServer(h.double)
 	t.Cleanup(up.Close)
 	h.gitea = up.URL

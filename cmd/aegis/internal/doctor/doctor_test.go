@@ -21,6 +21,10 @@ import (
 	"aegis/proxy/server"
 )
 
+// direct shares no connection with another request: httptest closes the idle ones of
+// http.DefaultTransport whenever a test's server is closed, and a test beside it fails.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // named names the proxy in every answer.
 func named(name string) func(*http.Response) error {
 	return func(r *http.Response) error {
@@ -421,7 +425,7 @@ func TestManualNamesChecks(t *testing.T) {
 	o.Register, o.Client = true, "vscode"
 	f := examine(t, o)
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-		Gitea: doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: http.DefaultClient}, Now: time.Now,
+		Gitea: doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: direct}, Now: time.Now,
 		SignIn: true, CheckSignIn: a.ref.CheckSignIn, Needed: a.ref.Needs,
 		Tokens: []doctor.GiteaToken{{Name: "demo", Token: a.cfg.Auth.Tokens[0].GiteaToken.Reveal()}},
 	}, f.add)
