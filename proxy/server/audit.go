@@ -14,7 +14,8 @@ import (
 // auditing is the audit log of a process, and the masking in force, by which it writes what
 // clients have named.
 type auditing struct {
-	log   *audit.Log // nil: switched off, or the process is only for looking
+	log *audit.Log // nil: switched off, or the process is only for looking
+	// names is replaced by reloads while records are written.
 	names atomic.Pointer[func(string) string]
 }
 

@@ -12,6 +12,8 @@ import (
 // BuildCatalog makes a catalog file of the Swagger 2.0 description of a Gitea or
 // Forgejo server, and a report of what differs from the built-in catalog.
 func BuildCatalog(swagger []byte) ([]byte, fmt.Stringer, error) {
+	// By the built-in catalog, too: operations that Forgejo has under another id keep the names
+	// of their tools.
 	builtin, err := spec.Builtin()
 	if err != nil {
 		return nil, nil, fmt.Errorf("built-in catalog: %w", err)
@@ -25,7 +27,7 @@ func BuildCatalog(swagger []byte) ([]byte, fmt.Stringer, error) {
 }
 
 // newMask returns the masking engine of a configuration, which knows every
-// secret in it.
+// secret in it: those are masked exactly, whatever the rules find.
 func newMask(cfg *config.Config, rules config.Masking) (*mask.Engine, error) {
 	return mask.New(rules, cfg.Secrets())
 }

@@ -64,6 +64,7 @@ func (l *Live) control(ctx context.Context) {
 		Handler: grant.Control(l.grants), ErrorLog: serverLog(s.log),
 		ReadTimeout: grant.ControlTimeout, WriteTimeout: grant.ControlTimeout,
 	}
+	// Closed without waiting for requests: the store that they would use is about to close.
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	_ = srv.Serve(ln) // its error is ErrServerClosed
 }

@@ -22,7 +22,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := http.NewResponseController(w)
-	for i := range 2 {
+	for i := range 2 { // one alone would not show whether it was held back until the end
 		if i > 0 {
 			select {
 			case <-s.process.pace.after(StreamGap):
@@ -32,11 +32,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		if _, err := fmt.Fprintf(w, "data: %d\n\n", i+1); err != nil {
-			return // the client has gone
-		}
-		if flush.Flush() != nil {
-			return // nothing that "aegis doctor" could learn would arrive
+		if _, err := fmt.Fprintf(w, "data: %d\n\n", i+1); err != nil || flush.Flush() != nil {
+			return // the client has gone, or nothing that "aegis doctor" could learn would arrive
 		}
 	}
 }
@@ -59,6 +56,7 @@ type Examined struct {
 
 // Examine builds a configuration for comparison. Call Close when done.
 func Examine(cfg *config.Config, version string) (*Examined, error) {
+	// What another process has in use, or would have effects, is left out.
 	quiet := *cfg
 	quiet.Metrics.Listen, quiet.Tracing.Endpoint = "", nil
 	quiet.Gitea.HideMissing = false // Gitea is not asked for this
@@ -76,6 +74,7 @@ func Examine(cfg *config.Config, version string) (*Examined, error) {
 	for _, t := range s.teams {
 		e.Endpoints = append(e.Endpoints, s.base.EscapedPath()+t.path())
 	}
+	// Of the default team alone, since scopes belong to tokens, which teams share.
 	for _, t := range s.Tools() {
 		for _, scope := range t.Scopes {
 			e.Needs[scope]++

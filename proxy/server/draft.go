@@ -88,6 +88,7 @@ func (p *Process) newBasis(cfg *config.Config, log Log, lib *library, before *Se
 	} else if b.gitea, err = p.newUpstreams(cfg, log); err != nil {
 		return b, fmt.Errorf("gitea: %w", err)
 	}
+	// By the address alone: whose a token is does not change with, say, a timeout.
 	if before != nil && sameURL(before.cfg.Gitea.URL, cfg.Gitea.URL) {
 		b.tokens, b.routes = before.tokens.With(cfg.Auth.Tokens, b.gitea.client), before.routes
 	} else {
@@ -101,7 +102,7 @@ func (d *draft) warn() {
 	for _, w := range d.warnings {
 		d.log.Warn().Msg(w.String())
 	}
-	for i := range d.teams {
+	for i := range d.teams { // counting encodes the lists, which is why a start does it beside the rest
 		d.warnOfCost(&d.teams[i].choice)
 	}
 }
@@ -157,6 +158,7 @@ func (d *draft) newTracing(before *Server) *telemetry.Tracing {
 // sameGitea reports whether one client of Gitea does for both configurations.
 // A CA file may have other content under the same name, so with one there is
 // always a new client.
+// The log counts because the client has the logger of its generation, with that level.
 func sameGitea(a, b *config.Config) bool {
 	return a.Gitea.CAFile == "" && a.Results.MaxBinaryBytes == b.Results.MaxBinaryBytes && a.Log == b.Log &&
 		reflect.DeepEqual(a.Gitea, b.Gitea)

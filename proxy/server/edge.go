@@ -54,6 +54,7 @@ func (s *Server) edge(mux *http.ServeMux) *edge.Edge {
 // owns reports whether a request is for Aegis itself: whatever one of the patterns of mux
 // matches but the last, and all below the MCP path, where teams are.
 func (s *Server) owns(mux *http.ServeMux) func(*http.Request) bool {
+	// A team that a reload has removed is answered 404 by Aegis: its tokens must not go to Gitea.
 	below := s.base.Path + MCPPath + "/"
 	return func(r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, below) {
@@ -71,7 +72,7 @@ func (s *core) newPassthrough() http.Handler {
 		return nil
 	}
 	var public *url.URL
-	if s.cfg.PublicURL != nil {
+	if s.cfg.PublicURL != nil { // else the address that clients use is not known, base is a guess
 		public = s.base
 	}
 	return passthrough.New(passthrough.Options{
@@ -88,6 +89,7 @@ func (s *Server) guard(ln net.Listener) (net.Listener, func() int) {
 		Total: cfg.MaxConnections, PerAddress: cfg.MaxConnectionsPerAddress,
 		Trusted: clients, Refused: s.process.metrics.Refused,
 	})
+	// The caps are below: they count connections whose header has not come yet, and bound them.
 	if cfg.ProxyProtocol {
 		return edge.ProxyProtocol(capped, clients), capped.Open
 	}
@@ -95,7 +97,8 @@ func (s *Server) guard(ln net.Listener) (net.Listener, func() int) {
 }
 
 // serveMetrics opens the metrics listener, if there is to be one, and returns
-// what closes it.
+// what closes it. An address in use ends the start: metrics that are silently not there
+// are noticed when they are needed.
 func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop func(), err error) {
 	cfg := s.cfg.Metrics
 	if s.process.metrics == nil {
@@ -129,7 +132,7 @@ func (s *Server) metricsHandler() http.Handler {
 	if s.cfg.Metrics.AllowRemote {
 		return next
 	}
-	hosts := edge.NewHosts(nil, nil, nil)
+	hosts := edge.NewHosts(nil, nil, nil) // loopback names alone
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hosts.AllowsHost(r.Host) {
 			http.Error(w, "metrics answer to loopback hosts only, unless metrics.allow_remote is set",
@@ -140,6 +143,8 @@ func (s *Server) metricsHandler() http.Handler {
 	})
 }
 
+// certificateStates says when certificates end, so that an alert can come before clients
+// are refused.
 func (s *Server) certificateStates() map[string]telemetry.Certificate {
 	states := map[string]telemetry.Certificate{}
 	for _, c := range s.Certificates() {
@@ -148,6 +153,7 @@ func (s *Server) certificateStates() map[string]telemetry.Certificate {
 	return states
 }
 
+// reloadMetrics shows a file that was refused, which the one in force hides otherwise.
 func (s *Server) reloadMetrics() telemetry.Reload {
 	r := s.process.reload.status()
 	return telemetry.Reload{OK: r.Problem == "", Loaded: r.Changed, Reloads: r.Reloads, Failures: r.Failures}

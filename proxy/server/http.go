@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,6 +80,7 @@ func (s *core) metadataPath(t *team) string { return metadataPath + s.base.Path 
 // Handler returns the whole HTTP handler, edge included.
 func (s *Server) Handler() http.Handler {
 	prefix, mux := s.base.Path, http.NewServeMux()
+	// Patterns have no method where an endpoint answers wrong ones by itself (405 with Allow).
 	for _, e := range s.endpoints {
 		at := prefix + e.team.path()
 		mux.Handle(at, e.handler)
@@ -87,7 +89,7 @@ func (s *Server) Handler() http.Handler {
 			continue // has the metadata of all
 		}
 		mux.Handle(s.metadataPath(e.team), e.metadata)
-		if e.team.name == "" {
+		if e.team.name == "" { // for clients that leave the path out
 			mux.Handle(metadataPath, e.metadata)
 		}
 	}
@@ -100,7 +102,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+prefix+"/healthz/stream", s.stream)
 	mux.HandleFunc("GET "+healthPath, s.healthz)
 	mux.HandleFunc("GET "+readyPath, s.readyz)
-	mux.HandleFunc("/", notFound)
+	mux.HandleFunc("/", notFound) // by this pattern owns knows what is not Aegis's own
 	return through(s.hops(mux), mux)
 }
 
@@ -129,31 +131,32 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz is readiness: calls would work.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	checks, status, word := map[string]string{"gitea": "ok"}, http.StatusOK, "ready"
+	checks, ready := map[string]string{}, true
+	check := func(name, text string) {
+		checks[name], ready = text, ready && text == "ok"
+	}
+	gitea := "ok"
 	if err := s.gitea.ready.Check(r.Context()); err != nil {
-		checks["gitea"] = proxy.AsError(err).Public
-		status, word = http.StatusServiceUnavailable, "not ready"
+		gitea = proxy.AsError(err).Public
 	}
-	if s.process.tls != nil {
-		var ok bool
-		if checks["certificate"], ok = s.certificateCheck(); !ok {
-			status, word = http.StatusServiceUnavailable, "not ready"
-		}
-	}
-	if checks["audit"] = s.auditCheck(); s.process.audit.log.Ready() != nil {
-		status, word = http.StatusServiceUnavailable, "not ready"
-	}
+	check("gitea", gitea)
 	if s.missing != nil {
-		if checks["tools"] = s.missingCheck(); checks["tools"] != "ok" {
-			status, word = http.StatusServiceUnavailable, "not ready"
-		}
+		check("tools", s.missingCheck())
 	}
-	// A configuration that could not be loaded anew stops no call.
-	checks["config"] = "ok"
-	if problem := s.process.reload.status().Problem; problem != "" {
-		checks["config"] = problem
+	// What follows may be other than "ok" and stop no call: a certificate that is still valid,
+	// a log that is off, a configuration that could not be loaded anew.
+	if s.process.tls != nil {
+		var serves bool
+		checks["certificate"], serves = s.certificateCheck()
+		ready = ready && serves
 	}
-	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
+	checks["audit"], ready = s.auditCheck(), ready && s.process.audit.log.Ready() == nil
+	checks["config"] = cmp.Or(s.process.reload.status().Problem, "ok")
+	if ready {
+		writeJSON(w, http.StatusOK, map[string]any{"status": "ready", "checks": checks})
+		return
+	}
+	writeJSON(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready", "checks": checks})
 }
 
 // notFound answers what no pattern matches. Most often a path was pasted wrongly into a
@@ -164,14 +167,9 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil { // maps of strings always marshal
-		proxy.WriteError(w, nil, http.StatusInternalServerError, proxy.AsError(err))
-		return
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client has gone when this fails
+	_ = json.NewEncoder(w).Encode(v) // maps of strings always marshal; else the client has gone
 }
 
 // Serve answers requests on ln until ctx ends. Then it takes no new ones, lets
@@ -187,7 +185,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 // the generation of the start, whichever one is in force later.
 func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 	srv := &http.Server{
-		Handler:           live,
+		Handler: live,
+		// For what has no pace of its own: heads, and bodies that edge.Pace never sees because
+		// the request was refused before.
 		ReadHeaderTimeout: min(readHeaderTimeout, time.Duration(s.cfg.Server.ReadTimeout)),
 		ReadTimeout:       time.Duration(s.cfg.Server.ReadTimeout),
 		IdleTimeout:       time.Duration(s.cfg.Server.IdleTimeout),
@@ -205,7 +205,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 		return err
 	}
 	defer stopMetrics()
-	srv.RegisterOnShutdown(s.process.stop)
+	srv.RegisterOnShutdown(s.process.stop) // ends streams, which would last for the whole timeout
 	done := make(chan error, 1)
 	go func() { done <- s.accept(srv, guarded) }()
 	select {
@@ -214,9 +214,11 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 	case <-ctx.Done():
 	}
 	s.log.Info().Msg("stopping: no new calls, waiting for those in flight")
+	// ctx has ended; its values are still of use, its end is not.
 	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(s.cfg.Server.ShutdownTimeout))
 	defer cancel()
 	defer func() { live.Server().endTraces(timeout) }()
+	// Calls have their own timeout, so that one which hangs in Gitea ends this in time.
 	err = srv.Shutdown(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
 		_ = srv.Close() // nothing more can be done for the connections that are left
@@ -225,7 +227,8 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, live *Live) error {
 	return err
 }
 
-// maxStreams bounds the requests at a time of one HTTP/2 connection.
+// maxStreams bounds the requests at a time of one HTTP/2 connection, each of which may hold
+// a body and a result. Clients use a few; RFC 9113 section 6.5.2 advises against less than 100.
 const maxStreams = 128
 
 // isNoise reports whether a line of net/http's log is about a client that went

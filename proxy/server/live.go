@@ -87,6 +87,7 @@ func (l *Live) Server() *Server { return l.current.Load().server }
 // ServeHTTP answers a request with the current server.
 func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g := l.current.Load()
+	// It ends: the next generation is in place before the one in front of it is retired.
 	for !g.enter() { // it was replaced between the two steps
 		g = l.current.Load()
 	}
@@ -116,7 +117,7 @@ func (l *Live) Reload(cfg *config.Config, log Log) error {
 	}
 	l.process.reloaded(nil)
 	log.Info().Int("tools", len(next.Tools())).Msg("the configuration was loaded anew")
-	go next.Start(l.ctx)
+	go next.Start(l.ctx) // it asks Gitea, for which a reload does not wait
 	return nil
 }
 
@@ -171,7 +172,7 @@ func (l *Live) Serve(ctx context.Context, ln, plain net.Listener) error {
 		return errDry
 	}
 	l.mu.Lock()
-	l.ctx = ctx
+	l.ctx = ctx // before this a reload may have come already, which starts nothing that ends
 	s := l.Server()
 	l.attend(s)
 	l.mu.Unlock()
@@ -186,6 +187,8 @@ func (l *Live) Serve(ctx context.Context, ln, plain net.Listener) error {
 		go func() { _ = srv.Serve(capped) }() // its error is ErrServerClosed; it closes plain
 		defer func() { _ = srv.Close() }()    // nothing there is worth waiting for
 	}
+	// After the plain listener: the HTTP-01 challenge of ACME (RFC 8555 section 8.3) is
+	// answered there.
 	if err := s.process.tls.Start(ctx); err != nil {
 		_ = ln.Close() // the error of the start is what is reported
 		return fmt.Errorf("tls: %w", err)
@@ -220,7 +223,7 @@ type ReloadStatus struct {
 	// Problem says that the last attempt failed; "" when it did not, or when
 	// there was none. It names nothing from the file.
 	Problem string
-	// Changed is when the configuration in force was loaded.
+	// Changed, which /readyz shows beside a problem, is when the configuration in force was loaded.
 	Changed time.Time
 	// Reloads and Failures count attempts since the start.
 	Reloads, Failures int
@@ -231,10 +234,6 @@ type ReloadStatus struct {
 type reloadState struct {
 	mu sync.Mutex
 	s  ReloadStatus
-}
-
-func newReloadState() *reloadState {
-	return &reloadState{s: ReloadStatus{Changed: time.Now()}}
 }
 
 // note counts an attempt; err is why it failed. The problem names nothing of the file, as

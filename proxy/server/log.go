@@ -89,9 +89,11 @@ func (m *maskedWriter) Write(line []byte) (int, error) {
 	return m.to.Write(line)
 }
 
-// serverLog passes net/http's own messages on.
+// serverLog passes net/http's own messages on, which would go to standard error otherwise,
+// in another form and past masking.
 func serverLog(l zerolog.Logger) *log.Logger { return log.New(lineWriter{l}, "", 0) }
 
+// lineWriter makes one event of each message; log.Logger hands them over one at a time.
 type lineWriter struct{ log zerolog.Logger }
 
 func (w lineWriter) Write(p []byte) (int, error) {

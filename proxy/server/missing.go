@@ -53,6 +53,7 @@ func (s *core) serveOnly(routes catalog.Routes) error {
 			// The configuration was right for the catalog, so this is news, no error.
 			s.log.Warn().Str("key", t.key("tools."+p.Path)).Msg("the live server lacks what this names: " + p.Message)
 		}
+		// A whole endpoint: the list is encoded once, and a call must not reach a hidden tool.
 		h, err := s.mcpHandler(t, sel)
 		if err != nil {
 			return err
@@ -82,6 +83,7 @@ func (s *core) hidden(t *team) http.HandlerFunc {
 			left.handler.ServeHTTP(w, r)
 			return
 		}
+		// In seconds, the time between two attempts to read the description (RFC 9110 section 10.2.3).
 		w.Header().Set("Retry-After", "5")
 		proxy.WriteError(w, proxy.RequestInfoFrom(r.Context()), http.StatusServiceUnavailable,
 			proxy.NewError(proxy.KindUpstreamUnavailable, now.problem, nil))
@@ -104,6 +106,8 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 	if !differs && s.missing == nil {
 		return
 	}
+	// There is no end but these: an endpoint that waits for the description is of no use, and
+	// a Gitea may take its time, such as for a migration of its database.
 	for {
 		routes, err := s.liveRoutes(ctx)
 		if err == nil && s.missing != nil {
@@ -129,7 +133,7 @@ func (s *Server) compareAPI(ctx context.Context, version string) {
 			return
 		case <-time.After(s.process.pace.learn):
 		}
-		if s.retired.Load() {
+		if s.retired.Load() { // the next generation tries for itself
 			return
 		}
 	}
@@ -161,6 +165,8 @@ var errDescription = proxy.NewError(proxy.KindUpstreamError,
 
 // liveRoutes fetches the live server's description and returns its operations.
 func (s *Server) liveRoutes(ctx context.Context) (catalog.Routes, error) {
+	// A Gitea with REQUIRE_SIGNIN_VIEW shows its description to nobody without a token. Any
+	// will do, as it is the same for all.
 	var cred proxy.Credential
 	if len(s.cfg.Auth.Tokens) > 0 {
 		cred = proxy.NewCredential(proxy.ModeStatic, s.cfg.Auth.Tokens[0].GiteaToken.Reveal())

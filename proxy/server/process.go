@@ -122,7 +122,7 @@ func (p *Process) open(cfg *config.Config) error {
 	if p.audit.log = newAuditLog(cfg, p); p.audit.log != nil {
 		err = p.audit.log.Open()
 	}
-	if open.Needed(cfg) {
+	if open.Needed(cfg) { // also after an error: both are reported at once
 		err = errors.Join(err, p.openStore(cfg))
 	}
 	if err != nil {
@@ -147,7 +147,7 @@ func newProcess(cfg *config.Config, version string, log Log) (*Process, error) {
 	p := &Process{
 		cfg: cfg, version: version, log: log.of(cfg), audit: &auditing{},
 		limits: limit.NewCounters(), writes: policy.NewCounters(),
-		replica: replicas.New(), reload: newReloadState(),
+		replica: replicas.New(), reload: &reloadState{s: ReloadStatus{Changed: time.Now()}},
 		pace: pace{now: time.Now, after: time.After, beat: beatEvery, learn: missingRetry},
 	}
 	var err error
@@ -185,7 +185,10 @@ func (p *Process) building(part string) {
 // those that serve go on with the one in memory.
 func (p *Process) openStore(cfg *config.Config) error {
 	st := &p.storage
-	if st.isOpen() {
+	st.mu.Lock()
+	opened := st.opened // only this changes it, at the start or by a reload, of which there is one at a time
+	st.mu.Unlock()
+	if opened {
 		return nil
 	}
 	b, err := open.Open(context.Background(), cfg, open.Options{Wait: p.pace.wait, Failed: func(err error) {
@@ -205,17 +208,12 @@ func (p *Process) openStore(cfg *config.Config) error {
 	return nil
 }
 
-// isOpen reports whether the configured store is in use.
-func (st *storage) isOpen() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.opened
-}
-
 // sealed returns the store, sealed with the keys of a configuration. It fails when a
 // key is missing that values in the store need.
 func (st *storage) sealed(cfg *config.Config) (*open.Store, error) {
 	st.mu.Lock()
+	// Open has sealed the store once, to find missing keys before it serves; the first
+	// generation takes that over, as reading a large store again takes time.
 	b, first := st.backing, st.first
 	if st.madeFor != cfg {
 		first = nil
@@ -247,18 +245,18 @@ func (p *Process) Close() {
 	p.storage.mu.Lock()
 	_ = p.storage.backing.Close() // nothing can be done about it any more
 	p.storage.mu.Unlock()
-	p.audit.log.Close()
+	p.audit.log.Close() // last: until here there may be something to record
 }
 
 // reloaded records what became of a changed configuration.
 func (p *Process) reloaded(err error) {
-	if err != nil {
-		p.audit.log.Event(audit.ConfigRefused, nil, audit.Detail{
+	name, detail := audit.ConfigReloaded, audit.Detail{Version: p.version}
+	if err != nil { // its text may hold what is in the file
+		name, detail = audit.ConfigRefused, audit.Detail{
 			Reason: "the changed configuration is not used; the operational log says why",
-		})
-		return
+		}
 	}
-	p.audit.log.Event(audit.ConfigReloaded, nil, audit.Detail{Version: p.version})
+	p.audit.log.Event(name, nil, detail)
 }
 
 // errDry is why a process that keeps no audit log does not serve: no call may go unrecorded.

@@ -13,7 +13,8 @@ import (
 	"aegis/proxy/telemetry"
 )
 
-// beatEvery is between two signs of life of a replica.
+// beatEvery is between two signs of life of a replica. Shared limits are divided by the
+// number of those that are alive when the store is gone, so it need not be exact.
 const beatEvery = 3 * time.Second
 
 // sharedLimits returns what counts calls for all replicas; nil when each counts its
@@ -40,6 +41,7 @@ func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duratio
 	budgets := make([]redis.Budget, len(list))
 	for i, b := range list {
 		every := time.Duration(float64(time.Second) / b.Limit.Rate.PerSecond())
+		// The store counts in whole nanoseconds between two calls; 0 would be no limit.
 		budgets[i] = redis.Budget{Key: b.Key, Every: max(every, 1), Burst: b.Limit.Size()}
 	}
 	spent, err := store.Spend(ctx, budgets)
@@ -60,7 +62,8 @@ func (st *storage) shared() *redis.Store {
 	return st.backing.Redis
 }
 
-// replicaName returns the name of this replica.
+// replicaName returns the name of this replica. Audit records carry it, so that those of
+// several files can be told apart; containers have host names of their own.
 func replicaName(cfg *config.Config) string {
 	if cfg.Store.Replica != "" {
 		return cfg.Store.Replica

@@ -78,6 +78,7 @@ func (s *Server) Endpoint() string { return s.base.String() + MCPPath }
 // there yet is no failure; identities are then made when they are first needed.
 func (s *Server) Start(ctx context.Context) {
 	defer s.begun.Do(func() { close(s.started) })
+	// No failure below ends the start: Gitea and Aegis are often started together.
 	for name, err := range s.tokens.Resolve(ctx) {
 		s.log.Error().Str("token", name).Err(err).Msg("this token does not work yet")
 	}
@@ -95,8 +96,8 @@ func (s *Server) Start(ctx context.Context) {
 // the generation was built on.
 func (s *Server) Close() {
 	s.endTraces(context.Background())
-	s.closeSignIn()
-	s.process.Close()
+	s.closeSignIn()   // before the store closes: a refresh under way still stores its answer
+	s.process.Close() // before the connections: what ends may still ask Gitea
 	s.gitea.close()
 }
 

@@ -28,7 +28,8 @@ type signIn struct {
 	grants *grant.Grants
 }
 
-// upstreamTimeout bounds one request of the sign-in to Gitea.
+// upstreamTimeout bounds one request of the sign-in to Gitea. gitea.timeout may be set for
+// long calls of tools; a person waits in front of a browser here.
 const upstreamTimeout = 30 * time.Second
 
 // newSignIn makes per-user OAuth; nil when it is off.
@@ -46,6 +47,8 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Everything below keeps its records in one store and derives its keys from it, so that
+	// replicas and a restart accept what was handed out before.
 	known := client.Options{Config: cfg, Store: store, Keys: store.Derive, Now: now}
 	if b.process.documents != nil {
 		b.process.documents(&known)
@@ -69,6 +72,7 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Nothing was asked of Gitea: whether the application is right is checked at the start.
 	return &signIn{server: server, gitea: credentials, grants: grants}, nil
 }
 
@@ -97,7 +101,8 @@ func (b *basis) resources(teams []*team) (urls []string, admit func(context.Cont
 	}
 }
 
-// codes shows the confirmations that wait on /account.
+// codes shows the confirmations that wait on /account. The page knows nothing of teams: it
+// shows those of every endpoint, whose codes are all in one store.
 type codes struct{ store kv.Store }
 
 // Pending implements [oauth.Codes].
@@ -156,7 +161,7 @@ func (s *core) checkSignIn(ctx context.Context) {
 // access returns the stage that knows what callers may still do: the scopes of their
 // grants, and, when Gitea refuses a call, that a permission or membership may be gone.
 func (s *core) access() proxy.Stage {
-	people := s.gitea.people.Stage()
+	people := s.gitea.people.Stage() // below the scopes: a call that they refuse never asks Gitea
 	if s.signIn == nil {
 		return people
 	}
@@ -173,14 +178,15 @@ func (b *basis) oauthEvent(x *proxy.RequestInfo, e oauth.Event) {
 	if len(e.Scopes) > 0 {
 		detail += "; scopes " + strings.Join(e.Scopes, " ")
 	}
-	name := audit.Login
+	name := audit.Login // refused ones, too: the reason says which
 	if e.Name == "consent" {
 		name = audit.Consent
 	}
 	b.process.audit.log.Event(name, x, audit.Detail{Reason: detail})
 }
 
-// grantEvents are what the audit log calls what becomes of grants.
+// grantEvents are what the audit log calls what becomes of grants. A denial is a revocation
+// as well: the person has ended what the client had.
 var grantEvents = map[grant.Kind]audit.Event{
 	grant.Issued: audit.TokenIssued, grant.Refreshed: audit.TokenRefreshed,
 	grant.Revoked: audit.TokenRevoked, grant.Denied: audit.TokenRevoked,
@@ -205,7 +211,9 @@ func (b *basis) grantEvent(e grant.Event) {
 	})
 }
 
-// giteaEvent tells operators what happens to credentials.
+// giteaEvent tells operators what happens to credentials. An application that Gitea refuses
+// stops every sign-in and needs an operator; the other events concern one person, who signs
+// in again.
 func (b *basis) giteaEvent(e upstream.Event) {
 	ev := b.log.Info()
 	switch e.Kind {
@@ -217,7 +225,8 @@ func (b *basis) giteaEvent(e upstream.Event) {
 	ev.Str("event", string(e.Kind)).Int64("user_id", e.UserID).Str("login", e.Login).Msg(e.Detail)
 }
 
-// sweepEvery is the time between two looks for unused credentials.
+// sweepEvery is the time between two looks for unused credentials. Each reads the grants of
+// everybody who has a credential.
 const sweepEvery = 5 * time.Minute
 
 // sweep forgets credentials of people without grants, until ctx ends.
@@ -230,7 +239,7 @@ func (l *Live) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s := l.Server()
+		s := l.Server() // at each tick: a reload may have switched sign-in on or off
 		if s.signIn == nil {
 			continue
 		}

@@ -26,6 +26,7 @@ var startOnly = []setting{
 	whole("metrics", func(c *config.Config) *config.Metrics { return &c.Metrics }),
 	whole("audit", func(c *config.Config) *config.Audit { return &c.Audit }),
 	{"store (all but keys, key_file and grace)", sameStore, keepStore},
+	// Not kept: links and metadata follow at once, only certificates for a new host need a start.
 	{"public_url", sameCertificates, func(from, to *config.Config) {}},
 }
 
@@ -52,6 +53,8 @@ func sameListener(a, b *config.Config) bool {
 		slices.Equal(x.TrustedProxies, y.TrustedProxies)
 }
 
+// keepListener keeps what the listener was opened with. Hosts, origins and bounds of bodies
+// are read by each request, so they follow a reload.
 func keepListener(from, to *config.Config) {
 	x, y := from.Server, &to.Server
 	y.MaxConnections, y.MaxConnectionsPerAddress = x.MaxConnections, x.MaxConnectionsPerAddress
@@ -60,6 +63,7 @@ func keepListener(from, to *config.Config) {
 
 // sameStore reports whether both configurations have one store. Keys may change
 // while it is open.
+// By what keepStore keeps: a setting of the store that is added later counts by itself.
 func sameStore(a, b *config.Config) bool {
 	kept := *b
 	keepStore(a, &kept)

@@ -94,8 +94,12 @@ func (b *basis) newRules(choices []choice, log Log) (list []teamRules, err error
 			r.masks, err = newMask(b.cfg, c.rules.Masking)
 		}
 		if err != nil {
-			return nil, maskProblem(b.cfg, &c, err)
+			return nil, placed(err, func(e *mask.RuleError) config.Problem {
+				return b.cfg.Problem(c.key(e.Key), e.What, e.Do)
+			})
 		}
+		// Lookups go by the whole catalog: a rule may need to know what the team's own selection
+		// leaves out, such as the repository that an id belongs to.
 		b.process.building("policy" + c.path())
 		r.policy, err = policy.New(c.rules.Policy, policy.Options{
 			Operations: c.set.Tools(), Lookup: policy.Ask(b.gitea.client, b.library.set.Tools()), Hosts: b.giteaHosts(),
@@ -111,6 +115,7 @@ func (b *basis) newRules(choices []choice, log Log) (list []teamRules, err error
 
 // newTeams adds what teams keep in the store: the calls that wait for a person to confirm.
 func (d *draft) newTeams(store *open.Store) ([]*team, error) {
+	// A key of the store's: a code that one replica hands out is taken by another.
 	o := confirm.Options{Store: store, Key: store.Derive("confirm")[0], Facts: d.gitea.client}
 	if d.cfg.Auth.OAuth.Enabled {
 		o.AccountURL = d.base.String() + "/account"

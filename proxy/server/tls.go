@@ -29,21 +29,22 @@ func (p *Process) secure(cfg *config.Config) (err error) {
 		}
 	}
 	if p.tls, err = certs.New(o); err != nil {
-		return tlsProblem(cfg, err)
+		return placed(err, func(e *certs.KeyError) config.Problem { return cfg.Problem(e.Key, e.What, e.Do) })
 	}
 	return nil
 }
 
-// tlsProblem turns complaints about files into problems with their place in the
-// configuration file.
-func tlsProblem(cfg *config.Config, err error) error {
+// placed turns complaints of a part about its settings into problems with their place in
+// the configuration file. One complaint of another kind has no place there, and must not be
+// lost: then all are returned as they came.
+func placed[E error](err error, place func(E) config.Problem) error {
 	var problems config.Problems
 	for _, e := range leaves(err) {
-		var key *certs.KeyError
-		if !errors.As(e, &key) {
+		var complaint E
+		if !errors.As(e, &complaint) {
 			return err
 		}
-		problems = append(problems, cfg.Problem(key.Key, key.What, key.Do))
+		problems = append(problems, place(complaint))
 	}
 	problems.Sort()
 	return problems
@@ -88,6 +89,7 @@ func (s *Server) PlainListen() string {
 }
 
 // accept serves ln, encrypted when TLS is on.
+// HTTP/2 comes with TLS alone: net/http agrees on it by ALPN (RFC 7301).
 func (s *Server) accept(srv *http.Server, ln net.Listener) error {
 	if s.process.tls == nil {
 		return srv.Serve(ln)
@@ -108,7 +110,8 @@ func (s *Server) plainServer() *http.Server {
 	}
 }
 
-// plainTimeout bounds a request to the plain listener.
+// plainTimeout bounds a request to the plain listener, which has a redirect or the answer to
+// a challenge to give, and no body to read.
 const plainTimeout = 10 * time.Second
 
 // certificateCheck says how the certificates are, "ok" when all is well, and
@@ -122,7 +125,7 @@ func (s *Server) certificateCheck() (text string, ready bool) {
 			return "there is no certificate for " + c.Host + " yet; the log says why", false
 		case !c.Valid(now):
 			return "the certificate for " + c.Host + " is not valid now; the log says why it was not renewed", false
-		case c.Problem != "":
+		case c.Problem != "": // clients can connect, so this is no reason to be taken out of service
 			text = "valid until " + c.NotAfter.UTC().Format(time.RFC3339) +
 				", but it was not renewed or read again; the log says why"
 		}

@@ -17,7 +17,9 @@ import (
 type upstreams struct {
 	client *gitea.Client
 	pass   *http.Transport // for what is passed through
-	signIn *http.Transport // for the OAuth application
+	// signIn is for the OAuth application: people who sign in must not wait for connections
+	// that calls have in use.
+	signIn *http.Transport
 	people *members.Directory
 	ready  *gitea.Readiness
 }
@@ -34,7 +36,7 @@ func (p *Process) newUpstreams(cfg *config.Config, log Log) (*upstreams, error) 
 	p.building("gitea")
 	client, err := gitea.New(cfg.Gitea, gitea.Limits{
 		MaxBinaryBytes: int64(cfg.Results.MaxBinaryBytes), Version: p.version, Around: telemetry.Upstream,
-		Scrub: match.Credentials,
+		Scrub: match.Credentials, // in every masking mode: Gitea's errors may repeat what it was sent
 	}, log.Logger)
 	if err != nil {
 		return nil, err
@@ -43,6 +45,7 @@ func (p *Process) newUpstreams(cfg *config.Config, log Log) (*upstreams, error) 
 	if err != nil {
 		return nil, err
 	}
+	// It is kept with the connections: what it knows of memberships has cost requests.
 	people := members.NewDirectory(client, p.now)
 	if cfg.Store.Shared() {
 		people.OnLoss(p.replica.Revoke)

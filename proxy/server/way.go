@@ -50,6 +50,8 @@ type stage struct {
 // stages returns the way of a call from MCP to Gitea: the first stage sees a call first
 // and its result last.
 func (s *core) stages(t *team, sel *catalog.Selection) []stage {
+	// Three parts have two stages: what each of them does in the second must come before, or
+	// after, what is between.
 	env := envelope.New(t.rules.Results, s.cursors)
 	log := s.process.audit.log
 	return []stage{
@@ -59,18 +61,19 @@ func (s *core) stages(t *team, sel *catalog.Selection) []stage {
 		{"local", env.RenderLocal()},
 		{"catalog", sel.Stage()},
 		{"start", log.RecordStart()}, // what is below may have effects
-		{"access", s.access()},
+		{"access", s.access()},       // a call that its grant does not cover uses up no limit
 		{"limit", t.limits.Stage()},
 		{"policy", t.policy.Stage()},
 		{"confirm", t.confirm.Stage()}, // people are not asked about what is refused anyway
 		{"envelope", env.Stage()},
-		{"mask", t.masks.Stage()},
+		{"mask", t.masks.Stage()}, // before anything is cut off: half a secret is not recognised
 		{"sanitize", envelope.Sanitize(t.rules.Results.Sanitize)},
 		{"rows", t.policy.Rows()}, // nothing above learns of what they hide
 	}
 }
 
-// chain returns the handler of a team's calls.
+// chain returns the handler of a team's calls. It is built for the team and one selection, so
+// that no call has to look up which rules are its own.
 func (s *core) chain(t *team, sel *catalog.Selection) proxy.Handler {
 	var stages []proxy.Stage
 	for _, st := range s.stages(t, sel) {
