@@ -251,11 +251,6 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%q %s: %d %q", tt.kind, tt.body, res.Code, message(res))
 		}
 	}
-	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	res := call(s, request{method: "POST", target: p, token: alice, body: "title=from+a+form", header: form})
-	if res.Code != 201 || !strings.Contains(res.Body.String(), `"title":"from a form"`) {
-		t.Errorf("form: %d %s", res.Code, res.Body)
-	}
 }
 
 // TestHiddenIsMissing checks that a hidden repository and a missing one cannot

@@ -3,33 +3,19 @@ package fakegitea
 import (
 	"net/http"
 	"slices"
-	"time"
 )
 
-// issueEdit is the body of an edit; nil leaves a field alone.
-type issueEdit struct {
-	Title     string     `json:"title"`
-	Body      *string    `json:"body"`
-	Ref       *string    `json:"ref"`
-	Assignee  *string    `json:"assignee"`
-	Assignees []string   `json:"assignees"`
-	Milestone *int64     `json:"milestone"`
-	State     *string    `json:"state"`
-	Due       *time.Time `json:"due_date"`
-	Unset     *bool      `json:"unset_due_date"`
-}
-
 // editIssue edits an issue; its poster and writers may.
-func editIssue(c *call, is *issue, in *issueEdit) error {
-	if err := c.applyEdit(is, *in); err != nil {
+func editIssue(c *call, is *issue, in *issueFields) error {
+	if err := c.applyEdit(is, in); err != nil {
 		return err
 	}
 	return c.created(c.issueView(is))
 }
 
 // applyEdit applies what issues and pull requests share.
-func (c *call) applyEdit(is *issue, in issueEdit) error {
-	if c.doer != is.Poster && c.perm < accessWrite {
+func (c *call) applyEdit(is *issue, in *issueFields) error {
+	if !c.mayChange(is.Poster) {
 		return errForbidden
 	}
 	if in.State != nil && *in.State != "open" && *in.State != "closed" {
@@ -46,9 +32,7 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 		is.Body = *in.Body
 		is.Version++
 	}
-	if in.Ref != nil {
-		is.Ref = *in.Ref
-	}
+	set(&is.Ref, in.Ref)
 	is.Updated = c.now
 	if c.perm >= accessWrite {
 		if err := c.applyTriage(is, in); err != nil {
@@ -68,18 +52,14 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 
 // applyTriage applies what only writers may change. For others these fields are passed
 // over without a word, as when an issue is created.
-func (c *call) applyTriage(is *issue, in issueEdit) error {
+func (c *call) applyTriage(is *issue, in *issueFields) error {
 	if in.Assignee != nil || in.Assignees != nil {
-		one := ""
-		if in.Assignee != nil {
-			one = *in.Assignee
-		}
-		people, err := c.assigneesOf(one, in.Assignees)
-		if err != nil && is.pull != nil {
-			return err
-		}
-		if err != nil { // unlike creating, editing an issue does not say why
+		people, err := c.assigneesOf(in)
+		if err != nil && is.pull == nil { // unlike creating, editing an issue does not say why
 			return fail(http.StatusInternalServerError, "%v", err)
+		}
+		if err != nil {
+			return err
 		}
 		c.assign(is, people)
 	}
@@ -97,7 +77,7 @@ func (c *call) applyTriage(is *issue, in issueEdit) error {
 	if in.Due != nil {
 		is.Due = in.Due
 	}
-	if in.Unset != nil && *in.Unset {
+	if in.Unset {
 		is.Due = nil
 	}
 	return nil
@@ -123,9 +103,6 @@ func (c *call) pinned(pulls bool) []*issue {
 // listPinned lists the pinned issues.
 func listPinned(c *call) error { return c.ok(mapped(c.pinned(false), c.issueView)) }
 
-// listPinnedPulls lists the pinned pull requests.
-func listPinnedPulls(c *call) error { return c.ok(mapped(c.pinned(true), c.pullView)) }
-
 // pinIssue pins at the end.
 func pinIssue(c *call, is *issue) error {
 	pins := c.pinned(is.pull != nil)
@@ -144,15 +121,10 @@ func pinIssue(c *call, is *issue) error {
 func unpinIssue(c *call, is *issue) error {
 	if is.PinOrder > 0 {
 		is.PinOrder = 0
-		c.renumber(c.pinned(is.pull != nil))
+		for i, o := range c.pinned(is.pull != nil) {
+			o.PinOrder = i + 1
+		}
 		c.w.addEvent(is, c.doer, comment{Kind: "unpin"})
 	}
 	return c.done()
-}
-
-// renumber gives pins their places.
-func (c *call) renumber(pins []*issue) {
-	for i, is := range pins {
-		is.PinOrder = i + 1
-	}
 }

@@ -2,156 +2,105 @@ package fakegitea
 
 import (
 	"net/http"
-	"path"
 	"slices"
 )
 
-// handleIssueExtras registers subscriptions, dependencies, assignees and
-// templates.
+// handleIssueExtras registers dependencies and assignees.
 func handleIssueExtras(t table) {
-	const p = "/repos/{owner}/{repo}"
-	t.on("GET "+p+"/issues/{index}/subscriptions", onIssue(func(c *call, _ *issue) error {
-		return c.ok(linked(c, []any{})) // subscribing is not in the demo
-	}))
-	t.on("GET "+p+"/issues/{index}/subscriptions/check", onIssue(checkIssueSubscription), needToken)
-	for _, kind := range []string{"dependencies", "blocks"} {
-		t.on("GET "+p+"/issues/{index}/"+kind, onNamedIssue(listLinks(kind == "blocks")))
-		t.on("POST "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", true)), needToken, needActive)
-		t.on("DELETE "+p+"/issues/{index}/"+kind, onNamedIssue(changeLink(kind == "blocks", false)), needToken,
-			needActive)
-	}
-	t.on("POST "+p+"/issues/{index}/assignees", onIssue(changeAssignees(true)), needToken, needWrite)
-	t.on("DELETE "+p+"/issues/{index}/assignees", onIssue(changeAssignees(false)), needToken, needWrite)
-	t.on("GET "+p+"/issue_templates", listTemplates)
+	const p = "/repos/{owner}/{repo}/issues/{index}"
+	t.on("GET "+p+"/dependencies", onNamedIssue(listDependencies))
+	t.on("POST "+p+"/dependencies", onDependency(addDependency), needToken, needActive)
+	t.on("DELETE "+p+"/dependencies", onDependency(removeDependency), needToken, needActive)
+	t.on("POST "+p+"/assignees", onIssue(readsFor(changeAssignees(http.StatusCreated, with))), needToken, needWrite)
+	t.on("DELETE "+p+"/assignees", onIssue(readsFor(changeAssignees(http.StatusOK, without))), needToken, needWrite)
 }
 
-// checkIssueSubscription says how the caller follows an issue.
-func checkIssueSubscription(c *call, is *issue) error {
-	on := is.follows(c.doer)
-	return c.ok(map[string]any{
-		"subscribed": on, "ignored": !on, "reason": nil, "created_at": is.Created,
-		"url": c.api(is.Repo, "issues", c.params["index"], "subscriptions"), "repository_url": c.api(is.Repo),
-	})
+// listDependencies lists what an issue depends on, as far as the caller may see it.
+func listDependencies(c *call, is *issue) error {
+	items := filter(is.DependsOn, func(o *issue) bool { return c.w.access(c.doer, o.Repo) >= accessRead })
+	return c.ok(mapped(counted(c, items), c.issueView))
 }
 
-// follows says whether u hears of an issue: as a watcher of the repository, or for
-// having taken part.
-func (is *issue) follows(u *user) bool {
-	return u == is.Poster || slices.Contains(is.Repo.Watchers, u) || slices.Contains(is.Assignees, u) ||
-		slices.ContainsFunc(is.talk(), func(m *comment) bool { return m.Poster == u })
+// issueMeta names an issue in a body.
+type issueMeta struct {
+	Index int64  `json:"index"`
+	Owner string `json:"owner"`
+	Repo  string `json:"repo"`
 }
 
-// listLinks lists what an issue depends on, or what it blocks.
-func listLinks(blocks bool) func(*call, *issue) error {
-	return func(c *call, is *issue) error {
-		items := is.DependsOn
-		if blocks {
-			items = nil
-			for _, r := range c.w.repos {
-				items = append(items, filter(r.issues, func(o *issue) bool {
-					return slices.Contains(o.DependsOn, is)
-				})...)
-			}
-		}
-		items = filter(items, func(o *issue) bool { return c.w.access(c.doer, o.Repo) >= accessRead })
-		if blocks { // this list alone has no total
-			return c.ok(mapped(cut(c.window(), items), c.issueView))
-		}
-		return c.ok(mapped(counted(c, items), c.issueView))
-	}
-}
-
-// changeLink adds or removes a dependency; the body names the other issue. What
-// is wrong with a new one is not told to the caller.
-func changeLink(blocks, on bool) func(*call, *issue) error {
-	return func(c *call, is *issue) error {
-		var in struct {
-			Index int64  `json:"index"`
-			Owner string `json:"owner"`
-			Repo  string `json:"repo"`
-		}
-		if err := c.bind(&in); err != nil {
-			return err
-		}
+// onDependency finds the issue of the path and the one that the body names.
+func onDependency(f func(c *call, is, to *issue) error) handler {
+	return onNamedIssue(readsFor(func(c *call, is *issue, in *issueMeta) error {
 		r := c.w.repoByName(in.Owner, in.Repo)
 		if r == nil || c.w.access(c.doer, r) < accessRead {
 			return fail(http.StatusNotFound,
 				"repository does not exist [id: 0, uid: 0, owner_name: %s, name: %s]", in.Owner, in.Repo)
 		}
-		if r.issueByIndex(in.Index) == nil {
+		to := r.issueByIndex(in.Index)
+		if to == nil {
 			return errNoIssue(r, in.Index)
 		}
-		other := r.issueByIndex(in.Index)
-		from, to := is, other
-		if blocks {
-			from, to = other, is
-		}
-		if c.w.access(c.doer, from.Repo) < accessWrite {
+		if c.perm < accessWrite {
 			return fail(http.StatusForbidden, "write permission is required")
 		}
-		switch {
-		case !on && !slices.Contains(from.DependsOn, to):
-			return errNotFound
-		case !on:
-			from.DependsOn = without(from.DependsOn, to)
-			c.w.addEvent(from, c.doer, comment{Kind: "remove_dependency", dependent: to})
-			return c.created(c.issueView(is))
-		case slices.Contains(from.DependsOn, to):
-			return fail(http.StatusInternalServerError,
-				"issue dependency does already exist [issue id: %d, dependency id: %d]", from.ID, to.ID)
-		case from != to && slices.Contains(to.DependsOn, from):
-			return fail(http.StatusInternalServerError, "circular dependencies exists "+
-				"(two issues blocking each other) [issue id: %d, dependency id: %d]", from.ID, to.ID)
-		}
-		from.DependsOn = append(from.DependsOn, to)
-		c.w.addEvent(from, c.doer, comment{Kind: "add_dependency", dependent: to})
-		return c.created(c.issueView(is))
-	}
-}
-
-// changeAssignees adds or removes assignees.
-func changeAssignees(on bool) func(*call, *issue) error {
-	return func(c *call, is *issue) error {
-		var in struct {
-			Assignees []string `json:"assignees"`
-		}
-		if err := c.bind(&in); err != nil {
+		if err := f(c, is, to); err != nil {
 			return err
 		}
+		return c.created(c.issueView(is))
+	}))
+}
+
+// addDependency adds a dependency. What is wrong with a new one is an internal error on
+// the real server.
+func addDependency(c *call, is, to *issue) error {
+	switch {
+	case slices.Contains(is.DependsOn, to):
+		return fail(http.StatusInternalServerError,
+			"issue dependency does already exist [issue id: %d, dependency id: %d]", is.ID, to.ID)
+	case is != to && slices.Contains(to.DependsOn, is):
+		return fail(http.StatusInternalServerError, "circular dependencies exists "+
+			"(two issues blocking each other) [issue id: %d, dependency id: %d]", is.ID, to.ID)
+	}
+	is.DependsOn = append(is.DependsOn, to)
+	c.w.addEvent(is, c.doer, comment{Kind: "add_dependency", dependent: to})
+	return nil
+}
+
+// removeDependency removes a dependency.
+func removeDependency(c *call, is, to *issue) error {
+	if !slices.Contains(is.DependsOn, to) {
+		return errNotFound
+	}
+	is.DependsOn = without(is.DependsOn, to)
+	c.w.addEvent(is, c.doer, comment{Kind: "remove_dependency", dependent: to})
+	return nil
+}
+
+// assigneesInput is the body of a change of assignees.
+type assigneesInput struct {
+	Assignees []string `json:"assignees"`
+}
+
+// changeAssignees gives an issue other assignees: change is applied to those that it has
+// for each one of the body.
+func changeAssignees(
+	status int, change func([]*user, *user) []*user,
+) func(*call, *issue, *assigneesInput) error {
+	return func(c *call, is *issue, in *assigneesInput) error {
 		for _, name := range in.Assignees {
-			if name != "" && c.w.userByLogin(name) == nil {
+			if c.w.userByLogin(name) == nil { // these routes alone say it like this
 				return errNoUser(http.StatusUnprocessableEntity, name)
 			}
 		}
-		people, err := c.assigneesOf("", in.Assignees)
+		people, err := c.assigneesOf(&issueFields{Assignees: in.Assignees})
 		if err != nil {
 			return err
 		}
 		next := slices.Clone(is.Assignees)
 		for _, u := range people {
-			if on {
-				next = with(next, u)
-			} else {
-				next = without(next, u)
-			}
+			next = change(next, u)
 		}
 		c.assign(is, next)
-		if on {
-			return c.created(c.issueView(is))
-		}
-		return c.ok(c.issueView(is))
+		return c.json(status, c.issueView(is))
 	}
-}
-
-// listTemplates answers null for a repository without issue templates, as the
-// real server does. Reading templates is not in the demo.
-func listTemplates(c *call) error {
-	if head := c.repo.git.branch(c.repo.DefaultBranch); head != nil {
-		for p := range head.files {
-			if dir := path.Dir(p); dir == ".gitea/ISSUE_TEMPLATE" || dir == ".github/ISSUE_TEMPLATE" {
-				return notInDemo(c)
-			}
-		}
-	}
-	return c.ok(nil)
 }

@@ -20,8 +20,8 @@ func handleLabels(t table) {
 	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error {
 		return c.ok(c.labels(sortedLabels(is.Labels)))
 	}))
-	t.on("POST "+p+"/issues/{index}/labels", onIssue(addIssueLabels), needToken)
-	t.on("PUT "+p+"/issues/{index}/labels", onIssue(setIssueLabels), needToken)
+	t.on("POST "+p+"/issues/{index}/labels", onIssue(changeLabels(false)), needToken)
+	t.on("PUT "+p+"/issues/{index}/labels", onIssue(changeLabels(true)), needToken)
 	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
 
 	t.on("GET "+p+"/milestones", listMilestones)
@@ -61,15 +61,6 @@ func (c *call) ownLabels() *[]*label {
 	return &c.owner.Labels
 }
 
-// labelInput is the body of a label.
-type labelInput struct {
-	Name        string `json:"name" binding:"Required"`
-	Color       string `json:"color" binding:"Required"`
-	Description string `json:"description"`
-	Exclusive   bool   `json:"exclusive"`
-	Archived    bool   `json:"is_archived"`
-}
-
 var colorPattern = regexp.MustCompile(`^#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
 
 // color checks a colour and spells it as stored: six digits without "#".
@@ -88,16 +79,13 @@ func color(s string) (string, error) {
 	return s, nil
 }
 
-// createLabel creates a label of the repository or organisation.
-func createLabel(c *call, in *labelInput) error {
-	col, err := color(in.Color)
-	if err != nil {
+// createLabel creates a label of the repository or organisation, out of the body.
+func createLabel(c *call, l *label) error {
+	var err error
+	if l.Color, err = color(l.Color); err != nil {
 		return err
 	}
-	l := &label{
-		ID: c.w.next("label"), Name: in.Name, Color: col, Description: in.Description,
-		Exclusive: in.Exclusive, Archived: in.Archived,
-	}
+	l.ID = c.w.next("label")
 	if c.repo == nil {
 		l.Org = c.owner
 	}
@@ -127,11 +115,11 @@ func set[T any](to *T, from *T) {
 // deleteLabel deletes by id and answers 204 whether or not there was one; a
 // name counts as id 0.
 func deleteLabel(c *call) error {
-	gone, ok := find(*c.ownLabels(), func(l *label) bool { return l.ID == c.id("id") })
+	list := c.ownLabels()
+	gone, ok := find(*list, func(l *label) bool { return l.ID == c.id("id") })
 	if !ok {
 		return c.done()
 	}
-	list := c.ownLabels()
 	*list = without(*list, gone)
 	for _, r := range c.w.repos {
 		for _, is := range r.issues {
@@ -141,14 +129,11 @@ func deleteLabel(c *call) error {
 	return c.done()
 }
 
-// issueLabelInput names labels by id or by name.
-type issueLabelInput struct {
-	Labels []any `json:"labels"`
-}
-
-// readLabels decodes the labels of a body; unknown ones are skipped.
+// readLabels decodes the labels of a body, by id or by name; unknown ones are skipped.
 func (c *call) readLabels() ([]*label, error) {
-	var in issueLabelInput
+	var in struct {
+		Labels []any `json:"labels"`
+	}
 	if err := c.bind(&in); err != nil {
 		return nil, err
 	}
@@ -156,9 +141,8 @@ func (c *call) readLabels() ([]*label, error) {
 		return nil, fail(http.StatusForbidden, "write permission is required")
 	}
 	for _, v := range in.Labels {
-		switch v.(type) {
-		case string, float64:
-		default:
+		_, isName := v.(string)
+		if _, isID := v.(float64); !isID && !isName {
 			return nil, fail(http.StatusBadRequest, "a label must be an integer or a string")
 		}
 	}
@@ -167,16 +151,24 @@ func (c *call) readLabels() ([]*label, error) {
 	}), nil
 }
 
-// addIssueLabels adds labels to an issue.
-func addIssueLabels(c *call, is *issue) error {
-	ls, err := c.readLabels()
-	if err != nil {
-		return err
+// changeLabels adds labels to those of an issue, or replaces them. Those that stay get no
+// event.
+func changeLabels(replace bool) func(*call, *issue) error {
+	return func(c *call, is *issue) error {
+		ls, err := c.readLabels()
+		if err != nil {
+			return err
+		}
+		for _, l := range slices.Clone(is.Labels) {
+			if replace && !slices.Contains(ls, l) {
+				c.setLabel(is, l, false)
+			}
+		}
+		for _, l := range ls {
+			c.setLabel(is, l, true)
+		}
+		return c.ok(c.labels(sortedLabels(is.Labels)))
 	}
-	for _, l := range ls {
-		c.setLabel(is, l, true)
-	}
-	return c.ok(c.labels(sortedLabels(is.Labels)))
 }
 
 // setLabel adds or removes one label and says so in the timeline. A label of an
@@ -198,23 +190,6 @@ func (c *call) setLabel(is *issue, l *label, on bool) {
 		is.Labels = without(is.Labels, l)
 	}
 	c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
-}
-
-// setIssueLabels replaces the labels of an issue; those that stay get no event.
-func setIssueLabels(c *call, is *issue) error {
-	ls, err := c.readLabels()
-	if err != nil {
-		return err
-	}
-	for _, l := range slices.Clone(is.Labels) {
-		if !slices.Contains(ls, l) {
-			c.setLabel(is, l, false)
-		}
-	}
-	for _, l := range ls {
-		c.setLabel(is, l, true)
-	}
-	return c.ok(c.labels(sortedLabels(is.Labels)))
 }
 
 // removeIssueLabel removes one label of an issue by id or name.
@@ -269,54 +244,42 @@ func dueOf(m *milestone) time.Time {
 	return *m.Due
 }
 
-// createMilestoneInput is the body of createMilestone.
-type createMilestoneInput struct {
+// milestoneInput is the body of a milestone; nil leaves a field alone.
+type milestoneInput struct {
 	Title       string     `json:"title"`
-	Description string     `json:"description"`
+	Description *string    `json:"description"`
 	Due         *time.Time `json:"due_on"`
 	State       string     `json:"state"`
 }
 
 // createMilestone creates a milestone.
-func createMilestone(c *call, in *createMilestoneInput) error {
-	m := &milestone{
-		ID: c.w.next("milestone"), Title: in.Title, Description: in.Description, Due: in.Due, Created: c.now,
-		Updated: c.now,
-	}
-	c.closeMilestone(m, in.State)
+func createMilestone(c *call, in *milestoneInput) error {
+	m := &milestone{ID: c.w.next("milestone"), Created: c.now}
 	c.repo.milestones = append(c.repo.milestones, m)
+	c.fillMilestone(m, in)
 	return c.created(c.milestone(c.repo, m))
 }
 
-// closeMilestone applies a state; others than open and closed change nothing.
-func (c *call) closeMilestone(m *milestone, to string) {
-	switch to {
+// editMilestone edits a milestone.
+func editMilestone(c *call, m *milestone, in *milestoneInput) error {
+	c.fillMilestone(m, in)
+	return c.ok(c.milestone(c.repo, m))
+}
+
+// fillMilestone takes over what a body says. States other than open and closed change
+// nothing.
+func (c *call) fillMilestone(m *milestone, in *milestoneInput) {
+	if in.Title != "" {
+		m.Title = in.Title
+	}
+	set(&m.Description, in.Description)
+	m.Due = in.Due // an edit that does not name a date takes it away
+	switch in.State {
 	case "closed":
 		at := c.now
 		m.Closed, m.ClosedAt = true, &at
 	case "open":
 		m.Closed, m.ClosedAt = false, nil
 	}
-}
-
-// editMilestoneInput is the body of editMilestone.
-type editMilestoneInput struct {
-	Title       string     `json:"title"`
-	Description *string    `json:"description"`
-	Due         *time.Time `json:"due_on"`
-	State       *string    `json:"state"`
-}
-
-// editMilestone edits a milestone.
-func editMilestone(c *call, m *milestone, in *editMilestoneInput) error {
-	if in.Title != "" {
-		m.Title = in.Title
-	}
-	set(&m.Description, in.Description)
-	m.Due = in.Due // an edit that does not name a date takes it away
-	if in.State != nil {
-		c.closeMilestone(m, *in.State)
-	}
 	m.Updated = c.now
-	return c.ok(c.milestone(c.repo, m))
 }

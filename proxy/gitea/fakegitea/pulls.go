@@ -38,17 +38,6 @@ func handlePulls(t table) {
 	t.on("GET "+p+"/{index}/files", onPull(listPullFiles))
 }
 
-// onPull finds the pull request of the path.
-func onPull(f func(*call, *issue) error) handler {
-	return func(c *call) error {
-		is := c.repo.issueByIndex(c.id("index"))
-		if is == nil || is.pull == nil {
-			return errNotFound
-		}
-		return f(c, is)
-	}
-}
-
 // sides are the commits of a pull request as they are now: the branches while it is
 // open, the recorded ids once it is merged or its branch is gone. Any of them can be
 // nil, after a branch or a fork was deleted. For a fork the objects are copied over
@@ -121,13 +110,7 @@ func (p *pull) reviewers() []*user {
 func (c *call) pullRow(is *issue) obj {
 	p, page := is.pull, c.issueURL(is)
 	base, head, fork := is.sides()
-	var milestone, assignee, mergeCommit, teams any
-	if is.Milestone != nil {
-		milestone = c.milestone(is.Repo, is.Milestone)
-	}
-	if len(is.Assignees) > 0 {
-		assignee = c.anon(is.Assignees[0])
-	}
+	var mergeCommit, teams any
 	if p.Merged {
 		mergeCommit = p.MergeCommit
 	}
@@ -140,7 +123,8 @@ func (c *call) pullRow(is *issue) obj {
 	}
 	return obj{
 		"id", p.ID, "url", page, "number", is.Index, "user", c.user(is.Poster), "title", is.Title, "body", is.Body,
-		"labels", c.labels(is.Labels), "milestone", milestone, "assignee", assignee, "assignees", c.anons(is.Assignees),
+		"labels", c.labels(is.Labels), "milestone", c.milestone(is.Repo, is.Milestone),
+		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees),
 		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", teams, "state", state(is.Closed),
 		"draft", is.draft(), "is_locked", is.Locked, "comments", len(is.talk()), "review_comments", p.remarks(),
 		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page,
@@ -245,18 +229,11 @@ func (c *call) headOf(head string) (*repo, string, error) {
 
 // createPullInput is the body of createPull.
 type createPullInput struct {
-	Head          string     `json:"head" binding:"Required"`
-	Base          string     `json:"base" binding:"Required"`
-	Title         string     `json:"title" binding:"Required"`
-	Body          string     `json:"body"`
-	Assignee      string     `json:"assignee"`
-	Assignees     []string   `json:"assignees"`
-	Milestone     int64      `json:"milestone"`
-	Labels        []int64    `json:"labels"`
-	Due           *time.Time `json:"due_date"`
-	Reviewers     []string   `json:"reviewers"`
-	TeamReviewers []string   `json:"team_reviewers"`
-	Maintainer    *bool      `json:"allow_maintainer_edit"`
+	Head string `json:"head" binding:"Required"`
+	Base string `json:"base" binding:"Required"`
+	issueFields
+	Reviewers  []string `json:"reviewers"`
+	Maintainer *bool    `json:"allow_maintainer_edit"`
 }
 
 // createPull opens a pull request.
@@ -268,30 +245,19 @@ func createPull(c *call, in *createPullInput) error {
 	if err := c.checkPull(headRepo, head, in.Base); err != nil {
 		return err
 	}
-	people, err := c.assigneesOf(in.Assignee, in.Assignees)
-	if err != nil {
-		return err
-	}
 	reviewers, err := c.usersNamed(in.Reviewers)
 	if err != nil {
 		return err
 	}
-	is := c.newPull(headRepo, head, in.Base, in.Title, in.Body)
-	is.Due, is.Milestone, is.pull.Maintainer = in.Due, c.repo.milestoneByID(in.Milestone), true
+	is, err := c.open(&in.issueFields, "create_pull_request")
+	if err != nil {
+		return err
+	}
+	is.pull = &pull{
+		ID: c.w.next("pull"), Base: in.Base, Head: head, HeadRepo: headRepo, Maintainer: true, Reviewers: reviewers,
+	}
 	set(&is.pull.Maintainer, in.Maintainer)
-	is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(in.Labels, l.ID) })
-	c.assign(is, people)
-	is.pull.Reviewers = reviewers
-	c.record("create_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
-	c.notify(is, nil)
 	return c.created(c.pullView(is))
-}
-
-// newPull appends a pull request.
-func (c *call) newPull(headRepo *repo, head, base, title, body string) *issue {
-	is := c.w.newIssue(c.repo, c.doer, title, body)
-	is.pull = &pull{ID: c.w.next("pull"), Base: base, Head: head, HeadRepo: headRepo}
-	return is
 }
 
 // checkPull refuses a pull request that cannot be.
@@ -316,19 +282,18 @@ func (c *call) checkPull(headRepo *repo, head, base string) error {
 
 // editPullInput is the body of editPull.
 type editPullInput struct {
-	issueEdit
-	Base       string   `json:"base"`
-	Labels     *[]int64 `json:"labels"`
-	Maintainer *bool    `json:"allow_maintainer_edit"`
+	issueFields
+	Base       string `json:"base"`
+	Maintainer *bool  `json:"allow_maintainer_edit"`
 }
 
 // editPull edits a pull request; the base can move.
 func editPull(c *call, is *issue, in *editPullInput) error {
-	if err := c.applyEdit(is, in.issueEdit); err != nil {
+	if err := c.applyEdit(is, &in.issueFields); err != nil {
 		return err
 	}
 	if in.Labels != nil && c.perm >= accessWrite {
-		is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(*in.Labels, l.ID) })
+		is.Labels = c.labelsOf(&in.issueFields)
 	}
 	if in.Base != "" && in.Base != is.pull.Base && !is.pull.Merged {
 		if c.repo.git.branch(in.Base) == nil {

@@ -172,8 +172,6 @@ func TestTaskWalk(t *testing.T) {
 		{do: "POST " + p + "/issues/<i>/pin", status: 204},
 		{do: "DELETE " + p + "/issues/<i>/pin", status: 204},
 		{do: "GET " + p + "/issues/pinned", status: 200, has: "[]"},
-		{do: "GET " + p + "/pulls/pinned", status: 200, has: "[]"},
-		{do: "GET " + p + "/issues/<i>/subscriptions/check", status: 200, has: `"subscribed":true`},
 		{do: "POST " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 201},
 		{do: "DELETE " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 204},
 		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "null"},
