@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -154,9 +155,5 @@ func (c *call) upload(field string) (name string, data []byte, err error) {
 	}
 	defer file.Close()
 	data, err = io.ReadAll(file)
-	name = header.Filename
-	if q := c.query.Get("name"); q != "" {
-		name = q
-	}
-	return name, data, err
+	return cmp.Or(c.query.Get("name"), header.Filename), data, err
 }

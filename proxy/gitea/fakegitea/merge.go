@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -40,7 +41,7 @@ func mergePull(c *call, is *issue, in *mergeInput) error {
 	if err := c.mayMerge(is, in); err != nil {
 		return err
 	}
-	if in.WhenSucceeded || in.DeleteBranch { // better refused than left out
+	if in.WhenSucceeded || in.DeleteBranch || in.Do == "manually-merged" { // better refused than left out
 		return notInDemo(c)
 	}
 	if err := c.merge(is, in); err != nil {
@@ -109,10 +110,7 @@ func (c *call) checkApprovals(is *issue, force bool) error {
 func (c *call) merge(is *issue, in *mergeInput) error {
 	base, head, fork := is.sides()
 	g, me := c.repo.git, c.signature()
-	files, ok := mergeFiles(fork.files, base.files, head.files)
-	if !ok {
-		return fail(http.StatusMethodNotAllowed, "Please try again later")
-	}
+	files, _ := mergeFiles(fork.files, base.files, head.files) // mayMerge looked for conflicts
 	message := c.mergeMessage(is, in)
 	var made *commit
 	switch in.Do {
@@ -125,8 +123,6 @@ func (c *call) merge(is *issue, in *mergeInput) error {
 			return fail(http.StatusMethodNotAllowed, "fast-forward-only merge is not possible")
 		}
 		made = head
-	case "manually-merged":
-		return notInDemo(nil)
 	default:
 		made = c.replay(is, base, files)
 		if in.Do == "rebase-merge" {
@@ -139,15 +135,12 @@ func (c *call) merge(is *issue, in *mergeInput) error {
 
 // mergeMessage is the message of a merge or squash commit.
 func (c *call) mergeMessage(is *issue, in *mergeInput) string {
-	title, body := in.Title+in.OtherTitle, in.Message+in.OtherMessage
-	if title == "" && in.Do == "squash" {
+	title := fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head, is.pull.Base)
+	if in.Do == "squash" {
 		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
 	}
-	if title == "" {
-		title = fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head,
-			is.pull.Base)
-	}
-	return strings.TrimRight(title+"\n\n"+body, "\n")
+	title = cmp.Or(in.Title+in.OtherTitle, title)
+	return strings.TrimRight(title+"\n\n"+in.Message+in.OtherMessage, "\n")
 }
 
 // replay puts the commits of a pull request on top of the base, in order; the
@@ -163,8 +156,7 @@ func (c *call) replay(is *issue, base *commit, final map[string]string) *commit 
 				files = merged
 			}
 		}
-		committer := c.signature()
-		at = g.addCommit(files, []string{at.id}, list[i].author, committer, list[i].message)
+		at = g.addCommit(files, []string{at.id}, list[i].author, c.signature(), list[i].message)
 	}
 	return at
 }

@@ -20,10 +20,7 @@ func (c *call) window() window {
 
 // windowBy reads the page with another size parameter and other bounds.
 func (c *call) windowBy(param string, size, most int) window {
-	w := window{page: c.queryInt("page"), limit: c.queryInt(param)}
-	if w.page <= 0 {
-		w.page = 1
-	}
+	w := window{page: max(c.queryInt("page"), 1), limit: c.queryInt(param)}
 	if w.limit <= 0 {
 		w.limit = min(size, most)
 	}

@@ -1,24 +1,6 @@
 package fakegitea
 
-import (
-	"strings"
-)
-
-// getPullByBranches finds the pull request between two branches.
-func getPullByBranches(c *call) error {
-	headRepo, head, err := c.headOf(c.params["head"])
-	if err != nil {
-		return err
-	}
-	is, ok := find(c.repo.pulls(), func(is *issue) bool {
-		p := is.pull
-		return p.Base == c.params["base"] && p.HeadRepo == headRepo && p.Head == head
-	})
-	if !ok {
-		return errNotFound
-	}
-	return c.ok(c.pullView(is))
-}
+import "strings"
 
 // commitsOf lists the commits of a pull request, newest first.
 func (is *issue) commitsOf() []*commit {

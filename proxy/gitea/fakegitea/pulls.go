@@ -21,7 +21,6 @@ type pull struct {
 	MergeCommit    string
 	Maintainer     bool
 	Reviewers      []*user
-	ReviewTeams    []*team
 	Reviews        []*review
 }
 
@@ -32,7 +31,6 @@ func handlePulls(t table) {
 	t.on("POST "+p, reads(createPull), needToken, needActive)
 	t.on("GET "+p+"/{index}", onPull(renders((*call).pullView)))
 	t.on("PATCH "+p+"/{index}", onPull(readsFor(editPull)), needToken)
-	t.on("GET "+p+"/{base}/{head}", getPullByBranches)
 	t.on("GET "+p+"/{index}.{diffType}", onPull(getPullDiff))
 	t.on("GET "+p+"/{index}/commits", onPull(listPullCommits))
 	t.on("GET "+p+"/{index}/files", onPull(listPullFiles))
@@ -89,7 +87,7 @@ func (c *call) pullView(is *issue) obj {
 	out.set("changed_files", len(changes))
 	out.set("assignees", append([]obj{}, c.anons(is.Assignees)...))
 	out.set("requested_reviewers", append([]obj{}, c.anons(is.pull.reviewers())...))
-	out.set("requested_reviewers_teams", mapped(is.pull.ReviewTeams, c.teamBare))
+	out.set("requested_reviewers_teams", []obj{})
 	return out
 }
 
@@ -110,12 +108,9 @@ func (p *pull) reviewers() []*user {
 func (c *call) pullRow(is *issue) obj {
 	p, page := is.pull, c.issueURL(is)
 	base, head, fork := is.sides()
-	var mergeCommit, teams any
+	var mergeCommit any
 	if p.Merged {
 		mergeCommit = p.MergeCommit
-	}
-	if len(p.ReviewTeams) > 0 {
-		teams = mapped(p.ReviewTeams, c.teamBare)
 	}
 	mergeBase := ""
 	if fork != nil {
@@ -125,8 +120,8 @@ func (c *call) pullRow(is *issue) obj {
 		"id", p.ID, "url", page, "number", is.Index, "user", c.user(is.Poster), "title", is.Title, "body", is.Body,
 		"labels", c.labels(is.Labels), "milestone", c.milestone(is.Repo, is.Milestone),
 		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees),
-		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", teams, "state", state(is.Closed),
-		"draft", is.draft(), "is_locked", is.Locked, "comments", len(is.talk()), "review_comments", p.remarks(),
+		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", nil, "state", state(is.Closed),
+		"draft", is.draft(), "is_locked", false, "comments", len(is.talk()), "review_comments", p.remarks(),
 		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page,
 		"diff_url", page + ".diff",
 		"patch_url", page + ".patch", "mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(),
@@ -177,7 +172,7 @@ func listPulls(c *call) error {
 	}
 	base, poster, ms := c.query.Get("base_branch"), c.query.Get("poster"), c.queryInt("milestone")
 	if poster != "" && c.w.userByLogin(poster) == nil {
-		return fail(http.StatusBadRequest, "user does not exist [uid: 0, name: %s]", poster)
+		return errNoUser(http.StatusBadRequest, poster)
 	}
 	inState := c.byState()
 	items := filter(c.repo.pulls(), func(is *issue) bool {
@@ -199,19 +194,15 @@ func (c *call) hasLabelIDs(is *issue) bool {
 	return true
 }
 
-// headOf finds the repository and branch of a head: a branch, owner:branch or
-// owner/repo:branch.
+// headOf finds the repository and branch of a head: a branch or owner:branch. The form
+// owner/repo:branch is not in the demo.
 func (c *call) headOf(head string) (*repo, string, error) {
 	who, branch, ok := strings.Cut(head, ":")
 	if !ok {
 		return c.repo, head, nil
 	}
-	if owner, name, ok := strings.Cut(who, "/"); ok {
-		r := c.w.repoByName(owner, name)
-		if r == nil || c.w.access(c.doer, r) < accessRead {
-			return nil, "", errNotFound
-		}
-		return r, branch, nil
+	if strings.Contains(who, "/") {
+		return nil, "", notInDemo(c)
 	}
 	u := c.w.userByLogin(who)
 	if u == nil {

@@ -113,7 +113,6 @@ func TestIssueMistakes(t *testing.T) {
 		{"alice", "PATCH", p + "/issues/comments/9999", `{"body":"x"}`, 404, noComment},
 		{"alice", "DELETE", p + "/issues/comments/9999", "", 404, noComment},
 		{"alice", "GET", p + "/issues/comments/9999", "", 404, noComment},
-		{"alice", "DELETE", p + "/issues/1/times/9999", "", 404, "tracked_time does not exist [id: 9999]"},
 		{"alice", "POST", p + "/issues/1/pin", "", 204, ""},
 		{"alice", "POST", p + "/issues/1/pin", "", 500, ""},
 		{"alice", "GET", "/notifications/threads/9999", "", 404, "notification does not exist [id: 9999]"},

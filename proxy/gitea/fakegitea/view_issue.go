@@ -37,10 +37,9 @@ type issue struct {
 	Labels           []*label
 	Milestone        *milestone
 	Assignees        []*user
-	Closed, Locked   bool
+	Closed           bool
 	Created, Updated time.Time
 	ClosedAt, Due    *time.Time
-	Estimate         int64
 	PinOrder         int
 	Version          int
 	Reactions        []*reaction
@@ -142,8 +141,8 @@ func (c *call) issueView(is *issue) obj {
 		"title", is.Title, "body", is.Body, "ref", is.Ref, "assets", c.attachments(is.Assets),
 		"labels", c.labels(is.Labels), "milestone", c.milestone(r, is.Milestone), "projects", nil,
 		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees), "state", state(is.Closed),
-		"is_locked", is.Locked, "comments", len(is.talk()), "created_at", is.Created, "updated_at", is.Updated,
-		"closed_at", is.ClosedAt, "due_date", is.Due, "time_estimate", is.Estimate, "pull_request", pull,
+		"is_locked", false, "comments", len(is.talk()), "created_at", is.Created, "updated_at", is.Updated,
+		"closed_at", is.ClosedAt, "due_date", is.Due, "time_estimate", 0, "pull_request", pull,
 		"repository", obj{
 			"id", r.ID, "name", r.Name, "owner", r.Owner.Login, "full_name", r.fullName(),
 		},
