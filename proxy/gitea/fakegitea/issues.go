@@ -63,6 +63,51 @@ func listIssues(c *call) error {
 	return c.ok(mapped(linked(c, items), c.issueView))
 }
 
+// searchIssues searches over all visible repositories.
+func searchIssues(c *call) error {
+	keep, err := c.searchScope()
+	if err != nil {
+		return err
+	}
+	var items []*issue
+	for _, r := range c.w.readable(c.doer) {
+		if keep(r) && !(c.cred.scopes.publicOnly && r.Private) {
+			items = append(items, r.issues...)
+		}
+	}
+	if c.doer != nil {
+		items = filter(items, func(is *issue) bool {
+			p := is.pull
+			return (!c.queryBool("assigned") || slices.Contains(is.Assignees, c.doer)) &&
+				(!c.queryBool("created") || is.Poster == c.doer) &&
+				(!c.queryBool("mentioned") || strings.Contains(is.Body, "@"+c.doer.Login)) &&
+				(!c.queryBool("review_requested") || p != nil && slices.Contains(p.Reviewers, c.doer)) &&
+				(!c.queryBool("reviewed") || p != nil && slices.ContainsFunc(p.Reviews, func(v *review) bool {
+					return v.User == c.doer
+				}))
+		})
+	}
+	items, err = c.filterIssues(items)
+	if err != nil {
+		return err
+	}
+	return c.ok(mapped(linked(c, items), c.issueView))
+}
+
+// searchScope reads owner. Unlike other filters, an unknown one is refused. The filter
+// on a team of it is not in the demo.
+func (c *call) searchScope() (func(*repo) bool, error) {
+	name := c.query.Get("owner")
+	if c.query.Get("team") != "" {
+		return nil, notInDemo(c)
+	}
+	owner := c.w.userByLogin(name)
+	if name != "" && owner == nil {
+		return nil, errNoUser(http.StatusBadRequest, name)
+	}
+	return func(r *repo) bool { return owner == nil || r.Owner == owner }, nil
+}
+
 // filterIssues applies the query. As on the real server, a label, milestone or
 // unknown value drops the filter instead of emptying the list;
 // only users are checked.

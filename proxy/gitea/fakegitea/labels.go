@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -25,17 +26,13 @@ func handleLabels(t table) {
 	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
 
 	t.on("GET "+p+"/milestones", listMilestones)
-	t.on("POST "+p+"/milestones", reads(createMilestone), needToken, needWrite)
-	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error {
-		return c.ok(c.milestone(c.repo, m))
-	}))
-	t.on("PATCH "+p+"/milestones/{id}", onMilestone(readsFor(editMilestone)), needToken, needWrite)
+	t.on("POST "+p+"/milestones", createMilestone, needToken, needWrite)
+	t.on("GET "+p+"/milestones/{id}", onMilestone(renders((*call).milestoneView)))
+	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
 
 	t.on("GET /orgs/{org}/labels", func(c *call) error {
 		return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels))))
 	})
-	t.on("POST /orgs/{org}/labels", reads(createLabel), needOrgOwner)
-	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
 }
 
 // allLabels is what an issue of the repository can carry: its own labels and
@@ -51,14 +48,6 @@ func sortedLabels(ls []*label) []*label {
 		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 	})
 	return out
-}
-
-// ownLabels is the list that the path is about.
-func (c *call) ownLabels() *[]*label {
-	if c.repo != nil {
-		return &c.repo.labels
-	}
-	return &c.owner.Labels
 }
 
 var colorPattern = regexp.MustCompile(`^#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
@@ -79,18 +68,14 @@ func color(s string) (string, error) {
 	return s, nil
 }
 
-// createLabel creates a label of the repository or organisation, out of the body.
+// createLabel makes a label of the body.
 func createLabel(c *call, l *label) error {
 	var err error
 	if l.Color, err = color(l.Color); err != nil {
 		return err
 	}
 	l.ID = c.w.next("label")
-	if c.repo == nil {
-		l.Org = c.owner
-	}
-	list := c.ownLabels()
-	*list = append(*list, l)
+	c.repo.labels = append(c.repo.labels, l)
 	return c.created(c.label(l))
 }
 
@@ -115,16 +100,10 @@ func set[T any](to *T, from *T) {
 // deleteLabel deletes by id and answers 204 whether or not there was one; a
 // name counts as id 0.
 func deleteLabel(c *call) error {
-	list := c.ownLabels()
-	gone, ok := find(*list, func(l *label) bool { return l.ID == c.id("id") })
-	if !ok {
-		return c.done()
-	}
-	*list = without(*list, gone)
-	for _, r := range c.w.repos {
-		for _, is := range r.issues {
-			is.Labels = without(is.Labels, gone)
-		}
+	gone := func(l *label) bool { return l.Org == nil && l.ID == c.id("id") }
+	c.repo.labels = slices.DeleteFunc(c.repo.labels, gone)
+	for _, is := range c.repo.issues {
+		is.Labels = slices.DeleteFunc(is.Labels, gone)
 	}
 	return c.done()
 }
@@ -216,70 +195,65 @@ func (r *repo) milestoneByID(id int64) *milestone {
 func onMilestone(f func(*call, *milestone) error) handler {
 	return func(c *call) error {
 		m := c.repo.milestoneByID(c.id("id"))
-		if m == nil {
-			m, _ = find(c.repo.milestones, func(m *milestone) bool { return m.Title == c.params["id"] })
+		if m != nil {
+			return f(c, m)
 		}
-		if m == nil {
-			return errNotFound
-		}
-		return f(c, m)
+		return onFirst(c, c.repo.milestones, func(m *milestone) bool { return m.Title == c.params["id"] }, f)
 	}
 }
 
-// listMilestones lists milestones by due date; the default is the open ones.
+// milestoneView renders a milestone of the repository at hand.
+func (c *call) milestoneView(m *milestone) obj { return c.milestone(c.repo, m) }
+
+// listMilestones lists milestones by due date, those without one last; the default is
+// the open ones.
 func listMilestones(c *call) error {
 	st, name := c.query.Get("state"), c.query.Get("name")
 	items := filter(c.repo.milestones, func(m *milestone) bool {
-		return (st == "all" || m.Closed == (st == "closed")) && strings.Contains(m.Title, name)
+		return (st == "all" || (m.State == "closed") == (st == "closed")) && strings.Contains(m.Title, name)
 	})
-	slices.SortStableFunc(items, func(a, b *milestone) int { return dueOf(a).Compare(dueOf(b)) })
-	return c.ok(mapped(counted(c, items), func(m *milestone) obj { return c.milestone(c.repo, m) }))
+	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	slices.SortStableFunc(items, func(a, b *milestone) int {
+		return cmp.Or(a.Due, &never).Compare(*cmp.Or(b.Due, &never))
+	})
+	return c.ok(mapped(counted(c, items), c.milestoneView))
 }
 
-// dueOf is the due date for sorting; none comes last.
-func dueOf(m *milestone) time.Time {
-	if m.Due == nil {
-		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// createMilestone makes a milestone of the body.
+func createMilestone(c *call) error {
+	m := &milestone{ID: c.w.next("milestone"), State: "open", Created: c.now}
+	if err := c.fillMilestone(m); err != nil {
+		return err
 	}
-	return *m.Due
-}
-
-// milestoneInput is the body of a milestone; nil leaves a field alone.
-type milestoneInput struct {
-	Title       string     `json:"title"`
-	Description *string    `json:"description"`
-	Due         *time.Time `json:"due_on"`
-	State       string     `json:"state"`
-}
-
-// createMilestone creates a milestone.
-func createMilestone(c *call, in *milestoneInput) error {
-	m := &milestone{ID: c.w.next("milestone"), Created: c.now}
 	c.repo.milestones = append(c.repo.milestones, m)
-	c.fillMilestone(m, in)
-	return c.created(c.milestone(c.repo, m))
+	return c.created(c.milestoneView(m))
 }
 
 // editMilestone edits a milestone.
-func editMilestone(c *call, m *milestone, in *milestoneInput) error {
-	c.fillMilestone(m, in)
-	return c.ok(c.milestone(c.repo, m))
+func editMilestone(c *call, m *milestone) error {
+	if err := c.fillMilestone(m); err != nil {
+		return err
+	}
+	return c.ok(c.milestoneView(m))
 }
 
-// fillMilestone takes over what a body says. States other than open and closed change
-// nothing.
-func (c *call) fillMilestone(m *milestone, in *milestoneInput) {
-	if in.Title != "" {
-		m.Title = in.Title
+// fillMilestone reads the body into a milestone. What it does not name stays, but for the
+// date, which goes. States other than open and closed change nothing.
+func (c *call) fillMilestone(m *milestone) error {
+	next := *m
+	next.Due = nil
+	if err := c.bind(&next); err != nil {
+		return err
 	}
-	set(&m.Description, in.Description)
-	m.Due = in.Due // an edit that does not name a date takes it away
-	switch in.State {
-	case "closed":
-		at := c.now
-		m.Closed, m.ClosedAt = true, &at
-	case "open":
-		m.Closed, m.ClosedAt = false, nil
+	next.Title, next.Updated = cmp.Or(next.Title, m.Title), c.now
+	switch {
+	case next.State == "open":
+		next.ClosedAt = nil
+	case next.State != "closed":
+		next.State = m.State
+	case m.State != "closed":
+		next.ClosedAt = &next.Updated
 	}
-	m.Updated = c.now
+	*m = next
+	return nil
 }

@@ -97,18 +97,13 @@ func listReviews(c *call, is *issue) error {
 	return c.ok(mapped(counted(c, c.visibleReviews(is)), c.reviewView))
 }
 
-// reviewEvents maps the events of a body to the states of a review.
-var reviewEvents = map[string]string{
-	"": "PENDING", "PENDING": "PENDING", "COMMENT": "COMMENT", "APPROVED": "APPROVED",
-	"REQUEST_CHANGES": "REQUEST_CHANGES",
-}
-
-// reviewState checks an event; an unknown one leaves the review pending. The poster
-// of a pull request can neither approve nor reject it, and a remark needs a text.
+// reviewState is the state that an event gives a review; an unknown event leaves it
+// pending. The poster of a pull request can neither approve nor reject it, and a remark
+// needs a text.
 func (c *call) reviewState(is *issue, event, body string, remarks int) (string, error) {
-	st, ok := reviewEvents[event]
-	if !ok {
-		st = "PENDING"
+	st := "PENDING"
+	if slices.Contains([]string{"COMMENT", "APPROVED", "REQUEST_CHANGES"}, event) {
+		st = event
 	}
 	switch {
 	case is.Poster == c.doer && st == "APPROVED":

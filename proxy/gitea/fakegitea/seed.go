@@ -121,7 +121,9 @@ func (b *builder) label(r *repo, name, color, about string) *label {
 // milestone adds a milestone that is due after some days.
 func (b *builder) milestone(r *repo, title string, days int) *milestone {
 	due := b.w.now().AddDate(0, 0, days).Truncate(24 * time.Hour)
-	m := &milestone{ID: b.w.next("milestone"), Title: title, Created: b.at, Updated: b.at, Due: &due}
+	m := &milestone{
+		ID: b.w.next("milestone"), Title: title, State: "open", Created: b.at, Updated: b.at, Due: &due,
+	}
 	r.milestones = append(r.milestones, m)
 	return m
 }

@@ -19,13 +19,15 @@ type label struct {
 	Archived    bool   `json:"is_archived"`
 }
 
-// milestone is a milestone of a repository.
+// milestone is a milestone of a repository. The bodies of it are read into it.
 type milestone struct {
-	ID                 int64
-	Title, Description string
-	Closed             bool
-	Created, Updated   time.Time
-	ClosedAt, Due      *time.Time
+	ID               int64      `json:"-"`
+	Title            string     `json:"title"`
+	Description      string     `json:"description"`
+	State            string     `json:"state"` // open or closed
+	Due              *time.Time `json:"due_on"`
+	Created, Updated time.Time  `json:"-"`
+	ClosedAt         *time.Time `json:"-"`
 }
 
 // issue is an issue or, with pull set, a pull request.
@@ -109,7 +111,7 @@ func (c *call) milestone(r *repo, m *milestone) obj {
 	all := filter(r.issues, func(is *issue) bool { return is.Milestone == m })
 	open := len(filter(all, func(is *issue) bool { return !is.Closed }))
 	return obj{
-		"id", m.ID, "title", m.Title, "description", m.Description, "state", state(m.Closed), "open_issues", open,
+		"id", m.ID, "title", m.Title, "description", m.Description, "state", m.State, "open_issues", open,
 		"closed_issues", len(all) - open, "created_at", m.Created, "updated_at", m.Updated, "closed_at", m.ClosedAt,
 		"due_on", m.Due,
 	}

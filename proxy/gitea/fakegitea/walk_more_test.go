@@ -54,8 +54,6 @@ func TestOrgWalk(t *testing.T) {
 		{as: "bob", do: "PATCH /repos/walkers/r", body: `{"description":"x"}`, status: 403},
 		{as: "bob", do: "GET /user/orgs", status: 200, has: `"name":"walkers"`},
 		{do: "GET /orgs/walkers/members", status: 200, has: "bob"},
-		{do: "POST /orgs/walkers/labels", body: `{"name":"all","color":"#abcdef"}`, status: 201, save: "l=id"},
-		{do: "POST /repos/walkers/r/issues", body: `{"title":"t","labels":[<l>]}`, status: 201, has: "/api/v1/orgs/walkers/labels/<l>"},
 		{do: "POST /orgs/walkers/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json"},"authorization_header":"Bearer secret"}`, status: 201, has: "!secret", save: "h=id"},
 		{do: "DELETE /orgs/walkers/hooks/<h>", status: 204},
 		{do: "DELETE /teams/<t>/members/bob", status: 204},
