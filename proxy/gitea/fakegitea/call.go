@@ -76,6 +76,9 @@ type call struct {
 	// out collects the answer, since a handler may fail after it wrote headers.
 	out *response
 
+	// within is what ranged reads of the query.
+	within func(time.Time) bool
+
 	form url.Values // of the web pages
 	sess *session   // of a browser that logged in
 }
@@ -273,6 +276,17 @@ func (c *call) queryRange(from, to string) (func(time.Time) bool, error) {
 	return func(t time.Time) bool {
 		return (after.IsZero() || !t.Before(after)) && (before.IsZero() || !t.After(before))
 	}, err
+}
+
+// ranged is a handler whose list lies between since and before, as c.within says.
+func ranged(h handler) handler {
+	return func(c *call) error {
+		var err error
+		if c.within, err = c.queryRange("since", "before"); err != nil {
+			return err
+		}
+		return h(c)
+	}
 }
 
 // escape encodes a name for a path, every special character at once.

@@ -9,13 +9,13 @@ import (
 // handleComments registers comments, timelines and reactions.
 func handleComments(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
-	t.on("GET "+p+"/comments", listRepoComments)
-	t.on("GET "+p+"/{index}/comments", onIssue(listComments))
+	t.on("GET "+p+"/comments", ranged(listRepoComments))
+	t.on("GET "+p+"/{index}/comments", ranged(onIssue(listComments)))
 	t.on("POST "+p+"/{index}/comments", onIssue(readsFor(createComment)), needToken, needActive)
 	t.on("GET "+p+"/comments/{id}", onComment(renders((*call).commentView)))
 	t.on("PATCH "+p+"/comments/{id}", onComment(readsFor(editComment)), needToken, needActive)
 	t.on("DELETE "+p+"/comments/{id}", onComment(deleteComment), needToken)
-	t.on("GET "+p+"/{index}/timeline", onIssue(listTimeline))
+	t.on("GET "+p+"/{index}/timeline", ranged(onIssue(listTimeline)))
 
 	t.on("GET "+p+"/{index}/reactions", onIssue(listReactions))
 	t.on("POST "+p+"/{index}/reactions", onIssue(readsFor(react)), needToken)
@@ -60,40 +60,25 @@ func (is *issue) placed(ms []*comment) []placed {
 // onComment finds the comment of the path.
 func onComment(f func(*call, placed) error) handler {
 	return func(c *call) error {
-		m, ok := find(c.talks(), func(m placed) bool { return m.ID == c.id("id") })
-		if !ok {
-			return errNoComment(c.id("id"))
-		}
-		return f(c, m)
+		id := c.id("id")
+		return onFirstOr(c, c.talks(), func(m placed) bool { return m.ID == id }, errNoComment(id), f)
 	}
 }
+
+// recent applies since and before.
+func (c *call) recent(m placed) bool { return c.within(m.Updated) }
 
 // listComments lists the comments of an issue. It ignores page and limit, as
 // the real server does: everything comes back.
 func listComments(c *call, is *issue) error {
-	items, err := c.commentsBetween(is.placed(is.talk()))
-	if err != nil {
-		return err
-	}
+	items := filter(is.placed(is.talk()), c.recent)
 	c.setTotal(len(items))
 	return c.ok(mapped(items, c.commentView))
 }
 
-// commentsBetween applies since and before.
-func (c *call) commentsBetween(items []placed) ([]placed, error) {
-	within, err := c.queryRange("since", "before")
-	if err != nil {
-		return nil, err
-	}
-	return filter(items, func(m placed) bool { return within(m.Updated) }), nil
-}
-
 // listRepoComments lists the comments of all issues, oldest first.
 func listRepoComments(c *call) error {
-	all, err := c.commentsBetween(c.talks())
-	if err != nil {
-		return err
-	}
+	all := filter(c.talks(), c.recent)
 	slices.SortFunc(all, func(a, b placed) int { return int(a.ID - b.ID) })
 	return c.ok(mapped(counted(c, all), c.commentView))
 }
@@ -101,11 +86,7 @@ func listRepoComments(c *call) error {
 // listTimeline pages the timeline; its X-Total-Count is the size of the page, and
 // an empty page is null.
 func listTimeline(c *call, is *issue) error {
-	items, err := c.commentsBetween(is.placed(is.comments))
-	if err != nil {
-		return err
-	}
-	page := cut(c.window(), items)
+	page := cut(c.window(), filter(is.placed(is.comments), c.recent))
 	c.setTotal(len(page))
 	if len(page) == 0 {
 		return c.ok(nil)

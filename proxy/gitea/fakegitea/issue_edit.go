@@ -86,6 +86,7 @@ func (c *call) applyTriage(is *issue, in *issueFields) error {
 // deleteIssue removes an issue for good. Its number is not used again.
 func deleteIssue(c *call, is *issue) error {
 	c.repo.issues = without(c.repo.issues, is)
+	c.w.times = slices.DeleteFunc(c.w.times, func(tt *trackedTime) bool { return tt.issue == is })
 	c.w.threads = slices.DeleteFunc(c.w.threads, func(t *thread) bool { return t.issue == is })
 	return c.done()
 }

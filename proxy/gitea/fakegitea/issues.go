@@ -11,7 +11,7 @@ import (
 // handleIssues registers the routes of issues themselves.
 func handleIssues(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
-	t.on("GET "+p, listIssues)
+	t.on("GET "+p, ranged(listIssues))
 	t.on("POST "+p, reads(createIssue), needToken, needActive)
 	t.on("GET "+p+"/{index}", onIssue(renders((*call).issueView)))
 	t.on("PATCH "+p+"/{index}", onIssue(readsFor(editIssue)), needToken)
@@ -19,7 +19,7 @@ func handleIssues(t table) {
 	t.on("GET "+p+"/pinned", listPinned)
 	t.on("POST "+p+"/{index}/pin", onIssue(pinIssue), needToken, needAdmin)
 	t.on("DELETE "+p+"/{index}/pin", onIssue(unpinIssue), needToken, needAdmin)
-	t.on("GET /repos/issues/search", searchIssues)
+	t.on("GET /repos/issues/search", ranged(searchIssues))
 }
 
 // issueByIndex finds an issue or pull request by the number people see.
@@ -116,14 +116,10 @@ func (c *call) filterIssues(items []*issue) ([]*issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	within, err := c.queryRange("since", "before")
-	if err != nil {
-		return nil, err
-	}
 	inState, named, kind := c.byState(), c.byNames(items), c.query.Get("type")
 	q := strings.ToLower(strings.TrimSpace(c.query.Get("q")))
 	out := filter(items, func(is *issue) bool {
-		return within(is.Updated) && inState(is) && named(is) && by(is) &&
+		return c.within(is.Updated) && inState(is) && named(is) && by(is) &&
 			(q == "" || strings.Contains(is.words(), q)) &&
 			(kind != "issues" || is.pull == nil) && (kind != "pulls" || is.pull != nil)
 	})

@@ -84,11 +84,9 @@ func (c *call) visibleReviews(is *issue) []reviewOf {
 // onReview finds the review of the path.
 func onReview(f func(*call, reviewOf) error) handler {
 	return onNamedPull(func(c *call, is *issue) error {
-		v, ok := find(c.visibleReviews(is), func(v reviewOf) bool { return v.ID == c.id("id") })
-		if !ok {
-			return fail(http.StatusNotFound, "review does not exist [id: %d]", c.id("id"))
-		}
-		return f(c, v)
+		id := c.id("id")
+		missing := fail(http.StatusNotFound, "review does not exist [id: %d]", id)
+		return onFirstOr(c, c.visibleReviews(is), func(v reviewOf) bool { return v.ID == id }, missing, f)
 	})
 }
 

@@ -3,6 +3,7 @@ package fakegitea
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,6 +11,7 @@ import (
 // trackedTime is time spent on an issue.
 type trackedTime struct {
 	ID      int64
+	issue   *issue
 	User    *user
 	Seconds int64
 	Created time.Time
@@ -25,19 +27,18 @@ type stopwatch struct {
 // handleTimes registers tracked times and stopwatches.
 func handleTimes(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("GET "+p+"/times", func(c *call) error {
-		return c.listTimes(c.repo.issues, nil)
-	}, needToken)
-	t.on("GET /user/times", func(c *call) error {
-		var all []*issue
-		for _, r := range c.w.readable(c.doer) {
-			all = append(all, r.issues...)
-		}
-		return c.listTimes(all, c.doer)
-	}, needToken)
-	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
-		return c.listTimes([]*issue{is}, nil)
-	}))
+	t.on("GET "+p+"/times", ranged(func(c *call) error {
+		return c.listTimes(func(tt *trackedTime) bool { return tt.issue.Repo == c.repo })
+	}), needToken)
+	t.on("GET /user/times", ranged(func(c *call) error {
+		repos := c.w.readable(c.doer)
+		return c.listTimes(func(tt *trackedTime) bool {
+			return tt.User == c.doer && slices.Contains(repos, tt.issue.Repo)
+		})
+	}), needToken)
+	t.on("GET "+p+"/issues/{index}/times", ranged(onNamedIssue(func(c *call, is *issue) error {
+		return c.listTimes(func(tt *trackedTime) bool { return tt.issue == is })
+	})))
 	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(readsFor(addTime)), needToken)
 
 	t.on("GET /user/stopwatches", listStopwatches, needToken)
@@ -46,33 +47,24 @@ func handleTimes(t table) {
 }
 
 // timeView renders a tracked time.
-func (c *call) timeView(is *issue, tt *trackedTime) obj {
+func (c *call) timeView(tt *trackedTime) obj {
 	return obj{
 		"id", tt.ID, "created", tt.Created, "time", tt.Seconds, "user_id", tt.User.ID,
-		"user_name", tt.User.Login, "issue_id", is.ID, "issue", c.issueView(is),
+		"user_name", tt.User.Login, "issue_id", tt.issue.ID, "issue", c.issueView(tt.issue),
 	}
 }
 
-// listTimes pages the times on the issues, of one user or all.
-func (c *call) listTimes(items []*issue, of *user) error {
-	if name := c.query.Get("user"); name != "" && of == nil {
-		if of = c.w.userByLogin(name); of == nil {
-			return errNoUser(http.StatusNotFound, name)
-		}
+// listTimes pages times, of one user or all.
+func (c *call) listTimes(keep func(*trackedTime) bool) error {
+	name := c.query.Get("user")
+	of := c.w.userByLogin(name)
+	if name != "" && of == nil {
+		return errNoUser(http.StatusNotFound, name)
 	}
-	within, err := c.queryRange("since", "before")
-	if err != nil {
-		return err
-	}
-	out := []obj{}
-	for _, is := range items {
-		for _, tt := range is.Times {
-			if (of == nil || tt.User == of) && within(tt.Created) {
-				out = append(out, c.timeView(is, tt))
-			}
-		}
-	}
-	return c.ok(counted(c, out))
+	items := filter(c.w.times, func(tt *trackedTime) bool {
+		return keep(tt) && (of == nil || tt.User == of) && c.within(tt.Created)
+	})
+	return c.ok(mapped(counted(c, items), c.timeView))
 }
 
 // addTimeInput is the body of addTime.
@@ -87,14 +79,13 @@ func addTime(c *call, is *issue, in *addTimeInput) error {
 	if in.User != "" && !strings.EqualFold(in.User, c.doer.Login) {
 		return notInDemo(c)
 	}
-	tt := c.w.book(is, c.doer, in.Time, c.commitTime(in.Created))
-	return c.ok(c.timeView(is, tt))
+	return c.ok(c.timeView(c.w.book(is, c.doer, in.Time, c.commitTime(in.Created))))
 }
 
 // book adds a tracked time and its event, whose body has the seconds behind a bar.
 func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *trackedTime {
-	tt := &trackedTime{ID: w.next("time"), User: who, Seconds: seconds, Created: at}
-	is.Times = append(is.Times, tt)
+	tt := &trackedTime{ID: w.next("time"), issue: is, User: who, Seconds: seconds, Created: at}
+	w.times = append(w.times, tt)
 	w.addEvent(is, who, comment{Kind: "add_time_manual", Body: fmt.Sprintf("|%d", seconds)})
 	return tt
 }

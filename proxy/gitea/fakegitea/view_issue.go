@@ -46,7 +46,6 @@ type issue struct {
 	Version          int
 	Reactions        []*reaction
 	Assets           []*attachment
-	Times            []*trackedTime
 	DependsOn        []*issue
 	comments         []*comment // the whole timeline; kind "comment" are the comments
 	pull             *pull

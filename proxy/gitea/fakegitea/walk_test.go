@@ -189,13 +189,13 @@ func pullSteps(branch, file string) []step {
 	}
 }
 
-// TestPullWalk reviews and merges in every style, and refuses what the real
+// TestPullWalk reviews and merges, and refuses what the real
 // server refuses.
 func TestPullWalk(t *testing.T) {
 	t.Parallel()
 	const p = "/repos/alice/r/pulls"
 	steps := []step{repoStep}
-	for _, style := range []string{"merge", "squash", "rebase", "rebase-merge"} {
+	for _, style := range []string{"merge", "squash"} {
 		steps = append(steps, pullSteps(style, style+".txt")...)
 		steps = append(steps,
 			step{do: "GET " + p + "/<" + style + ">/files", status: 200, has: `"status":"added","additions":1`},
@@ -209,11 +209,9 @@ func TestPullWalk(t *testing.T) {
 			step{do: "GET /repos/alice/r/contents/" + style + ".txt", status: 200},
 		)
 	}
-	steps = append(steps, pullSteps("ff", "ff.txt")...)
 	steps = append(steps, pullSteps("late", "late.txt")...)
 	steps = append(steps,
-		step{do: "POST " + p + "/<ff>/merge", body: `{"Do":"fast-forward-only"}`, status: 200},
-		step{do: "POST " + p + "/<late>/merge", body: `{"Do":"fast-forward-only"}`, status: 405},
+		step{do: "POST " + p + "/<late>/merge", body: `{"Do":"rebase"}`, status: 501},
 		step{do: "POST " + p + "/<late>/merge", body: `{"Do":"merge","head_commit_id":"` + strings.Repeat("0", 40) + `"}`, status: 409, has: "head out of date"},
 		step{do: "POST " + p + "/<late>/reviews", body: `{"event":"APPROVED"}`, status: 422, has: "your own pull"},
 		step{as: "bob", do: "POST " + p + "/<late>/reviews", body: `{"event":"REQUEST_CHANGES","body":"no","comments":[{"path":"late.txt","body":"why","new_position":1}]}`, status: 200, has: `"comments_count":1`, save: "rv=id"},

@@ -113,6 +113,7 @@ type world struct {
 	threads  []*thread
 	feed     []*activity
 	watches  []*stopwatch
+	times    []*trackedTime
 	system   actionsOwner // the instance's own runners
 	oauth    oauthWorld
 }
@@ -310,9 +311,14 @@ func with[T comparable](items []T, item T) []T {
 
 // onFirst runs f on the first item that is accepts; without one it is "not found".
 func onFirst[T any](c *call, items []T, is func(T) bool, f func(*call, T) error) error {
+	return onFirstOr(c, items, is, errNotFound, f)
+}
+
+// onFirstOr is onFirst for routes with another refusal.
+func onFirstOr[T any](c *call, items []T, is func(T) bool, missing error, f func(*call, T) error) error {
 	it, ok := find(items, is)
 	if !ok {
-		return errNotFound
+		return missing
 	}
 	return f(c, it)
 }
