@@ -203,7 +203,10 @@ func notInDemo(*call) error { return fail(http.StatusNotImplemented, "not in the
 func (c *call) json(status int, v any) error {
 	c.out.header.Set("Content-Type", "application/json;charset=utf-8")
 	c.out.status = status
-	return writeJSON(&c.out.body, v)
+	var w jsonWriter
+	w.value(v)
+	c.out.body.Write(w.Bytes())
+	return w.err
 }
 
 // ok writes v with status 200.
