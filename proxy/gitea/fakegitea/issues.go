@@ -252,13 +252,11 @@ func (c *call) open(in *issueFields, op string) (*issue, error) {
 	is := c.w.newIssue(c.repo, c.doer, in.Title, "")
 	set(&is.Body, in.Body)
 	set(&is.Ref, in.Ref)
-	is.Due, is.Labels = in.Due, c.labelsOf(in)
+	is.Due = in.Due
 	if in.Milestone != nil {
 		is.Milestone = c.repo.milestoneByID(*in.Milestone)
 	}
-	for _, l := range is.Labels {
-		c.w.addEvent(is, c.doer, comment{Kind: "label", Body: "1", label: l})
-	}
+	c.setLabels(is, c.labelsOf(in))
 	c.assign(is, people)
 	c.record(op, fmt.Sprintf("%d|%s", is.Index, is.Title), "")
 	c.notify(is, nil)
@@ -294,17 +292,9 @@ func (c *call) assigneesOf(in *issueFields) ([]*user, error) {
 
 // assign replaces the assignees and says so in the timeline.
 func (c *call) assign(is *issue, people []*user) {
-	for _, u := range people {
-		if !slices.Contains(is.Assignees, u) {
-			c.w.addEvent(is, c.doer, comment{Kind: "assignees", assignee: u})
-		}
-	}
-	for _, u := range is.Assignees {
-		if !slices.Contains(people, u) {
-			c.w.addEvent(is, c.doer, comment{Kind: "assignees", assignee: u, removed: true})
-		}
-	}
-	is.Assignees = people
+	replaceList(&is.Assignees, people, func(u *user, mark string) {
+		c.w.addEvent(is, c.doer, comment{Kind: "assignees", assignee: u, removed: mark == ""})
+	})
 }
 
 // setState closes or reopens.

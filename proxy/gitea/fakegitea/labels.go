@@ -74,6 +74,9 @@ func createLabel(c *call, l *label) error {
 	if l.Color, err = color(l.Color); err != nil {
 		return err
 	}
+	if l.Exclusive { // would put other labels off an issue
+		return notInDemo(c)
+	}
 	l.ID = c.w.next("label")
 	c.repo.labels = append(c.repo.labels, l)
 	return c.created(c.label(l))
@@ -130,45 +133,43 @@ func (c *call) readLabels() ([]*label, error) {
 	}), nil
 }
 
-// changeLabels adds labels to those of an issue, or replaces them. Those that stay get no
-// event.
+// changeLabels adds labels to those of an issue, or replaces them.
 func changeLabels(replace bool) func(*call, *issue) error {
 	return func(c *call, is *issue) error {
-		ls, err := c.readLabels()
+		next, err := c.readLabels()
 		if err != nil {
 			return err
 		}
-		for _, l := range slices.Clone(is.Labels) {
-			if replace && !slices.Contains(ls, l) {
-				c.setLabel(is, l, false)
-			}
+		if !replace {
+			next = slices.Concat(is.Labels, filter(next, func(l *label) bool { return !slices.Contains(is.Labels, l) }))
 		}
-		for _, l := range ls {
-			c.setLabel(is, l, true)
-		}
+		c.setLabels(is, next)
 		return c.ok(c.labels(sortedLabels(is.Labels)))
 	}
 }
 
-// setLabel adds or removes one label and says so in the timeline. A label of an
-// exclusive scope replaces the others of that scope.
-func (c *call) setLabel(is *issue, l *label, on bool) {
-	if slices.Contains(is.Labels, l) == on {
-		return
-	}
-	body := ""
-	if on {
-		body = "1"
-		if i := strings.LastIndexByte(l.Name, '/'); l.Exclusive && i > 0 {
-			is.Labels = slices.DeleteFunc(is.Labels, func(o *label) bool {
-				return o.Exclusive && strings.HasPrefix(o.Name, l.Name[:i+1]) && !strings.Contains(o.Name[i+1:], "/")
-			})
+// setLabels replaces the labels of an issue and says so in the timeline.
+func (c *call) setLabels(is *issue, next []*label) {
+	replaceList(&is.Labels, next, func(l *label, body string) {
+		c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
+	})
+}
+
+// replaceList replaces a list. It calls event for each item that comes, with "1", and for each
+// that goes, with "", as Gitea marks them; those that stay get none.
+func replaceList[T comparable](list *[]T, next []T, event func(it T, mark string)) {
+	old := *list
+	*list = next
+	for _, it := range next {
+		if !slices.Contains(old, it) {
+			event(it, "1")
 		}
-		is.Labels = append(is.Labels, l)
-	} else {
-		is.Labels = without(is.Labels, l)
 	}
-	c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
+	for _, it := range old {
+		if !slices.Contains(next, it) {
+			event(it, "")
+		}
+	}
 }
 
 // removeIssueLabel removes one label of an issue by id or name.
@@ -176,12 +177,11 @@ func removeIssueLabel(c *call, is *issue) error {
 	if c.perm < accessWrite {
 		return errForbidden
 	}
-	key := c.params["id"]
-	l, ok := find(c.repo.allLabels(), func(l *label) bool { return l.ID == c.id("id") || l.Name == key })
-	if !ok {
+	named := func(l *label) bool { return l.ID == c.id("id") || l.Name == c.params["id"] }
+	if !slices.ContainsFunc(c.repo.allLabels(), named) {
 		return fail(http.StatusUnprocessableEntity, "label does not exist [label_id: 0]")
 	}
-	c.setLabel(is, l, false)
+	c.setLabels(is, slices.DeleteFunc(slices.Clone(is.Labels), named))
 	return c.done()
 }
 

@@ -338,7 +338,7 @@ func editPull(c *call, is *issue, in *editPullInput) error {
 		return err
 	}
 	if in.Labels != nil && c.perm >= accessWrite {
-		is.Labels = c.labelsOf(&in.issueFields)
+		c.setLabels(is, c.labelsOf(&in.issueFields))
 	}
 	if in.Base != "" && in.Base != is.pull.Base && !is.pull.Merged {
 		if c.repo.git.branch(in.Base) == nil {
