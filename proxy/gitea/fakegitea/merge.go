@@ -62,7 +62,7 @@ func (c *call) mayMerge(is *issue, in *mergeInput) error {
 		return fail(http.StatusMethodNotAllowed, "Work in progress PRs cannot be merged")
 	case !is.clean():
 		return fail(http.StatusMethodNotAllowed, "Please try again later")
-	case !c.allowsStyle(in.Do):
+	case in.Do == "merge" && !c.repo.Settings.AllowMerge, in.Do == "squash" && !c.repo.Settings.AllowSquash:
 		return fail(http.StatusMethodNotAllowed, "%s is not allowed an allowed merge style for this repository", in.Do)
 	}
 	_, head, _ := is.sides()
@@ -70,15 +70,6 @@ func (c *call) mayMerge(is *issue, in *mergeInput) error {
 		return fail(http.StatusConflict, "head out of date")
 	}
 	return c.checkApprovals(is, in.Force)
-}
-
-// allowsStyle says whether the repository allows a way of merging.
-func (c *call) allowsStyle(do string) bool {
-	s := c.repo.Settings
-	return map[string]bool{
-		"merge": s.AllowMerge, "rebase": s.AllowRebase, "rebase-merge": s.AllowRebaseMerge, "squash": s.AllowSquash,
-		"fast-forward-only": s.AllowFastForward, "manually-merged": s.AllowManual,
-	}[do]
 }
 
 // checkApprovals applies the protection of the base branch. Force helps administrators

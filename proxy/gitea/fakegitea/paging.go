@@ -90,11 +90,7 @@ func (c *call) setLink(w window, total int) {
 	}
 	if w.page > 1 && last > 0 {
 		add(1, "first")
-		if w.page > last {
-			add(max(last-1, 1), "prev")
-		} else {
-			add(page-1, "prev")
-		}
+		add(max(page-1, 1), "prev")
 	}
 	if len(links) > 0 {
 		c.out.header.Set("Link", strings.Join(links, ","))

@@ -50,8 +50,7 @@ func handleReviews(t table) {
 	t.on("GET "+p+"/{index}/reviews/{id}", onReview(renders((*call).reviewView)))
 	t.on("POST "+p+"/{index}/reviews/{id}", onReview(readsFor(submitReview)), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}/comments", onReview(listRemarks))
-	t.on("POST "+p+"/{index}/comments/{id}/replies", onRemark(replyRemark), needToken)
-	t.on("POST "+p+"/comments/{id}/resolve", onRemark(resolveRemark), needToken, needWrite, needActive)
+	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark, needToken, needWrite, needActive)
 	t.on("POST "+p+"/{index}/requested_reviewers", onReviewers(requestReview), needToken)
 	t.on("DELETE "+p+"/{index}/requested_reviewers", onReviewers(unrequestReview), needToken)
 }
@@ -139,19 +138,13 @@ func createReview(c *call, is *issue, in *reviewInput) error {
 		Submitted: c.now, Updated: c.now,
 	}, is}
 	for _, r := range in.Comments {
+		r.ID, r.User, r.Created, r.Updated = c.w.next("comment"), c.doer, c.now, c.now
 		r.Hunk = is.hunkOf(r.Path)
-		c.addRemark(v, r)
+		v.Remarks = append(v.Remarks, &r)
 	}
 	is.pull.Reviews = append(is.pull.Reviews, v.review)
 	c.announce(v)
 	return c.ok(c.reviewView(v))
-}
-
-// addRemark adds a line comment of the caller to a review.
-func (c *call) addRemark(v reviewOf, r remark) *remark {
-	r.ID, r.User, r.Created, r.Updated = c.w.next("comment"), c.doer, c.now, c.now
-	v.Remarks = append(v.Remarks, &r)
-	return &r
 }
 
 // hunkOf is the first hunk of a file's change.
@@ -205,38 +198,17 @@ func listRemarks(c *call, v reviewOf) error {
 	return c.ok(mapped(v.Remarks, func(r *remark) obj { return c.remarkView(v, r) }))
 }
 
-// onRemark finds the line comment of the path in a repository.
-func onRemark(f func(*call, reviewOf, *remark) error) handler {
-	return func(c *call) error {
-		for _, is := range c.repo.pulls() {
-			for _, v := range is.pull.Reviews {
-				if r, ok := find(v.Remarks, func(r *remark) bool { return r.ID == c.id("id") }); ok {
-					return f(c, reviewOf{v, is}, r)
-				}
+// resolveRemark marks the conversation of a line comment as resolved.
+func resolveRemark(c *call) error {
+	for _, is := range c.repo.pulls() {
+		for _, v := range is.pull.Reviews {
+			if r, ok := find(v.Remarks, func(r *remark) bool { return r.ID == c.id("id") }); ok {
+				r.Resolver = c.doer
+				return c.done()
 			}
 		}
-		return errNotFound
 	}
-}
-
-// replyRemark answers a line comment, on the same line.
-func replyRemark(c *call, v reviewOf, r *remark) error {
-	if v.is.Index != c.id("index") {
-		return errNotFound
-	}
-	var in commentInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	reply := *r
-	reply.Body, reply.Resolver = in.Body, nil
-	return c.created(c.remarkView(v, c.addRemark(v, reply)))
-}
-
-// resolveRemark marks a conversation as resolved.
-func resolveRemark(c *call, _ reviewOf, r *remark) error {
-	r.Resolver = c.doer
-	return c.done()
+	return errNotFound
 }
 
 // reviewersInput names who shall review.

@@ -8,20 +8,14 @@ import (
 	"time"
 )
 
-// trackedTime is time spent on an issue.
+// trackedTime is time spent on an issue. The running stopwatches are such times too, in
+// a list of their own.
 type trackedTime struct {
 	ID      int64
 	issue   *issue
 	User    *user
 	Seconds int64
 	Created time.Time
-}
-
-// stopwatch is a running stopwatch.
-type stopwatch struct {
-	user  *user
-	issue *issue
-	since time.Time
 }
 
 // handleTimes registers tracked times and stopwatches.
@@ -91,8 +85,8 @@ func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *tracked
 }
 
 // watchOn finds the caller's stopwatch on an issue.
-func (c *call) watchOn(is *issue) *stopwatch {
-	w, _ := find(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer && w.issue == is })
+func (c *call) watchOn(is *issue) *trackedTime {
+	w, _ := find(c.w.watches, func(w *trackedTime) bool { return w.User == c.doer && w.issue == is })
 	return w
 }
 
@@ -101,7 +95,7 @@ func startWatch(c *call, is *issue) error {
 	if c.watchOn(is) != nil {
 		return fail(http.StatusConflict, "cannot start a stopwatch again if it already exists")
 	}
-	c.w.watches = append(c.w.watches, &stopwatch{c.doer, is, c.now})
+	c.w.watches = append(c.w.watches, &trackedTime{issue: is, User: c.doer, Created: c.now})
 	return c.empty(http.StatusCreated)
 }
 
@@ -112,17 +106,17 @@ func stopWatch(c *call, is *issue) error {
 		return fail(http.StatusConflict, "cannot stop a non-existent stopwatch")
 	}
 	c.w.watches = without(c.w.watches, w)
-	c.w.book(is, c.doer, int64(c.now.Sub(w.since)/time.Second), c.now)
+	c.w.book(is, c.doer, int64(c.now.Sub(w.Created)/time.Second), c.now)
 	return c.empty(http.StatusCreated)
 }
 
 // listStopwatches lists the caller's running stopwatches.
 func listStopwatches(c *call) error {
-	mine := filter(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer })
-	return c.ok(mapped(counted(c, mine), func(w *stopwatch) any {
-		run := c.now.Sub(w.since)
+	mine := filter(c.w.watches, func(w *trackedTime) bool { return w.User == c.doer })
+	return c.ok(mapped(counted(c, mine), func(w *trackedTime) obj {
+		run := c.now.Sub(w.Created)
 		return obj{
-			"created", w.since, "seconds", int64(run / time.Second), "duration", run.String(),
+			"created", w.Created, "seconds", int64(run / time.Second), "duration", run.String(),
 			"issue_index", w.issue.Index, "issue_title", w.issue.Title,
 			"repo_owner_name", w.issue.Repo.Owner.Login, "repo_name", w.issue.Repo.Name,
 		}

@@ -216,7 +216,6 @@ func TestPullWalk(t *testing.T) {
 		step{do: "POST " + p + "/<late>/reviews", body: `{"event":"APPROVED"}`, status: 422, has: "your own pull"},
 		step{as: "bob", do: "POST " + p + "/<late>/reviews", body: `{"event":"REQUEST_CHANGES","body":"no","comments":[{"path":"late.txt","body":"why","new_position":1}]}`, status: 200, has: `"comments_count":1`, save: "rv=id"},
 		step{do: "GET " + p + "/<late>/reviews/<rv>/comments", status: 200, has: `"diff_hunk":"@@ -0,0 +1 @@\n+one"`, save: "rc=0.id"},
-		step{do: "POST " + p + "/<late>/comments/<rc>/replies", body: `{"body":"because"}`, status: 201},
 		step{do: "POST " + p + "/comments/<rc>/resolve", status: 204},
 		step{do: "PATCH " + p + "/<late>", body: `{"title":"WIP: late"}`, status: 201, has: `"draft":true`},
 		step{do: "POST " + p + "/<late>/merge", body: `{"Do":"merge"}`, status: 405, has: "Work in progress"},

@@ -112,7 +112,7 @@ type world struct {
 	packages []*pkg
 	threads  []*thread
 	feed     []*activity
-	watches  []*stopwatch
+	watches  []*trackedTime
 	times    []*trackedTime
 	system   actionsOwner // the instance's own runners
 	oauth    oauthWorld
