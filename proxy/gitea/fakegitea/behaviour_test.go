@@ -206,7 +206,6 @@ func TestRefusals(t *testing.T) {
 		{"alice", "GET", "/repos/acme/empty-repo/archive/main.zip", "", 404, "unrecognized repository reference: main"},
 		{"alice", "GET", "/repos/acme/empty-repo/git/commits/main", "", 404, "commit doesn't exist: main"},
 		{"alice", "GET", "/repos/acme/empty-repo/commits/main/status", "", 404, "object does not exist [id: main, rel_path: ]"},
-		{"alice", "GET", "/repos/acme/empty-repo/editorconfig/a.go", "", 404, "repository is empty"},
 		{"alice", "GET", "/repos/acme/empty-repo/pulls", "", 404, "not found"},
 		{"alice", "GET", "/repos/acme/empty-repo/wiki/pages", "", 404, "no such file or directory"},
 		{"alice", "GET", "/repos/acme/empty-repo/releases/latest", "", 404, "not found"},

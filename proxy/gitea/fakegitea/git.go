@@ -52,7 +52,6 @@ type gitStore struct {
 	commits map[string]*commit
 	tags    map[string]*tagObject
 	refs    map[string]string // full reference name to object id
-	notes   map[string]string // commit id to note
 	seq     int
 }
 
@@ -60,7 +59,7 @@ type gitStore struct {
 func newGitStore() *gitStore {
 	return &gitStore{
 		blobs: map[string][]byte{}, trees: map[string][]treeEntry{}, commits: map[string]*commit{},
-		tags: map[string]*tagObject{}, refs: map[string]string{}, notes: map[string]string{},
+		tags: map[string]*tagObject{}, refs: map[string]string{},
 	}
 }
 
@@ -68,7 +67,7 @@ func newGitStore() *gitStore {
 func (g *gitStore) clone() *gitStore {
 	return &gitStore{
 		blobs: maps.Clone(g.blobs), trees: maps.Clone(g.trees), commits: maps.Clone(g.commits),
-		tags: maps.Clone(g.tags), refs: maps.Clone(g.refs), notes: maps.Clone(g.notes), seq: g.seq,
+		tags: maps.Clone(g.tags), refs: maps.Clone(g.refs), seq: g.seq,
 	}
 }
 

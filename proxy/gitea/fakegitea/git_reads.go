@@ -1,15 +1,13 @@
 package fakegitea
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// handleGit registers commits, references and raw git objects.
+// handleGit registers commits, references, raw git objects and archives.
 func handleGit(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/commits", listCommits)
@@ -17,9 +15,9 @@ func handleGit(t table) {
 	t.on("GET "+p+"/git/commits/{sha}", getCommit)
 	t.on("GET "+p+"/git/commits/{sha}.{diffType}", getCommitDiff)
 	t.on("GET "+p+"/git/trees/{sha}", getTree)
+	t.on("GET "+p+"/archive/{archive}", getArchive)
 	t.on("GET "+p+"/git/refs", listRefs)
 	t.on("GET "+p+"/git/refs/{ref}", listRefs)
-	t.on("GET "+p+"/git/notes/{sha}", getNote)
 }
 
 // listCommits pages the log, with every paging header there is.
@@ -213,34 +211,4 @@ func listRefs(c *call) error {
 		return errNotFound
 	}
 	return c.ok(out)
-}
-
-// getNote answers the note of a commit.
-func getNote(c *call) error {
-	name := c.params["sha"]
-	g := c.repo.git
-	cm := g.resolve(name)
-	if cm == nil {
-		return errNoObject(name, "")
-	}
-	note, ok := g.notes[cm.id]
-	holder := g.commits[g.refs["refs/notes/commits"]]
-	if !ok || holder == nil {
-		return fail(http.StatusNotFound, "commit doesn't exist: %s", name)
-	}
-	return c.ok(obj{"message", note, "commit", c.commitView(c.repo, g, holder)})
-}
-
-// addNote attaches a note to a commit, as "git notes add" does.
-func (g *gitStore) addNote(cm *commit, text string, by signature, at time.Time) {
-	by.When = at
-	g.notes[cm.id] = text
-	files := map[string]string{}
-	var parents []string
-	if old := g.commits[g.refs["refs/notes/commits"]]; old != nil {
-		maps.Copy(files, old.files)
-		parents = []string{old.id}
-	}
-	files[cm.id] = g.addBlob([]byte(text))
-	g.refs["refs/notes/commits"] = g.addCommit(files, parents, by, by, "Notes added by 'git notes add'").id
 }

@@ -16,8 +16,8 @@ func handlers() table {
 	t := table{}
 	for _, family := range []func(table){
 		handleMisc, handleTemplates, handleUsers, handleSelf, handleOrgs, handleTeams, handleRepos, handleRepoPeople,
-		handleContents, handleWrites, handleBranches, handleReleases, handleTagProtections, handleGit, handleStatuses,
-		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge,
+		handleContents, handleWrites, handleBranches, handleReleases, handleGit, handleStatuses,
+		handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge,
 		handleReviews,
 		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin,
 		handleTimes,

@@ -137,7 +137,6 @@ func TestGitMistakes(t *testing.T) {
 		{"alice", "POST", p + "/contents", `{"files":[{"operation":"update","path":"x.txt","content":"eQ==","sha":"` + zero + `"}]}`, 422,
 			"sha does not match [given: " + zero + ", expected: c1b0730e0133447badcfd47fd144e254807b06e1]"},
 		{"alice", "GET", p + "/commits?path=nope", "", 404, "FileCommitsCount"},
-		{"alice", "GET", p + "/archive/main.rar", "", 400, "unknown format: main.rar"},
 		{"alice", "POST", p + "/branches", `{"new_branch_name":"` + long + `"}`, 422, "[BranchName]: MaxSize"},
 		{"alice", "POST", p + "/branches", `{"new_branch_name":"a..b"}`, 422, "[BranchName]: GitRefName"},
 		{"alice", "DELETE", p + "/branches/nope", "", 404, "branch does not exist [name: nope]"},

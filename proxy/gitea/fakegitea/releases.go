@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -154,8 +153,6 @@ func (c *call) tagRelease(r *release, message string) error {
 			"target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
 	case !goodRef(r.Tag):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", r.Tag)
-	case !c.mayTag(r.Tag):
-		return fail(http.StatusUnprocessableEntity, "release tag name is protected [tag_name: %s]", r.Tag)
 	}
 	c.newTag(r.Tag, cm, message)
 	return nil
@@ -227,8 +224,6 @@ func createTag(c *call, in *createTagInput) error {
 		return fail(http.StatusConflict, "tag already exists [name: %s]", in.TagName)
 	case !goodRef(in.TagName):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", in.TagName)
-	case !c.mayTag(in.TagName):
-		return fail(http.StatusUnprocessableEntity, "user not allowed to create protected tag")
 	}
 	c.newTag(in.TagName, cm, in.Message)
 	return c.created(c.tagView(in.TagName))
@@ -251,47 +246,7 @@ func deleteTag(c *call) error {
 	if _, ok := find(c.repo.releases, func(r *release) bool { return r.Tag == name }); ok {
 		return fail(http.StatusConflict, "a tag attached to a release cannot be deleted directly")
 	}
-	if !c.mayTag(name) {
-		return fail(http.StatusUnprocessableEntity, "user not allowed to delete protected tag")
-	}
 	delete(c.repo.git.refs, "refs/tags/"+name)
 	c.record("delete_tag", "", "refs/tags/"+name)
 	return c.done()
-}
-
-// tagProtection is a rule for tags.
-type tagProtection struct {
-	ID        int64     `json:"id"`
-	Pattern   string    `json:"name_pattern" binding:"Required"`
-	Users     []string  `json:"whitelist_usernames"`
-	Teams     []string  `json:"whitelist_teams"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-}
-
-// mayTag says whether the tag protections let the caller make or delete a tag.
-func (c *call) mayTag(name string) bool {
-	for _, rule := range c.repo.tagRules {
-		if matchRef(rule.Pattern, name) {
-			return slices.ContainsFunc(rule.Users, func(u string) bool { return strings.EqualFold(u, c.doer.Login) }) ||
-				c.perm >= accessAdmin && len(rule.Users) == 0 && len(rule.Teams) == 0
-		}
-	}
-	return true
-}
-
-// handleTagProtections registers the rules for tags, which go by id.
-func handleTagProtections(t table) {
-	const p = "/repos/{owner}/{repo}/tag_protections"
-	t.on("GET "+p, func(c *call) error {
-		return c.ok(append([]*tagProtection{}, c.repo.tagRules...))
-	}, needToken, needAdmin)
-	t.on("GET "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error { return c.ok(r) }), needToken, needAdmin)
-}
-
-// onTagRule finds the rule of the path.
-func onTagRule(f func(*call, *tagProtection) error) handler {
-	return func(c *call) error {
-		return onFirst(c, c.repo.tagRules, func(r *tagProtection) bool { return r.ID == c.id("id") }, f)
-	}
 }

@@ -31,8 +31,6 @@ var wildcards = map[string]string{
 	"/repos/{owner}/{repo}/pulls/{base}/{head}":       "head",
 	"/repos/{owner}/{repo}/raw/{filepath}":            "filepath",
 	"/repos/{owner}/{repo}/tags/{tag}":                "tag",
-	"/repos/{owner}/{repo}/tarball/{ref}":             "ref",
-	"/repos/{owner}/{repo}/zipball/{ref}":             "ref",
 }
 
 // endpoint is one path template with its methods.

@@ -196,7 +196,7 @@ func (l *lab) fillPaths() {
 		r.git.addTag(name, head.id, "tag "+name, l.sig(l.alice))
 	}
 	r.git.refs["refs/tags/light/1"] = head.id
-	r.git.addNote(head, "a git note on HEAD\n", l.sig(l.alice), l.at)
+	r.git.refs["refs/notes/commits"] = head.id // neither a branch nor a tag
 }
 
 // fillPathsExtras adds protections, statuses and the feed.
@@ -206,12 +206,6 @@ func (l *lab) fillPathsExtras() {
 		p := &protection{RuleName: name, Priority: i + 1, Push: true, CreatedAt: l.at, UpdatedAt: l.at}
 		p.fixLists()
 		r.protected = append(r.protected, p)
-	}
-	for _, pattern := range []string{"v*", "rel/*"} {
-		rule := &tagProtection{ID: l.w.next("tag_protection"), Pattern: pattern, Users: []string{"alice"},
-			CreatedAt: l.at, UpdatedAt: l.at}
-		neverNull(&rule.Users, &rule.Teams)
-		r.tagRules = append(r.tagRules, rule)
 	}
 	head := r.git.branch("main")
 	contexts := []string{"ci/job 0", "ci/job 1", "ci/job 2", "probe", "probe", "probe", "probe", "probe2", "", "x"}

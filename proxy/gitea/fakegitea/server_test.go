@@ -39,8 +39,8 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, res.Body)
 		}
 	}
-	if implemented != 339 {
-		t.Errorf("%d routes are answered from state, want 339", implemented)
+	if implemented != 299 {
+		t.Errorf("%d routes are answered from state, want 299", implemented)
 	}
 }
 

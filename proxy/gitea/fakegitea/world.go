@@ -90,7 +90,6 @@ type repo struct {
 	milestones []*milestone
 	releases   []*release
 	protected  []*protection
-	tagRules   []*tagProtection
 	statuses   []*commitStatus
 	mirrors    []*pushMirror
 	actions    actionsOwner
@@ -113,8 +112,6 @@ type world struct {
 	threads  []*thread
 	feed     []*activity
 	watches  []*trackedTime
-	times    []*trackedTime
-	system   actionsOwner // the instance's own runners
 	oauth    oauthWorld
 }
 
