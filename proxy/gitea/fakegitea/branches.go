@@ -3,6 +3,7 @@ package fakegitea
 import (
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,6 @@ func handleBranches(t table) {
 	t.on("GET "+p+"/branches", listBranches)
 	t.on("POST "+p+"/branches", reads(createBranch), needToken, needWrite, needActive)
 	t.on("GET "+p+"/branches/{branch}", getBranch)
-	t.on("PATCH "+p+"/branches/{branch}", reads(renameBranch), needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/branches/{branch}", deleteBranch, needToken, needWrite, needActive)
 
 	t.on("GET "+p+"/branch_protections", func(c *call) error {
@@ -52,19 +52,12 @@ func getBranch(c *call) error {
 	return c.ok(c.branchView(c.params["branch"]))
 }
 
+// badRef matches what git refuses in the name of a branch or tag: empty parts, parts that
+// begin or end with a dot, and what its own notation uses.
+var badRef = regexp.MustCompile(`[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|^-|(^|/)(\.|/|$)|(\.|\.lock)(/|$)`)
+
 // goodRef says whether git accepts the name of a branch or tag.
-func goodRef(name string) bool {
-	if name == "" || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") ||
-		strings.Contains(name, "@{") {
-		return false
-	}
-	for seg := range strings.SplitSeq(name, "/") {
-		if seg == "" || strings.HasPrefix(seg, ".") || strings.HasSuffix(seg, ".lock") || strings.HasSuffix(seg, ".") {
-			return false
-		}
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool { return r < 32 }) && !strings.HasPrefix(name, "-")
-}
+func goodRef(name string) bool { return !badRef.MatchString(name) }
 
 // createBranchInput is the body of createBranch.
 type createBranchInput struct {
@@ -100,46 +93,6 @@ func createBranch(c *call, in *createBranchInput) error {
 	}
 	c.moveBranch(in.BranchName, from)
 	return c.created(c.branchView(in.BranchName))
-}
-
-// renameBranchInput is the body of renameBranch.
-type renameBranchInput struct {
-	Name string `json:"name" binding:"Required;GitRefName;MaxSize(100)"`
-}
-
-// renameBranch renames a branch; protections and pull requests follow.
-func renameBranch(c *call, in *renameBranchInput) error {
-	old := c.params["branch"]
-	g := c.repo.git
-	switch {
-	case g.branch(old) == nil:
-		return fail(http.StatusNotFound, "Branch doesn't exist.")
-	case g.branch(in.Name) != nil:
-		return fail(http.StatusUnprocessableEntity,
-			"Cannot rename a branch using the same name or rename to a branch that already exists.")
-	case old == c.repo.DefaultBranch && c.perm < accessAdmin:
-		return fail(http.StatusForbidden, "User must be a repo or site admin to rename default or protected branches.")
-	}
-	g.refs["refs/heads/"+in.Name] = g.refs["refs/heads/"+old]
-	delete(g.refs, "refs/heads/"+old)
-	if c.repo.DefaultBranch == old {
-		c.repo.DefaultBranch = in.Name
-	}
-	for _, rule := range c.repo.protected {
-		if rule.RuleName == old {
-			rule.RuleName, rule.BranchName = in.Name, in.Name
-		}
-	}
-	for _, r := range c.w.repos {
-		for _, is := range r.issues {
-			if p := is.pull; p != nil && p.HeadRepo == c.repo && p.Head == old {
-				p.Head = in.Name
-			} else if p != nil && r == c.repo && p.Base == old {
-				p.Base = in.Name
-			}
-		}
-	}
-	return c.done()
 }
 
 // deleteBranch deletes a branch, but not the default one or a protected one.

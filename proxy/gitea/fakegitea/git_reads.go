@@ -148,37 +148,24 @@ func getTree(c *call) error {
 	})
 }
 
-// treeID finds the tree of a reference, a commit, a tree id, or name~n.
+// treeID finds the tree of a reference or a commit, or by its id.
 func (c *call) treeID(name string) (string, bool) {
 	g := c.repo.git
-	if _, ok := g.trees[name]; ok && name != "" {
-		return name, true
+	if cm := g.resolve(name); cm != nil {
+		return cm.tree, true
 	}
-	stem, steps, relative := strings.Cut(name, "~")
-	cm := g.resolve(stem)
-	if relative {
-		n, err := strconv.Atoi(steps)
-		if err != nil {
-			n = 1
-		}
-		for ; n > 0 && cm != nil; n-- {
-			cm = g.commits[firstParent(cm)]
-		}
-	}
-	if cm == nil {
-		return "", false
-	}
-	return cm.tree, true
+	_, ok := g.trees[name]
+	return name, ok
 }
 
 // walkTree lists a tree, folders before what is in them.
 func (c *call) walkTree(id, prefix string, deep bool) []obj {
 	out := []obj{}
 	for _, e := range c.repo.git.trees[id] {
+		mode, kind := e.kind()
 		out = append(out, obj{
-			"path", prefix + e.name, "mode", e.mode(), "type", e.kind(), "size", len(c.repo.git.blobs[e.id]),
-			"sha", e.id,
-			"url", c.api(c.repo, "git", e.kind()+"s", e.id),
+			"path", prefix + e.name, "mode", mode, "type", kind, "size", len(c.repo.git.blobs[e.id]), "sha", e.id,
+			"url", c.api(c.repo, "git", kind+"s", e.id),
 		})
 		if e.dir && deep {
 			out = append(out, c.walkTree(e.id, prefix+e.name+"/", true)...)

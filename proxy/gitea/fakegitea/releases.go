@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,12 +10,21 @@ import (
 
 // release is a release, or a draft of one.
 type release struct {
-	ID                      int64
-	Tag, Target, Name, Body string
-	Draft, Pre              bool
-	Created, Published      time.Time
-	Author                  *user
-	Assets                  []*attachment
+	releaseFields
+	ID                 int64
+	Created, Published time.Time
+	Author             *user
+	Assets             []*attachment
+}
+
+// releaseFields are the parts of a release that a body names.
+type releaseFields struct {
+	Tag    string `json:"tag_name"`
+	Target string `json:"target_commitish"`
+	Name   string `json:"name"`
+	Body   string `json:"body"`
+	Draft  bool   `json:"draft"`
+	Pre    bool   `json:"prerelease"`
 }
 
 // handleReleases registers releases and tags.
@@ -26,7 +36,7 @@ func handleReleases(t table) {
 	t.on("GET "+p+"/releases/tags/{tag}", onRelease(renders((*call).releaseView)))
 	t.on("DELETE "+p+"/releases/tags/{tag}", onRelease(deleteRelease), needToken, needWrite)
 	t.on("GET "+p+"/releases/{id}", onRelease(renders((*call).releaseView)))
-	t.on("PATCH "+p+"/releases/{id}", onRelease(readsFor(editRelease)), needToken, needWrite)
+	t.on("PATCH "+p+"/releases/{id}", onRelease(editRelease), needToken, needWrite)
 	t.on("DELETE "+p+"/releases/{id}", onRelease(deleteRelease), needToken, needWrite)
 	handleAssets(t, p+"/releases/{id}/assets", func(c *call) (*[]*attachment, string, error) {
 		r := c.releaseOf()
@@ -93,27 +103,20 @@ func listReleases(c *call) error {
 
 // latestRelease is the newest that is neither draft nor pre-release.
 func latestRelease(c *call) error {
-	var best *release
-	for _, r := range c.repo.releases {
+	for _, r := range slices.Backward(c.repo.releases) {
 		if !r.Draft && !r.Pre {
-			best = r
+			return c.ok(c.releaseView(r))
 		}
 	}
-	if best == nil {
-		return errNotFound
-	}
-	return c.ok(c.releaseView(best))
+	return errNotFound
 }
 
-// createReleaseInput is the body of createRelease.
+// createReleaseInput is the body of createRelease. TagName hides the embedded Tag, which
+// an edit may leave out.
 type createReleaseInput struct {
+	releaseFields
 	TagName    string `json:"tag_name" binding:"Required"`
 	TagMessage string `json:"tag_message"`
-	Target     string `json:"target_commitish"`
-	Name       string `json:"name"`
-	Body       string `json:"body"`
-	Draft      bool   `json:"draft"`
-	Pre        bool   `json:"prerelease"`
 }
 
 // createRelease creates a release, and its tag when there is none. The words
@@ -126,13 +129,9 @@ func createRelease(c *call, in *createReleaseInput) error {
 		return fail(http.StatusConflict, "Release is has no Tag")
 	}
 	r := &release{
-		ID: c.w.next("release"), Tag: in.TagName, Target: in.Target, Name: in.Name, Body: in.Body, Draft: in.Draft,
-		Pre:     in.Pre,
-		Created: c.now, Published: c.now, Author: c.doer,
+		releaseFields: in.releaseFields, ID: c.w.next("release"), Created: c.now, Published: c.now, Author: c.doer,
 	}
-	if r.Target == "" {
-		r.Target = c.repo.DefaultBranch
-	}
+	r.Tag, r.Target = in.TagName, cmp.Or(r.Target, c.repo.DefaultBranch)
 	if err := c.tagRelease(r, in.TagMessage); err != nil {
 		return err
 	}
@@ -169,28 +168,15 @@ func (c *call) newTag(name string, cm *commit, message string) {
 	c.record("push_tag", "", "refs/tags/"+name)
 }
 
-// editReleaseInput is the body of editRelease.
-type editReleaseInput struct {
-	TagName string  `json:"tag_name"`
-	Target  string  `json:"target_commitish"`
-	Name    *string `json:"name"`
-	Body    *string `json:"body"`
-	Draft   *bool   `json:"draft"`
-	Pre     *bool   `json:"prerelease"`
-}
-
-// editRelease edits a release; publishing a draft makes its tag.
-func editRelease(c *call, r *release, in *editReleaseInput) error {
-	if in.TagName != "" {
-		r.Tag = in.TagName
+// editRelease edits a release; publishing a draft makes its tag. The body is read over
+// what there is, so that what it leaves out stays.
+func editRelease(c *call, r *release) error {
+	next := r.releaseFields
+	if err := c.bind(&next); err != nil {
+		return err
 	}
-	if in.Target != "" {
-		r.Target = in.Target
-	}
-	set(&r.Name, in.Name)
-	set(&r.Body, in.Body)
-	set(&r.Draft, in.Draft)
-	set(&r.Pre, in.Pre)
+	next.Tag, next.Target = cmp.Or(next.Tag, r.Tag), cmp.Or(next.Target, r.Target)
+	r.releaseFields = next
 	if err := c.tagRelease(r, ""); err != nil {
 		return err
 	}
@@ -212,10 +198,7 @@ type createTagInput struct {
 
 // createTag makes a tag.
 func createTag(c *call, in *createTagInput) error {
-	target := in.Target
-	if target == "" {
-		target = c.repo.DefaultBranch
-	}
+	target := cmp.Or(in.Target, c.repo.DefaultBranch)
 	cm := c.repo.git.resolve(target)
 	switch {
 	case cm == nil:

@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"regexp"
@@ -17,7 +18,6 @@ func handleRepos(t table) {
 	t.on("GET "+p, func(c *call) error { return c.ok(c.repoView(c.repo)) })
 	t.on("PATCH "+p, reads(editRepo), needToken, needAdmin)
 	t.on("DELETE "+p, deleteRepo, needToken, needOwner)
-	t.on("GET /repositories/{id}", repoByID)
 	t.on("POST "+p+"/forks", reads(forkRepo), needToken)
 	t.on("POST "+p+"/transfer", reads(transferRepo), needToken, needOwner)
 	t.on("POST "+p+"/transfer/accept", answerTransfer(true), needToken)
@@ -60,10 +60,7 @@ func (c *call) makeRepo(owner *user) error {
 	}
 	r := c.w.addRepo(owner, in.Name)
 	r.Description, r.Private, r.Template = in.Description, in.Private, in.Template
-	if in.DefaultBranch != "" {
-		r.DefaultBranch = in.DefaultBranch
-	}
-	r.Watchers = []*user{c.doer}
+	r.DefaultBranch, r.Watchers = cmp.Or(in.DefaultBranch, r.DefaultBranch), []*user{c.doer}
 	r.labels = c.w.labelsOfTemplate(in.IssueLabels)
 	if in.AutoInit {
 		c.initRepo(r, in)
@@ -171,20 +168,14 @@ func editRepo(c *call, in *repoEdit) error {
 	set(&r.Website, in.Website)
 	set(&r.Private, in.Private)
 	set(&r.Template, in.Template)
-	c.archive(in.Archived)
+	if in.Archived != nil && *in.Archived != r.Archived {
+		r.Archived, r.ArchTime = *in.Archived, epoch
+		if r.Archived {
+			r.ArchTime = c.now
+		}
+	}
 	r.Settings, r.Updated = settings, c.now
 	return c.ok(c.repoView(r))
-}
-
-// archive applies the archived flag.
-func (c *call) archive(to *bool) {
-	if to == nil || *to == c.repo.Archived {
-		return
-	}
-	c.repo.Archived, c.repo.ArchTime = *to, epoch
-	if *to {
-		c.repo.ArchTime = c.now
-	}
 }
 
 // rename gives a repository another owner or name; the old name redirects.
@@ -231,15 +222,6 @@ func (w *world) dropRepo(gone *repo) {
 	w.packages = slices.DeleteFunc(w.packages, func(p *pkg) bool { return p.Repo == gone })
 }
 
-// repoByID answers a repository by its number.
-func repoByID(c *call) error {
-	r, ok := find(c.w.readable(c.doer), func(r *repo) bool { return r.ID == c.id("id") })
-	if !ok {
-		return errNotFound
-	}
-	return c.ok(c.repoView(r))
-}
-
 // forkRepoInput is the body of forkRepo.
 type forkRepoInput struct {
 	Organization string `json:"organization"`
@@ -259,9 +241,7 @@ func forkRepo(c *call, in *forkRepoInput) error {
 				"User is not allowed to create repository in organization %s", owner.Login)
 		}
 	}
-	if in.Name == "" {
-		in.Name = c.repo.Name
-	}
+	in.Name = cmp.Or(in.Name, c.repo.Name)
 	if owner == c.repo.Owner && strings.EqualFold(in.Name, c.repo.Name) {
 		return fail(http.StatusConflict, "repository already exists [uname: %s, name: %s]", owner.Login, c.repo.Name)
 	}

@@ -109,8 +109,8 @@ func (c *call) jobView(r *run) any {
 		"html_url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID), "jobs", id), "run_id", r.ID,
 		"run_url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "name", "build",
 		"labels", []string{"ubuntu-latest"}, "run_attempt", r.Attempt, "head_sha", r.SHA, "head_branch", r.Branch,
-		"status", r.Status, "conclusion", opt(r.Conclusion), "runner_id", 0, "runner_name", opt(r.runner), "steps", steps,
-		"created_at", r.Created, "started_at", r.Started, "completed_at", r.Completed,
+		"status", r.Status, "conclusion", opt(r.Conclusion), "runner_id", 0, "runner_name", opt(r.runner),
+		"steps", steps, "created_at", r.Created, "started_at", r.Started, "completed_at", r.Completed,
 	}
 }
 

@@ -187,7 +187,8 @@ func (b *builder) review(is *issue, by *user, state, text, path, remarkText stri
 
 // release adds a release, with its tag unless it is a draft.
 func (b *builder) release(r *repo, by *user, tag, name, body string) *release {
-	rel := &release{ID: b.w.next("release"), Tag: tag, Target: "main", Name: name, Body: body, Author: by}
+	fields := releaseFields{Tag: tag, Target: "main", Name: name, Body: body}
+	rel := &release{releaseFields: fields, ID: b.w.next("release"), Author: by}
 	b.tick(func() { rel.Created, rel.Published = b.at, b.at })
 	if r.git.tag(tag) == nil {
 		r.git.addTag(tag, r.git.branch("main").id, "tag "+tag, b.sig(by))

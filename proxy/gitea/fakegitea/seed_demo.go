@@ -212,7 +212,7 @@ func (d *demo) makeRest() {
 			Description: "all steps passed", Creator: d.alice, Created: d.at, Updated: d.at,
 		})
 	}
-	d.w.addPackage(d.acme, d.alice, "generic", "garden", "1.0.0", "garden.txt").Repo = g
+	d.w.addPackage(d.acme, d.alice, "generic", "garden", "1.0.0").Repo = g
 
 	site := d.repo(d.acme, d.bob, "website", "The home page of ACME Gardening", map[string]string{
 		"README.md": "# website\n", "index.html": "<h1>ACME Gardening</h1>\n", "css/site.css": "h1 { color: green; }\n",

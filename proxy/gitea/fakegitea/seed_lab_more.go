@@ -122,11 +122,11 @@ func (l *lab) fillSmall() {
 	acts.actions.secrets = []*secret{{"DEPLOY_KEY", "", l.at, "made up"}}
 	acts.actions.variables = []*variable{{0, acts.ID, "REGION", "eu-west-1", ""}}
 
-	l.w.addPackage(l.acme, l.alice, "generic", "tool", "1.0.0", "tool.bin")
-	l.w.addPackage(l.acme, l.alice, "generic", "tool", "2.0.0+build.7", "tool.bin")
-	l.w.addPackage(l.acme, l.alice, "generic", "data", "0.1", "data.csv")
-	l.w.addPackage(l.acme, l.alice, "npm", "@acme/widget", "1.0.0", "widget-1.0.0.tgz")
-	l.w.addPackage(l.acme, l.alice, "npm", "plainpkg", "1.0.0", "plainpkg-1.0.0.tgz")
+	l.w.addPackage(l.acme, l.alice, "generic", "tool", "1.0.0")
+	l.w.addPackage(l.acme, l.alice, "generic", "tool", "2.0.0+build.7")
+	l.w.addPackage(l.acme, l.alice, "generic", "data", "0.1")
+	l.w.addPackage(l.acme, l.alice, "npm", "@acme/widget", "1.0.0")
+	l.w.addPackage(l.acme, l.alice, "npm", "plainpkg", "1.0.0")
 
 	l.w.ids["app"] = 5
 	for _, name := range []string{"aegis-confidential", "aegis-public"} {

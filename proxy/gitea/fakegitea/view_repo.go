@@ -190,15 +190,14 @@ func (w *world) mainLanguage(r *repo) string {
 // licensesOf names the license of the default branch, when its file begins with
 // the name of a known one.
 func licensesOf(r *repo) []string {
-	head := r.git.branch(r.DefaultBranch)
-	if head == nil {
-		return []string{}
-	}
-	text := string(r.git.blobs[head.files["LICENSE"]])
-	for _, l := range licenseTemplates {
-		if text != "" && len(text) >= 10 && text[:10] == l.Body[:10] {
-			return []string{l.Key}
+	found := []string{}
+	if head := r.git.branch(r.DefaultBranch); head != nil {
+		text := string(r.git.blobs[head.files["LICENSE"]])
+		for _, l := range licenseTemplates {
+			if strings.HasPrefix(text, l.Body[:10]) {
+				found = append(found, l.Key)
+			}
 		}
 	}
-	return []string{}
+	return found
 }

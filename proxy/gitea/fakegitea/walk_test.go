@@ -149,7 +149,7 @@ func TestFileWalk(t *testing.T) {
 	})
 }
 
-// TestBranchWalk creates, protects, renames and deletes branches and tags.
+// TestBranchWalk creates, protects and deletes branches and tags.
 func TestBranchWalk(t *testing.T) {
 	t.Parallel()
 	const p = "/repos/alice/r"
@@ -163,7 +163,8 @@ func TestBranchWalk(t *testing.T) {
 		{do: "PATCH " + p + "/branch_protections/release%2F%2A", body: `{"enable_push":true}`, status: 200, has: `"required_approvals":1`},
 		{do: "POST " + p + "/contents/x", body: `{"content":"eA==","branch":"release/v1"}`, status: 201},
 		{do: "DELETE " + p + "/branch_protections/release%2F%2A", status: 204},
-		{do: "PATCH " + p + "/branches/release%2Fv1", body: `{"name":"old/v1"}`, status: 204},
+		{do: "POST " + p + "/branches", body: `{"new_branch_name":"old/v1","old_branch_name":"release/v1"}`, status: 201},
+		{do: "DELETE " + p + "/branches/release%2Fv1", status: 204},
 		{do: "GET " + p + "/branches/release%2Fv1", status: 404},
 		{do: "GET " + p + "/branches/old/v1", status: 200, save: "id=commit.id"},
 		{do: "POST " + p + "/tags", body: `{"tag_name":"rel/1.0","message":"m","target":"old/v1"}`, status: 201, has: "<id>"},
