@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"path"
 	"regexp"
@@ -28,7 +29,8 @@ func handleBranches(t table) {
 	t.on("DELETE "+p+"/branch_protections/{name}", onProtection(deleteProtection), needToken, needAdmin, needActive)
 }
 
-// listBranches lists branches in the order of the latest commit, then by name. An empty repository answers null.
+// listBranches lists branches in the order of the latest commit, then by name. An empty
+// repository answers null.
 func listBranches(c *call) error {
 	if c.repo.empty() {
 		c.setTotal(0)
@@ -103,10 +105,8 @@ func deleteBranch(c *call) error {
 		return fail(http.StatusForbidden, "branch protected")
 	case c.repo.git.branch(name) == nil:
 		return fail(http.StatusNotFound, "branch does not exist [name: %s]", name)
-	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool {
-		return !is.Closed &&
-			is.pull.Base == name
-	}):
+	case name == c.repo.DefaultBranch,
+		slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool { return !is.Closed && is.pull.Base == name }):
 		return fail(http.StatusForbidden, "can not delete default or pull request target branch")
 	}
 	c.dropBranch(name)
@@ -120,13 +120,11 @@ func (c *call) dropBranch(name string) {
 	delete(c.repo.git.refs, "refs/heads/"+name)
 	c.record("delete_branch", "", "refs/heads/"+name)
 	for _, r := range c.w.repos {
-		for _, is := range r.issues {
-			p := is.pull
-			if p == nil || is.Closed || p.HeadRepo != c.repo || p.Head != name {
-				continue
+		for _, is := range r.pulls() {
+			if p := is.pull; !is.Closed && p.HeadRepo == c.repo && p.Head == name {
+				p.HeadID = id
+				c.setState(is, true)
 			}
-			p.HeadID = id
-			c.setState(is, true)
 		}
 	}
 }
@@ -226,20 +224,16 @@ func createProtection(c *call) error {
 	if err := c.bind(p); err != nil {
 		return err
 	}
-	if p.RuleName == "" {
-		p.RuleName = p.BranchName
-	}
+	p.RuleName = cmp.Or(p.RuleName, p.BranchName)
 	if p.RuleName == "" {
 		return fail(http.StatusBadRequest, "both rule_name and branch_name are empty")
 	}
 	if _, ok := find(c.repo.protected, func(o *protection) bool { return o.RuleName == p.RuleName }); ok {
 		return fail(http.StatusForbidden, "Branch protection already exist")
 	}
-	for _, list := range [][]string{p.PushUsers, p.ForceUsers, p.MergeUsers, p.BypassUsers, p.ApprovalUsers} {
-		for _, name := range list {
-			if c.w.userByLogin(name) == nil {
-				return errNoUser(http.StatusUnprocessableEntity, name)
-			}
+	for _, name := range slices.Concat(p.PushUsers, p.ForceUsers, p.MergeUsers, p.BypassUsers, p.ApprovalUsers) {
+		if c.w.userByLogin(name) == nil {
+			return errNoUser(http.StatusUnprocessableEntity, name)
 		}
 	}
 	if p.BranchName != "" && c.repo.git.branch(p.BranchName) == nil {

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"net/http"
 	"path"
@@ -22,30 +23,23 @@ func handleContents(t table) {
 }
 
 // refOf finds the commit of a name, with the kind that web addresses show.
-func (r *repo) refOf(name string) (treeAt, bool) {
-	g := r.git
+func (r *repo) refOf(name string) (treeAt, error) {
+	at := treeAt{name, "commit", r.git.resolve(name)}
 	switch {
-	case g.branch(name) != nil:
-		return treeAt{name, "branch", g.branch(name)}, true
-	case g.tag(name) != nil:
-		return treeAt{name, "tag", g.tag(name)}, true
+	case r.git.branch(name) != nil:
+		at.kind = "branch"
+	case r.git.tag(name) != nil:
+		at.kind = "tag"
+	case at.head == nil:
+		return at, errNoObject(name, "")
 	}
-	cm := g.resolve(name)
-	return treeAt{name, "commit", cm}, cm != nil
+	return at, nil
 }
 
 // queryRef is the commit of ?ref=, the default branch without one. An empty ?ref= is
 // the same as none.
 func (c *call) queryRef() (treeAt, error) {
-	name := c.query.Get("ref")
-	if name == "" {
-		name = c.repo.DefaultBranch
-	}
-	at, ok := c.repo.refOf(name)
-	if !ok {
-		return at, errNoObject(name, "")
-	}
-	return at, nil
+	return c.repo.refOf(cmp.Or(c.query.Get("ref"), c.repo.DefaultBranch))
 }
 
 // errNoObject is git's message for a missing reference or path.
@@ -165,8 +159,8 @@ func (c *call) rawTarget() (treeAt, string, bool) {
 			name := strings.Join(segs[:i], "/")
 			g := c.repo.git
 			if g.branch(name) != nil || g.tag(name) != nil || len(name) == 40 && g.commits[name] != nil {
-				at, _ := c.repo.refOf(name)
-				return at, strings.Join(segs[i:], "/"), true
+				at, err := c.repo.refOf(name)
+				return at, strings.Join(segs[i:], "/"), err == nil
 			}
 		}
 	}

@@ -178,10 +178,7 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 		delete(files, op.Path)
 		return nil
 	case "update", "rename":
-		from := op.Path
-		if op.From != "" {
-			from = cleanPath(op.From)
-		}
+		from := cmp.Or(cleanPath(op.From), op.Path)
 		if err := checkSHA(files, from, op.SHA); err != nil {
 			return err
 		}
@@ -217,11 +214,7 @@ func checkSHA(files map[string]string, p, sha string) error {
 // putFile decodes and stores the content. A file and a folder cannot share a
 // name.
 func (c *call) putFile(files map[string]string, op *fileOp) error {
-	content := ""
-	if op.Content != nil {
-		content = *op.Content
-	}
-	data, err := base64.StdEncoding.DecodeString(content)
+	data, err := base64.StdEncoding.DecodeString(*cmp.Or(op.Content, new(string)))
 	if err != nil {
 		return fail(http.StatusUnprocessableEntity, "%v", err)
 	}

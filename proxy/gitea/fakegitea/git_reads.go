@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,17 +26,12 @@ func listCommits(c *call) error {
 	if c.repo.empty() {
 		return fail(http.StatusConflict, "Git Repository is empty.")
 	}
-	name := c.query.Get("sha")
-	if name == "" {
-		name = c.repo.DefaultBranch
+	at, err := c.repo.refOf(cmp.Or(c.query.Get("sha"), c.repo.DefaultBranch))
+	if err != nil {
+		return err
 	}
 	g := c.repo.git
-	head := g.resolve(name)
-	if head == nil {
-		return errNoObject(name, "")
-	}
-	not := c.query.Get("not")
-	list := g.history(head, g.resolve(not))
+	list := g.history(at.head, g.resolve(c.query.Get("not")))
 	if file := c.query.Get("path"); file != "" {
 		list = filter(list, func(cm *commit) bool { return g.touched(cm, file) })
 		if len(list) == 0 {
