@@ -76,7 +76,7 @@ func onVariable(f func(*call, *variable) error) handler {
 // settingName is what a secret or variable may be called.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// goodName checks the name of a secret or variable and spells it as stored: in upper
+// goodName checks the name of a secret or variable and returns it as stored: in upper
 // case. The prefixes that it refuses are those of variables that runners set.
 func goodName(name string) (string, error) {
 	upper := strings.ToUpper(name)

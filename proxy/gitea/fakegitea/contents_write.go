@@ -246,7 +246,7 @@ func (c *call) signatures(in commitInput) (author, committer signature) {
 	return author, pick(in.Committer, author, in.Dates.Committer)
 }
 
-// signature is the caller as git sees her.
+// signature is the caller as an author.
 func (c *call) signature() signature {
 	return signature{c.doer.displayName(), c.doer.Email, c.now}
 }

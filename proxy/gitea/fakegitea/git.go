@@ -18,7 +18,7 @@ type signature struct {
 	When  time.Time `json:"date"`
 }
 
-// String spells the signature as a git object has it.
+// String is the form that a git object has.
 func (s signature) String() string {
 	return fmt.Sprintf("%s <%s> %d +0000", s.Name, s.Email, s.When.Unix())
 }

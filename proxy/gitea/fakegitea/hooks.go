@@ -61,6 +61,9 @@ func (c *call) readHook(old *hook) (*hook, error) {
 	h.Config, h.Events = maps.Clone(old.Config), nil
 	err := c.bind(&h)
 	maps.DeleteFunc(h.Config, func(key, _ string) bool { return key != "url" && key != "content_type" })
+	if h.Config == nil {
+		h.Config = old.Config
+	}
 	if len(h.Events) == 0 {
 		h.Events = old.Events
 	}

@@ -1,6 +1,7 @@
 package fakegitea_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -142,6 +143,7 @@ func TestGitMistakes(t *testing.T) {
 		{"alice", "DELETE", p + "/branches/nope", "", 404, "branch does not exist [name: nope]"},
 		{"root1", "POST", p + "/tags", `{"tag_name":"bad name"}`, 500, "release tag name is not valid [tag_name: bad name]"},
 		{"root1", "POST", p + "/releases", `{"tag_name":"bad name"}`, 500, "release tag name is not valid [tag_name: bad name]"},
+		{"alice", "DELETE", p + "/contents/README.md", `{}`, 422, "[SHA]: Required"},
 		{"alice", "POST", p + "/tags", `{"tag_name":"v1"}`, 409, "tag already exists [name: v1]"},
 		{"alice", "POST", p + "/branch_protections", `{"rule_name":"main","push_whitelist_usernames":["nobody"]}`, 422, "user does not exist [uid: 0, name: nobody]"},
 		{"alice", "POST", p + "/branch_protections", `{"rule_name":"main"}`, 201, ""},
@@ -240,5 +242,31 @@ func TestOwnerMistakes(t *testing.T) {
 	res := send(s, alice, "POST", "/markdown", `{"Mode":"bogus","Text":"x"}`)
 	if res.Code != 422 || res.Body.String() != "unsupported render mode: bogus\n" {
 		t.Errorf("markdown: %d %q", res.Code, res.Body)
+	}
+}
+
+// TestRefNames makes branches of names that git takes, and of those that it refuses.
+func TestRefNames(t *testing.T) {
+	t.Parallel()
+	s, alice := newNotes(t)
+	post := func(name string) int {
+		body, err := json.Marshal(map[string]string{"new_branch_name": name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return send(s, alice, "POST", "/repos/alice/notes/branches", string(body)).Code
+	}
+	for _, name := range []string{"a.b", "a/b", "a-b", "ü/ß", "a.locked", "@", "a@b", "100%", "#1"} {
+		if got := post(name); got != 201 {
+			t.Errorf("%q: %d, want 201", name, got)
+		}
+	}
+	for _, name := range []string{
+		"", "/a", "a/", "b//a", ".a", "b/.a", "a.", "a./b", "a..b", "a.lock", "a.lock/b", "-a", "a b", "a~", "a^", "a:",
+		"a?", "a*", "a[", "a\\", "a@{b", "a\x1f", "a\x7f",
+	} {
+		if got := post(name); got != 422 {
+			t.Errorf("%q: %d, want 422", name, got)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func (r *repo) latestStatuses(sha string) []*commitStatus {
 }
 
 // worst orders the states for the combination: the last one that occurs is the state of
-// the whole. A state outside the list, which Gitea stores, counts for nothing.
+// the whole. A state outside the list, which Gitea stores, is ignored.
 var worst = []string{"", "success", "skipped", "warning", "pending", "failure", "error"}
 
 // combinedStatus sums the statuses of a reference up.

@@ -62,7 +62,7 @@ func (s *repoSettings) onlyCode() {
 	s.HasReleases, s.HasPackages, s.HasActions = false, false, false
 }
 
-// epoch is how the API spells "never" in places that are not null.
+// epoch is the API's "never" where null is not allowed.
 var epoch = time.Unix(0, 0).UTC()
 
 // repoView renders a repository for the caller.
