@@ -52,31 +52,22 @@ type router struct {
 
 // newRouter makes the endpoints of all operations and attaches the handlers.
 func newRouter() *router {
-	t, rest := &router{}, handlers()
+	t, table := &router{}, handlers()
 	byPath := map[string]*endpoint{}
-	add := func(key string, e entry) Route {
+	for line := range strings.Lines(routesText) {
+		key := strings.TrimSpace(line)
 		method, path, _ := strings.Cut(key, " ")
 		if byPath[path] == nil {
 			byPath[path] = newEndpoint(path)
 			t.endpoints = append(t.endpoints, byPath[path])
 		}
-		byPath[path].methods[method] = e
-		byPath[path].order = append(byPath[path].order, method)
-		return Route{Method: method, Path: path}
-	}
-	for line := range strings.Lines(routesText) {
-		key := strings.TrimSpace(line)
-		e, ok := rest[key]
+		e, ok := table[key]
 		if !ok {
 			e = entry{handle: notInDemo}
 		}
-		route := add(key, e)
-		route.Implemented = ok
-		t.routes = append(t.routes, route)
-		delete(rest, key)
-	}
-	for key, e := range rest { // served by the real server, absent from its description
-		add(key, e)
+		byPath[path].methods[method] = e
+		byPath[path].order = append(byPath[path].order, method)
+		t.routes = append(t.routes, Route{Method: method, Path: path, Implemented: ok})
 	}
 	slices.SortStableFunc(t.endpoints, func(a, b *endpoint) int { return strings.Compare(a.rank(), b.rank()) })
 	return t

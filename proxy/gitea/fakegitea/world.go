@@ -112,6 +112,7 @@ type world struct {
 	threads  []*thread
 	feed     []*activity
 	watches  []*trackedTime
+	times    []*trackedTime
 	oauth    oauthWorld
 }
 
