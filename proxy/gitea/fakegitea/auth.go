@@ -22,12 +22,9 @@ type token struct {
 // credential is how a request logged in. Scopes restrict tokens only: a password may
 // do everything that its user may.
 type credential struct {
-	scoped   bool // by a token
-	scopes   scopeSet
-	token    *token
-	grant    *oauthGrant
-	basic    bool // by HTTP Basic
-	password bool // by HTTP Basic with the password
+	scoped bool // by a token
+	scopes scopeSet
+	token  *token
 }
 
 // need is what a route asks for before its handler runs. Needs are checked in a fixed
@@ -114,7 +111,6 @@ func (c *call) useBasic(value string) error {
 	if err != nil || !ok {
 		return errBadLogin
 	}
-	c.cred.basic = true
 	secret := password
 	if password == "" || password == "x-oauth-basic" {
 		secret = name
@@ -126,7 +122,7 @@ func (c *call) useBasic(value string) error {
 	if u == nil || u.Org || u.Password == "" || u.Password != password {
 		return errBadLogin
 	}
-	c.doer, c.cred.password = u, true
+	c.doer = u
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,9 +29,8 @@ var webPages = map[string]webPage{
 	"POST /login/oauth/grant":               {handle: decide, signIn: true},
 	"POST /login/oauth/access_token":        {handle: accessToken, bearer: true},
 	"POST /login/oauth/introspect":          {handle: introspect, bearer: true},
-	"GET /login/oauth/userinfo":             {handle: userInfo, bearer: true},
-	"POST /login/oauth/userinfo":            {handle: userInfo, bearer: true},
-	"GET /login/oauth/keys":                 {handle: signingKeys, bearer: true},
+	"GET /login/oauth/userinfo":             {handle: pageNotInDemo},
+	"GET /login/oauth/keys":                 {handle: pageNotInDemo},
 	"GET /.well-known/openid-configuration": {handle: discovery, bearer: true},
 }
 
@@ -44,22 +44,13 @@ func (s *Server) mount(r *http.Request) (*http.Request, bool) {
 	if sub == "" {
 		return r, true
 	}
-	cut := func(p string) (string, bool) {
-		rest, ok := strings.CutPrefix(p, sub)
-		if rest == "" {
-			rest = "/"
-		}
-		return rest, ok && rest[0] == '/'
-	}
-	path, ok := cut(r.URL.Path)
-	if !ok {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), sub)
+	if !ok || rest != "" && rest[0] != '/' {
 		return nil, false
 	}
 	inner, u := *r, *r.URL
-	u.Path = path
-	if u.RawPath, ok = cut(u.RawPath); !ok {
-		u.RawPath = ""
-	}
+	u.RawPath = cmp.Or(rest, "/")
+	u.Path, _ = url.PathUnescape(u.RawPath) // well-formed, as net/http parsed it
 	inner.URL = &u
 	return &inner, true
 }

@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
@@ -51,6 +52,9 @@ func (c *call) userFor(u, viewer *user) obj {
 func (c *call) noReply(u *user) string {
 	return fmt.Sprintf("%d+%s@noreply.%s", u.ID, u.Login, c.host())
 }
+
+// displayName is the full name, when there is one.
+func (u *user) displayName() string { return cmp.Or(u.FullName, u.Login) }
 
 // host is the name of the server in addresses that are no URLs.
 func (c *call) host() string {
