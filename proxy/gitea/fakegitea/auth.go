@@ -10,13 +10,12 @@ import (
 
 // token is a personal access token.
 type token struct {
-	id       int64
-	user     *user
-	name     string
-	secret   string
-	scopes   scopeSet
-	created  time.Time
-	lastUsed time.Time
+	id      int64
+	user    *user
+	name    string
+	secret  string
+	scopes  scopeSet
+	created time.Time
 }
 
 // credential is how a request logged in. Scopes restrict tokens only: a password may
@@ -97,7 +96,6 @@ func (c *call) useToken(secret string) error {
 	if t == nil {
 		return c.useAccessToken(secret)
 	}
-	t.lastUsed = c.now
 	c.doer = t.user
 	c.cred.scoped, c.cred.scopes, c.cred.token = true, t.scopes, t
 	return nil

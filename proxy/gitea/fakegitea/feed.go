@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,8 +85,11 @@ func handleFeed(t table) {
 	t.on("GET /notifications", func(c *call) error { return c.listThreads(nil) }, needToken)
 	t.on("PUT /notifications", func(c *call) error { return c.readThreads(nil) }, needToken)
 	t.on("GET /notifications/new", newThreads, needToken)
-	t.on("GET /notifications/threads/{id}", getThread, needToken)
-	t.on("PATCH /notifications/threads/{id}", markThread, needToken)
+	t.on("GET /notifications/threads/{id}", onThread(renders((*call).threadView)), needToken)
+	t.on("PATCH /notifications/threads/{id}", onThread(func(c *call, t *thread) error {
+		t.mark(c)
+		return c.json(http.StatusResetContent, c.threadView(t))
+	}), needToken)
 	t.on("GET /repos/{owner}/{repo}/notifications", func(c *call) error { return c.listThreads(c.repo) }, needToken)
 	t.on("PUT /repos/{owner}/{repo}/notifications", func(c *call) error { return c.readThreads(c.repo) }, needToken)
 }
@@ -176,10 +180,7 @@ func (c *call) listThreads(r *repo) error {
 	}
 	items := filter(c.wantedThreads(r), func(t *thread) bool { return within(t.Updated) })
 	slices.SortStableFunc(items, func(a, b *thread) int {
-		if d := b.Updated.Compare(a.Updated); d != 0 {
-			return d
-		}
-		return int(b.ID - a.ID)
+		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.ID, a.ID))
 	})
 	return c.ok(mapped(linked(c, items), c.threadView))
 }
@@ -210,34 +211,17 @@ func newThreads(c *call) error {
 	return c.ok(map[string]int{"new": len(filter(c.myThreads(nil), func(t *thread) bool { return t.Unread }))})
 }
 
-// threadOf finds the notification of the path.
-func (c *call) threadOf() (*thread, error) {
-	t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })
-	switch {
-	case !ok:
-		return nil, fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
-	case t.user != c.doer:
-		return nil, fail(http.StatusForbidden,
-			"only user itself and admin are allowed to read/change this thread %d", t.ID)
+// onThread finds the notification of the path.
+func onThread(f func(*call, *thread) error) handler {
+	return func(c *call) error {
+		t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })
+		switch {
+		case !ok:
+			return fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
+		case t.user != c.doer:
+			return fail(http.StatusForbidden,
+				"only user itself and admin are allowed to read/change this thread %d", t.ID)
+		}
+		return f(c, t)
 	}
-	return t, nil
-}
-
-// getThread answers one notification.
-func getThread(c *call) error {
-	t, err := c.threadOf()
-	if err != nil {
-		return err
-	}
-	return c.ok(c.threadView(t))
-}
-
-// markThread marks one notification, as read by default.
-func markThread(c *call) error {
-	t, err := c.threadOf()
-	if err != nil {
-		return err
-	}
-	t.mark(c)
-	return c.json(http.StatusResetContent, c.threadView(t))
 }

@@ -22,7 +22,7 @@ type publicKey struct {
 func handleKeys(t table) {
 	t.on("GET /user/keys", onSelf(listKeys), needToken)
 	t.on("POST /user/keys", onSelf(createKey), needToken)
-	t.on("GET /user/keys/{id}", func(c *call) error { // anybody's: keys are public
+	t.on("GET /user/keys/{id}", func(c *call) error { // of any user: keys are public
 		named := func(k *publicKey) bool { return k.ID == c.id("id") }
 		return onFirst(c, c.w.keys, named, renders((*call).keyView))
 	}, needToken)
@@ -32,12 +32,6 @@ func handleKeys(t table) {
 	}, needToken)
 	t.on("GET /users/{username}/keys", onUser(listKeys))
 	t.on("POST /admin/users/{username}/keys", onUser(createKey), needSiteAdmin)
-
-	t.on("GET /user/gpg_key_token", func(c *call) error {
-		err := c.text(c.gpgToken())
-		c.out.header.Set("Content-Type", "text/plain;charset=utf-8") // spelled so here alone
-		return err
-	}, needToken)
 }
 
 // keyInput is the body of a key.
@@ -125,10 +119,4 @@ func createKey(c *call, u *user) error {
 func deleteKey(c *call, k *publicKey) error {
 	c.w.keys = without(c.w.keys, k)
 	return c.done()
-}
-
-// gpgToken is the text that proves the possession of a key when signed.
-func (c *call) gpgToken() string {
-	sum := sha256.Sum256([]byte(c.doer.Login + c.now.Format(time.DateOnly)))
-	return fmt.Sprintf("%x", sum)
 }

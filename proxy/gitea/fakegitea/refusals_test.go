@@ -239,10 +239,6 @@ func TestOwnerMistakes(t *testing.T) {
 		{"alice", "GET", p + "/actions/runs/99", "", 404, "run with id 99: resource does not exist"},
 		{"alice", "POST", p + "/actions/workflows/no.yml/dispatches", `{"ref":"main"}`, 404, `workflow "no.yml" doesn't exist`},
 	})
-	res := send(s, alice, "POST", "/markdown", `{"Mode":"bogus","Text":"x"}`)
-	if res.Code != 422 || res.Body.String() != "unsupported render mode: bogus\n" {
-		t.Errorf("markdown: %d %q", res.Code, res.Body)
-	}
 }
 
 // TestRefNames makes branches of names that git takes, and of those that it refuses.

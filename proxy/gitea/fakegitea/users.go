@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 )
 
 // handleUsers registers other people's pages and who the caller is.
@@ -13,14 +12,12 @@ func handleUsers(t table) {
 	t.on("GET /users/search", searchUsers)
 	const p = "/users/{username}"
 	t.on("GET "+p, onUser(renders((*call).user)))
-	t.on("GET "+p+"/heatmap", onUser(heatmap))
 	t.on("GET "+p+"/repos", onUser(func(c *call, u *user) error { return c.ok(c.repos(linked(c, c.reposOf(u)))) }))
 	t.on("GET "+p+"/starred", onUser(listStarred))
 	t.on("GET "+p+"/subscriptions", onUser(listWatched))
 	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error {
 		return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org))
 	}), needToken)
-	t.on("GET "+p+"/orgs/{org}/permissions", onUser(orgPermissions), needToken)
 	t.on("GET "+p+"/followers", onUser(listFollowers))
 	t.on("GET "+p+"/following", onUser(listFollowing))
 	handleTokens(t)
@@ -64,26 +61,6 @@ func (c *call) reposOf(u *user) []*repo {
 	return out
 }
 
-// heatmap counts events by quarter of an hour.
-func heatmap(c *call, u *user) error {
-	type spot struct {
-		Timestamp     int64 `json:"timestamp"`
-		Contributions int   `json:"contributions"`
-	}
-	out := []spot{}
-	for _, a := range c.w.feed {
-		at := a.Created.Truncate(15 * time.Minute).Unix()
-		switch {
-		case a.actor != u:
-		case len(out) > 0 && out[len(out)-1].Timestamp == at:
-			out[len(out)-1].Contributions++
-		default:
-			out = append(out, spot{at, 1})
-		}
-	}
-	return c.ok(out)
-}
-
 // listStarred lists what u starred.
 func listStarred(c *call, u *user) error {
 	items := filter(u.Starred, func(r *repo) bool { return c.w.access(c.doer, r) >= accessRead })
@@ -102,21 +79,6 @@ func listFollowers(c *call, u *user) error { return c.ok(c.users(linked(c, c.w.f
 // listFollowing lists whom u follows.
 func listFollowing(c *call, u *user) error { return c.ok(c.users(linked(c, u.Following))) }
 
-// orgPermissions says what a user may do in an organisation.
-func orgPermissions(c *call, u *user) error {
-	o := c.owner
-	best := accessNone
-	for _, t := range o.Teams {
-		if slices.Contains(t.Members, u) {
-			best = max(best, t.level())
-		}
-	}
-	return c.ok(map[string]bool{
-		"is_owner": best == accessOwner, "is_admin": best >= accessAdmin, "can_write": best >= accessWrite,
-		"can_read": best >= accessRead || o.Visibility == "public", "can_create_repository": c.w.mayCreateRepo(o, u),
-	})
-}
-
 // handleTokens registers a token's view of itself, which does not show its secret.
 func handleTokens(t table) {
 	t.on("GET /token", func(c *call) error {
@@ -124,12 +86,8 @@ func handleTokens(t table) {
 		if t == nil { // not logged in by a personal access token
 			return errNotFound
 		}
-		var last any
-		if !t.lastUsed.IsZero() {
-			last = t.lastUsed
-		}
 		return c.ok(map[string]any{
-			"id": t.id, "name": t.name, "scopes": t.scopes.list(), "created_at": t.created, "last_used_at": last,
+			"id": t.id, "name": t.name, "scopes": t.scopes.list(), "created_at": t.created, "last_used_at": c.now,
 			"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
 		})
 	}, needToken)

@@ -10,20 +10,14 @@ import (
 // organisation answers on most routes of users.
 type user struct {
 	ID                             int64
-	Login, FullName, Email         string
-	Password                       string
+	Login, Password, Language      string
 	Org, Admin, Active, Restricted bool
-	ProhibitLogin                  bool
-	Language, Location, Website    string
-	Description, Visibility        string
-	Theme, DiffStyle               string
-	HideEmail, HideActivity        bool
-	TeamAccess                     bool // repo_admin_change_team_access
+	ProhibitLogin, HideEmail       bool
 	Created, LastLogin             time.Time
+	profile
 
 	Following []*user
 	Starred   []*repo
-	Blocked   []*user
 	Public    map[int64]bool // members that show their membership
 	Teams     []*team
 	Labels    []*label
@@ -167,8 +161,8 @@ func (r *repo) empty() bool { return len(r.git.refs) == 0 }
 // addUser creates a user.
 func (w *world) addUser(login, email string) *user {
 	u := &user{
-		ID: w.next("user"), Login: login, Email: email, Active: true,
-		Visibility: "public", Created: w.now(), Theme: "gitea-auto",
+		ID: w.next("user"), Login: login, Active: true, Created: w.now(),
+		profile: profile{Email: email, Visibility: "public"},
 	}
 	w.users = append(w.users, u)
 	return u
