@@ -116,7 +116,7 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 	segs := segments(r.URL.EscapedPath())
 	if len(segs) < 2 || segs[0] != "api" || segs[1] != "v1" {
 		if !s.answerPage(r, body, segs, out) {
-			s.answerWeb(r, segs, out)
+			s.answerWeb(segs, out)
 		}
 		return out
 	}

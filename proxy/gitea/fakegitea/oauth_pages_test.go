@@ -215,7 +215,7 @@ func TestMounted(t *testing.T) {
 	for path, want := range map[string]int{
 		"/git/api/v1/version": 200, "/git/user/login": 200, "/git": 404, "/git/nothing": 404,
 		"/api/v1/version": 404, "/user/login": 404, "/gitea/api/v1/version": 404, "/gituser/login": 404, "/": 404,
-		"/git/acme/garden/raw/branch/main/docs/100%25.txt": 200,
+		"/git/api/v1/repos/acme/garden/raw/docs/100%25.txt": 200,
 	} {
 		res, err := direct.Get(root + path)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -58,13 +57,16 @@ func (s *Server) mount(r *http.Request) (*http.Request, bool) {
 // answerPage answers the provider's pages; false leaves the request to others.
 func (s *Server) answerPage(r *http.Request, body []byte, segs []string, out *response) bool {
 	path, params := pagePath(segs)
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
+	page, found, allow := webPage{}, false, []string(nil)
+	for key, p := range webPages {
+		if method, at, _ := strings.Cut(key, " "); at == path {
+			allow = append(allow, method)
+			if method == r.Method || method == http.MethodGet && r.Method == http.MethodHead {
+				page, found = p, true
+			}
+		}
 	}
-	p, ok := webPages[method+" "+path]
-	if !ok {
-		allow := pageMethods(path)
+	if !found {
 		if len(allow) > 0 {
 			noRoute(out, allow)
 		}
@@ -75,8 +77,8 @@ func (s *Server) answerPage(r *http.Request, body []byte, segs []string, out *re
 	c := s.newCall(r, body, out)
 	c.form, c.params = formOf(r, body), params
 	out.header.Set("Cache-Control", "max-age=0, private, must-revalidate, no-transform")
-	if c.admit(p) {
-		p.handle(c)
+	if c.admit(page) {
+		page.handle(c)
 	}
 	return true
 }
@@ -87,18 +89,6 @@ func pagePath(segs []string) (string, map[string]string) {
 		return revokePath, map[string]string{"id": segs[4], "grant": segs[6]}
 	}
 	return "/" + strings.Join(segs, "/"), nil
-}
-
-// pageMethods lists the methods of a path.
-func pageMethods(path string) []string {
-	var out []string
-	for key := range webPages {
-		if method, p, _ := strings.Cut(key, " "); p == path {
-			out = append(out, method)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // admit logs the request in and checks what the page asks for; false means that

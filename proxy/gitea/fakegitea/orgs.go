@@ -28,14 +28,20 @@ func handleOrgs(t table) {
 		}
 		return c.done()
 	}, needOrgOwner)
-	t.on("GET "+p+"/members", func(c *call) error { return c.ok(c.users(linked(c, c.visibleMembers()))) })
-	t.on("GET "+p+"/members/{username}", checkMember)
-	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
-	t.on("GET "+p+"/public_members", func(c *call) error {
-		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), func(u *user) bool {
-			return c.owner.Public[u.ID]
-		}))))
+	t.on("GET "+p+"/members", func(c *call) error {
+		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), c.seesMember))))
 	})
+	t.on("GET "+p+"/members/{username}", func(c *call) error {
+		u, err := c.named("username")
+		switch {
+		case err != nil:
+			return err
+		case !c.w.isMember(c.owner, u) || !c.seesMember(u):
+			return errNotFound
+		}
+		return c.done()
+	})
+	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
 	t.on("GET "+p+"/teams", func(c *call) error {
 		return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare))
 	}, needMember)
@@ -105,44 +111,22 @@ func deleteOrg(c *call) error {
 	return c.done()
 }
 
-// visibleMembers lists all members to members, and the public ones to others.
-func (c *call) visibleMembers() []*user {
-	all := c.w.members(c.owner)
-	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
-		return all
-	}
-	return filter(all, func(u *user) bool { return c.owner.Public[u.ID] })
-}
-
-// checkMember is 204 for a member; a stranger is sent to the public list.
-func checkMember(c *call) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
-	}
-	if c.doer == nil || c.doer != u && !c.doer.Admin && !c.w.isMember(c.owner, c.doer) {
-		c.out.header.Set("Location", c.root+"/api/v1/orgs/"+escape(c.owner.Login)+"/public_members/"+escape(u.Login))
-		return c.empty(http.StatusSeeOther)
-	}
-	if !c.w.isMember(c.owner, u) {
-		return errNotFound
-	}
-	return c.done()
+// seesMember says whether the caller may know that u is a member: no membership here
+// is public.
+func (c *call) seesMember(u *user) bool {
+	return c.doer != nil && (c.doer == u || c.doer.Admin || c.w.isMember(c.owner, c.doer))
 }
 
 // dropMember takes a member out of all teams; the last owner stays.
 func dropMember(c *call) error {
 	u, err := c.named("username")
-	if err != nil {
-		return err
-	}
-	for _, t := range c.owner.Teams {
-		if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
-			return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
+	for _, t := range c.owner.Teams { // the first is that of the owners
+		if err == nil {
+			err = t.drop(u)
 		}
 	}
-	for _, t := range c.owner.Teams {
-		t.Members = without(t.Members, u)
+	if err != nil {
+		return err
 	}
 	return c.done()
 }

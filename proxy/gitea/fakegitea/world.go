@@ -18,7 +18,6 @@ type user struct {
 
 	Following []*user
 	Starred   []*repo
-	Public    map[int64]bool // members that show their membership
 	Teams     []*team
 	Labels    []*label
 	actions   actionsOwner
@@ -171,7 +170,7 @@ func (w *world) addUser(login, email string) *user {
 // addOrg creates an organisation with its Owners team.
 func (w *world) addOrg(login string, owner *user) *user {
 	o := w.addUser(login, "")
-	o.Org, o.Active, o.Public = true, false, map[int64]bool{}
+	o.Org, o.Active = true, false
 	w.addTeam(o, &team{
 		Name: "Owners", Permission: "owner", AllRepos: true, CanCreateRepo: true, Visibility: "limited",
 		Units: unitsAt("owner", allUnits), Members: []*user{owner},
