@@ -221,15 +221,14 @@ func (c *call) loadOwner(n need) error {
 		return nil
 	}
 	org := c.w.userByLogin(name)
-	member := org != nil && c.w.isMember(org, c.doer) || c.doer != nil && c.doer.Admin
 	switch {
 	case org == nil || !org.Org:
-		return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", name)
-	case org.Visibility == "private" && !member:
+		return errNoRedirect(name)
+	case !c.sees(org):
 		return errNotFound
 	case n&needOrgOwner != 0 && !c.w.isOrgOwner(org, c.doer):
 		return fail(http.StatusForbidden, "Must be an organization owner")
-	case n&needMember != 0 && !member:
+	case n&needMember != 0 && !c.w.isMember(org, c.doer) && !c.doer.Admin:
 		return fail(http.StatusForbidden, "Must be an organization member")
 	}
 	c.owner = org

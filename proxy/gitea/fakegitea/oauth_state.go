@@ -105,7 +105,8 @@ func (w *world) dropGrants(f func(*oauthGrant) bool) bool {
 // newCode makes an authorization code for the grant, in the server's own form.
 func (w *world) newCode(g *oauthGrant, redirectURI, challenge, method string) string {
 	secret := "gta_" + strings.ToLower(rand.Text()+rand.Text())
-	w.oauth.codes = keep(w.oauth.codes, &oauthCode{secret, g, redirectURI, challenge, method, w.now().Add(codeLifetime)})
+	code := &oauthCode{secret, g, redirectURI, challenge, method, w.now().Add(codeLifetime)}
+	w.oauth.codes = keep(w.oauth.codes, code)
 	return secret
 }
 

@@ -10,11 +10,7 @@ import (
 // handleOrgs registers organisations and teams.
 func handleOrgs(t table) {
 	t.on("GET /orgs", func(c *call) error {
-		visible := filter(c.w.orgs(), func(o *user) bool {
-			return o.Visibility == "public" ||
-				c.doer != nil && (o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
-		})
-		return c.ok(mapped(linked(c, visible), c.org))
+		return c.ok(mapped(linked(c, filter(c.w.orgs(), c.lists)), c.org))
 	})
 	t.on("POST /orgs", reads(createOrg), needToken)
 	const p = "/orgs/{org}"

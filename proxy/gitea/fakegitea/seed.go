@@ -195,7 +195,8 @@ func (b *builder) release(r *repo, by *user, tag, name, body, asset string, data
 // protect protects the branches that match the names, the first before the others.
 func (b *builder) protect(r *repo, approvals int64, names ...string) {
 	for i, name := range names {
-		p := &protection{RuleName: name, Priority: i + 1, Push: true, Approvals: approvals, CreatedAt: b.at, UpdatedAt: b.at}
+		p := &protection{RuleName: name, Priority: i + 1, Push: true, Approvals: approvals}
+		p.CreatedAt, p.UpdatedAt = b.at, b.at
 		p.fixLists()
 		r.protected = append(r.protected, p)
 	}

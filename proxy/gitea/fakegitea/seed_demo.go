@@ -117,7 +117,8 @@ var titles = []string{
 func (d *demo) makeIssues() {
 	g := d.garden
 	kinds := []*label{
-		d.label(g, "kind/bug", "ee0701", "Something does not work"), d.label(g, "kind/feature", "0e8a16", "Something new"),
+		d.label(g, "kind/bug", "ee0701", "Something does not work"),
+		d.label(g, "kind/feature", "0e8a16", "Something new"),
 	}
 	d.label(g, "good first issue", "5319e7", "Small and well described")
 	d.label(g, "needs info?", "fbca04", "The reporter has to say more")

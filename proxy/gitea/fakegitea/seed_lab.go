@@ -164,8 +164,8 @@ func (l *lab) fillPaths() {
 		l.commit(r, "main", l.alice, fmt.Sprintf("history step %d", i),
 			map[string]string{"history.txt": fmt.Sprintf("line %d\n", i)})
 	}
-	for name := range strings.FieldsSeq("plain release/1.0 100% pct%2Fname hot#fix ünï/ß 日本語 a+b a&b semi;colon at@sign " +
-		"dot.name feature/x/y") {
+	for name := range strings.FieldsSeq("plain release/1.0 100% pct%2Fname hot#fix ünï/ß 日本語 a+b a&b semi;colon " +
+		"at@sign dot.name feature/x/y") {
 		l.branch(r, name, "main")
 	}
 	l.commit(r, "feature/x/y", l.alice, "feature commit", map[string]string{"feature.txt": "feature\n"})

@@ -39,9 +39,14 @@ func (c *call) mine(r *repo) bool {
 func (c *call) named(param string) (*user, error) {
 	u := c.w.userByLogin(c.params[param])
 	if u == nil {
-		return nil, fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params[param])
+		return nil, errNoRedirect(c.params[param])
 	}
 	return u, nil
+}
+
+// errNoRedirect is the refusal for a user by the name in a path: renamed ones redirect.
+func errNoRedirect(name string) error {
+	return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", name)
 }
 
 // handlePairs registers asking, adding and removing one item of a list: GET is

@@ -1,7 +1,6 @@
 package fakegitea
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -23,13 +22,23 @@ func handleUsers(t table) {
 	handleTokens(t)
 }
 
+// sees says whether a user or organisation is there for the caller.
+func (c *call) sees(u *user) bool {
+	return u.Visibility != "private" || c.doer != nil && (u == c.doer || c.doer.Admin || c.w.isMember(u, c.doer))
+}
+
+// lists says whether searches show a user or organisation to the caller.
+func (c *call) lists(u *user) bool { return c.sees(u) && (u.Visibility != "limited" || c.doer != nil) }
+
 // onUser finds the user of the path. An organisation's page is there too.
 func onUser(f func(*call, *user) error) handler {
 	return func(c *call) error {
-		u := c.w.userByLogin(c.params["username"])
-		if u == nil || u.Visibility == "private" && u != c.doer && (c.doer == nil || !c.doer.Admin &&
-			!c.w.isMember(u, c.doer)) {
-			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params["username"])
+		u, err := c.named("username")
+		if err == nil && !c.sees(u) {
+			err = errNoRedirect(u.Login)
+		}
+		if err != nil {
+			return err
 		}
 		return f(c, u)
 	}
@@ -44,9 +53,7 @@ func onSelf(f func(*call, *user) error) handler {
 func searchUsers(c *call) error {
 	q, uid := strings.ToLower(c.query.Get("q")), int64(c.queryInt("uid"))
 	items := filter(c.w.people(), func(u *user) bool {
-		visible := u.Visibility == "public" ||
-			c.doer != nil && (u.Visibility == "limited" || u == c.doer || c.doer.Admin)
-		return visible && (uid == 0 || u.ID == uid) &&
+		return c.lists(u) && (uid == 0 || u.ID == uid) &&
 			(strings.Contains(strings.ToLower(u.Login), q) || strings.Contains(strings.ToLower(u.FullName), q))
 	})
 	return c.ok(searchResult[obj]{true, c.users(linked(c, items))})
