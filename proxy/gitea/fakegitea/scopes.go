@@ -72,7 +72,7 @@ type scopeRule struct {
 }
 
 // scopeRules is the map of the real server, by templates as the routes spell them. A
-// trailing /** stands for the path itself and everything below it.
+// trailing /** matches the path itself and everything below it.
 var scopeRules = map[string]scopeRule{
 	"/notifications/**":                   {[]string{"notification"}, true},
 	"/repos/{owner}/{repo}/notifications": {[]string{"notification"}, false},
