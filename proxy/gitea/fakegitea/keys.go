@@ -22,8 +22,7 @@ type publicKey struct {
 
 // handleKeys registers the SSH keys of users.
 func handleKeys(t table) {
-	t.on("GET /user/keys", onSelf(listKeys), needToken)
-	t.on("POST /user/keys", onSelf(readsFor(createKey)), needToken)
+	t.on("POST /user/keys", func(c *call) error { return readsFor(createKey)(c, c.doer) }, needToken)
 	t.on("GET /user/keys/{id}", func(c *call) error { // of any user: keys are public
 		named := func(k *publicKey) bool { return k.ID == c.id("id") }
 		return onFirst(c, c.w.keys, named, renders((*call).keyView))
@@ -35,7 +34,6 @@ func handleKeys(t table) {
 			return c.done()
 		})
 	}, needToken)
-	t.on("GET /users/{username}/keys", onUser(listKeys))
 	t.on("POST /admin/users/{username}/keys", onUser(readsFor(createKey)), needSiteAdmin)
 }
 
@@ -61,17 +59,13 @@ func fingerprint(key string) string {
 
 // keyView renders a key; only the owner and administrators see whose it is.
 func (c *call) keyView(k *publicKey) obj {
-	out := obj{
+	mine := c.doer != nil && (c.doer == k.user || c.doer.Admin)
+	return obj{
 		"id", k.ID, "key", k.Key, "url", fmt.Sprintf("%s/api/v1/user/keys/%d", c.root, k.ID), "title", k.Title,
-		"fingerprint", fingerprint(k.Key), "created_at", k.Created, "last_used_at", k.Created, "user", omitted,
-		"read_only", omitted, "key_type", omitted,
+		"fingerprint", fingerprint(k.Key), "created_at", k.Created, "last_used_at", k.Created,
+		"user", opt(when(mine, c.user(k.user))), "read_only", opt(mine && k.ReadOnly),
+		"key_type", opt(when(mine, "user")),
 	}
-	if c.doer != nil && (c.doer == k.user || c.doer.Admin) {
-		out.set("user", opt(c.user(k.user)))
-		out.set("read_only", opt(k.ReadOnly))
-		out.set("key_type", opt("user"))
-	}
-	return out
 }
 
 // listKeys lists the keys of u.

@@ -16,18 +16,14 @@ func handleSelf(t table) {
 	t.on("GET /user/teams", listMyTeams, needToken)
 	t.on("GET /user/settings", func(c *call) error { return c.ok(c.settings()) }, needToken)
 	t.on("GET /user/emails", func(c *call) error { return c.ok(c.emails()) }, needToken)
-	t.on("GET /user/followers", onSelf(listFollowers), needToken)
-	t.on("GET /user/following", onSelf(listFollowing), needToken)
 	handlePairs(t, "/user/following/{username}", needToken, func(c *call) (*[]*user, *user, error) {
 		u, err := c.named("username")
 		return &c.doer.Following, u, err
 	})
-	t.on("GET /user/starred", onSelf(listStarred), needToken)
 	handlePairs(t, "/user/starred/{owner}/{repo}", needToken, func(c *call) (*[]*repo, *repo, error) {
 		err := c.loadRepo(c.params["owner"], c.params["repo"])
 		return &c.doer.Starred, c.repo, err
 	})
-	t.on("GET /user/subscriptions", onSelf(listWatched), needToken)
 }
 
 // mine says whether the caller owns a repository, or works in it.

@@ -12,14 +12,17 @@ func handleUsers(t table) {
 	const p = "/users/{username}"
 	t.on("GET "+p, onUser(renders((*call).user)))
 	t.on("GET "+p+"/repos", onUser(func(c *call, u *user) error { return c.ok(c.repos(linked(c, c.reposOf(u)))) }))
-	t.on("GET "+p+"/starred", onUser(listStarred))
-	t.on("GET "+p+"/subscriptions", onUser(listWatched))
 	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error {
 		return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org))
 	}), needToken)
-	t.on("GET "+p+"/followers", onUser(listFollowers))
-	t.on("GET "+p+"/following", onUser(listFollowing))
-	handleTokens(t)
+	for name, list := range map[string]func(*call, *user) error{
+		"starred": listStarred, "subscriptions": listWatched, "followers": listFollowers, "following": listFollowing,
+		"keys": listKeys,
+	} {
+		t.on("GET /user/"+name, func(c *call) error { return list(c, c.doer) }, needToken)
+		t.on("GET "+p+"/"+name, onUser(list))
+	}
+	t.on("GET /token", showToken, needToken)
 }
 
 // sees says whether a user or organisation is there for the caller.
@@ -42,11 +45,6 @@ func onUser(f func(*call, *user) error) handler {
 		}
 		return f(c, u)
 	}
-}
-
-// onSelf runs f for the caller.
-func onSelf(f func(*call, *user) error) handler {
-	return func(c *call) error { return f(c, c.doer) }
 }
 
 // searchUsers searches people by name; a number in uid picks one.
@@ -86,16 +84,14 @@ func listFollowers(c *call, u *user) error { return c.ok(c.users(linked(c, c.w.f
 // listFollowing lists whom u follows.
 func listFollowing(c *call, u *user) error { return c.ok(c.users(linked(c, u.Following))) }
 
-// handleTokens registers a token's view of itself, which does not show its secret.
-func handleTokens(t table) {
-	t.on("GET /token", func(c *call) error {
-		t := c.cred.token
-		if t == nil { // not logged in by a personal access token
-			return errNotFound
-		}
-		return c.ok(map[string]any{
-			"id": t.id, "name": t.name, "scopes": t.scopes.list(), "created_at": t.created, "last_used_at": c.now,
-			"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
-		})
-	}, needToken)
+// showToken is a token's view of itself, which does not show its secret.
+func showToken(c *call) error {
+	t := c.cred.token
+	if t == nil { // not logged in by a personal access token
+		return errNotFound
+	}
+	return c.ok(map[string]any{
+		"id": t.id, "name": t.name, "scopes": t.scopes.list(), "created_at": t.created, "last_used_at": c.now,
+		"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
+	})
 }
