@@ -79,7 +79,7 @@ func listKeys(c *call, u *user) error {
 
 // createKey adds a key to u; a key belongs to one user only.
 func createKey(c *call, u *user, in *keyInput) error {
-	key := strings.TrimSpace(in.Key)
+	key := strings.Join(strings.Fields(in.Key), " ")
 	kind, _, more := strings.Cut(key, " ")
 	_, err := base64.StdEncoding.DecodeString(kind)
 	same := func(k *publicKey) bool { return fingerprint(k.Key) == fingerprint(key) }
