@@ -39,8 +39,8 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, res.Body)
 		}
 	}
-	if implemented != 293 {
-		t.Errorf("%d routes are answered from state, want 293", implemented)
+	if implemented != 267 {
+		t.Errorf("%d routes are answered from state, want 267", implemented)
 	}
 }
 
