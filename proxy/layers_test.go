@@ -76,7 +76,6 @@ var layers = []layer{
 	{"cmd/aegis/internal/systemd", "notices and sockets", nil},
 	{"cmd/internal/browsertest", "a person with a browser, for tests of commands", nil},
 	{"cmd/bench", "what Aegis costs, beside a plain proxy", []string{"config", "proxy/server"}},
-	{"cmd/bench/mask", "what masking costs", nil},
 	{"cmd/conformance", "the official MCP conformance suite", []string{"cmd/internal/browsertest"}},
 	{"deploy/release", "what people install", nil},
 }

@@ -11,8 +11,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-
-	maskbench "aegis/cmd/bench/mask"
 )
 
 var update = flag.Bool("update-plan", false,
@@ -304,7 +302,7 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		corpora, err := maskbench.Corpora(1 << 20)
+		corpora, err := Corpora(1 << 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +324,7 @@ func TestPlan(t *testing.T) {
 				p.ref.variant)
 		}
 	}
-	corpora, err := maskbench.Corpora(1 << 20)
+	corpora, err := Corpora(1 << 20)
 	if err != nil {
 		t.Skip(err)
 	}
