@@ -60,41 +60,41 @@ func (s *scan) known() {
 func (s *scan) decodedStrings() {
 	slices.Sort(s.probes)
 	probes := s.probes
-	s.t.strings(func(start, end int, _ bool) bool {
+	for at := range jsonscan.Strings(s.t.b) {
 		n := 0
-		for n < len(probes) && probes[n] < end {
+		for n < len(probes) && probes[n] < at.To {
 			n++
 		}
-		some := n > 0 && probes[n-1] >= start
+		some := n > 0 && probes[n-1] >= at.From
 		probes = probes[n:]
-		if leaf := s.t.b[start:end]; (some || s.r.blind) && bytes.IndexByte(leaf, '\\') >= 0 {
+		if leaf := s.t.b[at.From:at.To]; (some || s.r.blind) && bytes.IndexByte(leaf, '\\') >= 0 {
 			s.buf = appendDecoded(s.buf[:0], leaf)
 			sub := s.e.get(s.buf, false, s.r)
 			sub.known()
-			s.t.toRaw(sub.spans, start)
+			s.t.toRaw(sub.spans, at.From)
 			s.spans = append(s.spans, sub.spans...)
 			s.e.put(sub)
 		}
-		return s.r.blind || len(probes) > 0
-	})
+		if !s.r.blind && len(probes) == 0 {
+			return
+		}
+	}
 }
 
 // insideStrings drops the spans that are not whole characters of one string:
 // digits of a number, parts of an escape.
 func (s *scan) insideStrings() {
-	i, out := 0, s.spans[:0]
-	s.t.strings(func(start, end int, _ bool) bool {
-		for i < len(s.spans) && s.spans[i].start < start {
-			i++
-		}
-		for i < len(s.spans) && s.spans[i].start < end {
-			if p := s.spans[i]; p.end <= end && !s.t.insideEscape(p.start) {
+	rest, out := s.spans, s.spans[:0]
+	for at := range jsonscan.Strings(s.t.b) {
+		for ; len(rest) > 0 && rest[0].start < at.To; rest = rest[1:] {
+			if p := rest[0]; p.start >= at.From && p.end <= at.To && !s.t.insideEscape(p.start) {
 				out = append(out, p)
 			}
-			i++
 		}
-		return i < len(s.spans)
-	})
+		if len(rest) == 0 {
+			break
+		}
+	}
 	s.spans = out
 }
 

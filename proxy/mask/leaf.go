@@ -9,24 +9,6 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// strings yields the string literals of a JSON document in their order: the
-// raw bytes between the quotes, and whether they are an object key. It stops
-// when yield returns false. A string that the document cuts off ends there.
-func (t *text) strings(yield func(start, end int, key bool) bool) {
-	for i := 0; i < len(t.b); {
-		q := bytes.IndexByte(t.b[i:], '"')
-		if q < 0 {
-			return
-		}
-		start := i + q + 1
-		end := t.end(start)
-		if !yield(start, end, t.isKey(end)) {
-			return
-		}
-		i = end + 1
-	}
-}
-
 // appendDecoded appends what the inside of a JSON string stands for. Lone
 // surrogates become U+FFFD; broken escapes and invalid UTF-8 stay as they are.
 func appendDecoded(dst, raw []byte) []byte {

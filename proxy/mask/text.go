@@ -100,16 +100,7 @@ func (t *text) end(i int) int {
 	if !t.json {
 		return len(t.b)
 	}
-	for j := i; ; {
-		q := bytes.IndexByte(t.b[j:], '"')
-		if q < 0 {
-			return len(t.b)
-		}
-		if j += q; !t.escaped(j) {
-			return j
-		}
-		j++
-	}
+	return jsonscan.StringEnd(t.b, i)
 }
 
 // begin returns where the string that contains i begins, after its quote.

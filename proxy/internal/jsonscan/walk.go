@@ -163,24 +163,46 @@ func skipContainer(data []byte, i int) int {
 	return i
 }
 
-func skipString(data []byte, i int) int {
-	i++
-	for i < len(data) {
+func skipString(data []byte, i int) int { return min(StringEnd(data, i+1)+1, len(data)) }
+
+// StringEnd returns where the string ends that i is inside of: the index of the quote at its
+// end, or the length of data when it is cut off.
+func StringEnd(data []byte, i int) int {
+	for {
 		n := bytes.IndexByte(data[i:], '"')
 		if n < 0 {
 			return len(data)
 		}
 		i += n
-		// The quote ends the string when the number of backslashes before it is
-		// even.
+		// The quote ends the string when the number of backslashes before it is even.
 		b := i
 		for b > 0 && data[b-1] == '\\' {
 			b--
 		}
-		i++
-		if (i-1-b)%2 == 0 {
+		if (i-b)%2 == 0 {
 			return i
 		}
+		i++
 	}
-	return len(data)
+}
+
+// Strings yields the strings of data in their order, at any depth: where each is, without its
+// quotes, and whether it is the name of a member. It looks at nothing but quotes and what
+// follows them, so data may be cut off; the last string ends with it then.
+func Strings(data []byte) iter.Seq2[Span, bool] {
+	return func(yield func(at Span, name bool) bool) {
+		for i := 0; i < len(data); {
+			q := bytes.IndexByte(data[i:], '"')
+			if q < 0 {
+				return
+			}
+			from := i + q + 1
+			end := StringEnd(data, from)
+			i = end + 1
+			colon := skipSpace(data, i)
+			if !yield(Span{from, end}, colon < len(data) && data[colon] == ':') {
+				return
+			}
+		}
+	}
 }
