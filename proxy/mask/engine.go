@@ -284,6 +284,13 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 	return s
 }
 
+// sub returns a scan of decoded text that stands in the text of s.
+func (s *scan) sub(b []byte, patterns bool) *scan {
+	sub := s.e.get(b, false, s.r)
+	sub.purpose, sub.done, sub.patterns = s.purpose, s.done, patterns
+	return sub
+}
+
 // keepBuffers bounds what a pooled scan holds on to, in bytes.
 const keepBuffers = 1 << 20
 

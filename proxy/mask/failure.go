@@ -37,15 +37,11 @@ func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err er
 		}
 	}
 	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
-	var blocked *BlockedError
-	switch {
-	case p.err == nil:
+	if p.err == nil {
 		return &in
-	case errors.As(p.err, &blocked):
-		return proxy.NewError(proxy.KindSecretBlocked, "the call failed, and its error message is withheld"+
-			" because the rule "+blocked.Rule+" found a secret in it", p.err)
 	}
-	return withheld("the call failed, and its error message could not be checked for secrets", p.err)
+	return withheld(p.err, "the call failed, and its error message is withheld because the rule ",
+		" found a secret in it", "the call failed, and its error message could not be checked for secrets")
 }
 
 // public masks the public text of an error: the upstream's words and ours apart,

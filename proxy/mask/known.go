@@ -61,12 +61,9 @@ func (s *scan) decodedStrings() {
 	slices.Sort(s.probes)
 	probes := s.probes
 	for at := range jsonscan.Strings(s.t.b) {
-		n := 0
-		for n < len(probes) && probes[n] < at.To {
-			n++
-		}
-		some := n > 0 && probes[n-1] >= at.From
-		probes = probes[n:]
+		var before []int
+		before, probes = split(probes, at.To, func(place int) int { return place })
+		some := len(before) > 0 && before[len(before)-1] >= at.From
 		if leaf := s.t.b[at.From:at.To]; (some || s.r.blind) && bytes.IndexByte(leaf, '\\') >= 0 {
 			s.buf = appendDecoded(s.buf[:0], leaf)
 			sub := s.e.get(s.buf, false, s.r)
@@ -86,8 +83,10 @@ func (s *scan) decodedStrings() {
 func (s *scan) insideStrings() {
 	rest, out := s.spans, s.spans[:0]
 	for at := range jsonscan.Strings(s.t.b) {
-		for ; len(rest) > 0 && rest[0].start < at.To; rest = rest[1:] {
-			if p := rest[0]; p.start >= at.From && p.end <= at.To && !s.t.insideEscape(p.start) {
+		var before []span
+		before, rest = split(rest, at.To, spanStart)
+		for _, p := range before {
+			if p.start >= at.From && p.end <= at.To && !s.t.insideEscape(p.start) {
 				out = append(out, p)
 			}
 		}
@@ -145,7 +144,7 @@ func nextPercent(b []byte, i int) int {
 			return -1
 		}
 		i += k
-		if c, ok := percentByte(b[i:]); ok && unreserved(c) {
+		if c, n := unpercent(b[i:]); n == 3 && unreserved(c) {
 			return i
 		}
 		i++
@@ -153,12 +152,13 @@ func nextPercent(b []byte, i int) int {
 	return -1
 }
 
-// percentByte decodes the escape that b begins with.
-func percentByte(b []byte) (byte, bool) {
+// unpercent returns the byte that b begins with, which may be percent-encoded, and how many
+// bytes it takes: 1 or 3.
+func unpercent(b []byte) (c byte, n int) {
 	if len(b) < 3 || b[0] != '%' || jsonscan.Hex(b[1]) < 0 || jsonscan.Hex(b[2]) < 0 {
-		return 0, false
+		return b[0], 1
 	}
-	return byte(jsonscan.Hex(b[1]))<<4 | byte(jsonscan.Hex(b[2])), true
+	return byte(jsonscan.Hex(b[1]))<<4 | byte(jsonscan.Hex(b[2])), 3
 }
 
 // percentRegion runs the exact layer on b[from:to] decoded once. Encodings of
@@ -167,24 +167,18 @@ func (s *scan) percentRegion(from, to int, add found) {
 	raw := s.t.b[from:to]
 	s.buf = s.buf[:0]
 	for i := 0; i < len(raw); {
-		n := 1
-		c, ok := percentByte(raw[i:])
-		if n = 3; !ok {
-			c, n = raw[i], 1
-		}
+		c, n := unpercent(raw[i:])
 		s.buf = append(s.buf, c)
 		i += n
 	}
 	var offsets []int32 // of decoded bytes in raw, made when there is a hit
 	offset := func(target int) int {
-		for i := 0; len(offsets) <= len(s.buf); {
+		for i, n := 0, 0; i < len(raw) && len(offsets) < len(s.buf); i += n {
 			offsets = append(offsets, int32(i))
-			if i < len(raw) {
-				if _, ok := percentByte(raw[i:]); ok {
-					i += 2
-				}
-			}
-			i++
+			_, n = unpercent(raw[i:])
+		}
+		if target == len(s.buf) { // the end of the last one
+			return to
 		}
 		return from + int(offsets[target])
 	}

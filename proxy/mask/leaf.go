@@ -104,11 +104,8 @@ func (s *scan) decodeLeaf(i int) {
 	s.leafFrom, s.leafEnd, s.leafKey = start, end, s.t.isKey(end)
 
 	s.buf = appendDecoded(s.buf[:0], s.t.b[start:end])
-	sub := s.e.get(s.buf, false, s.r)
+	sub := s.sub(s.buf, s.patterns && !s.leafKey) // object keys pass the exact layer only
 	defer s.e.put(sub)
-	sub.purpose, sub.done = s.purpose, s.done
-	// Object keys pass the exact layer only.
-	sub.patterns = s.patterns && !s.leafKey
 	sub.all()
 	sub.sort()
 	s.t.toRaw(sub.spans, start)

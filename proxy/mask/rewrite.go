@@ -45,15 +45,20 @@ var errSplice = errors.New("masking found overlapping or misplaced spans")
 // others, the document must not be used; hits may still be set.
 func (e *Engine) JSON(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	o.json = true
-	return e.rewrite(ctx, dst, src, r, o)
+	return e.mask(ctx, dst, src, r, o)
 }
 
 // Text is [Engine.JSON] for any other text, which need not be valid UTF-8.
 // UTF-16 with a byte order mark is read as such, too.
 func (e *Engine) Text(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	o.json = false
+	return e.mask(ctx, dst, src, r, o)
+}
+
+// mask masks src as what o says that it is.
+func (e *Engine) mask(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	out, hits, err = e.rewrite(ctx, dst, src, r, o)
-	if err != nil || !hasBOM(out) {
+	if o.json || err != nil || !hasBOM(out) {
 		return out, hits, err
 	}
 	o.wide = out

@@ -55,12 +55,8 @@ func (s *scan) customs() {
 		if !always && len(marks) == 0 {
 			return
 		}
-		n := 0
-		for n < len(marks) && marks[n].pos < at.To {
-			n++
-		}
-		mine := marks[:n]
-		marks = marks[n:]
+		var mine []mark
+		mine, marks = split(marks, at.To, func(m mark) int { return m.pos })
 		if name || at.From == at.To || len(mine) == 0 && !always {
 			continue
 		}
