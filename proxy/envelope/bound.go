@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -123,7 +124,7 @@ func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 		to = at + len(el)
 	}
 	if out.data == nil {
-		out.data = append(append(append(make([]byte, 0, to-from+2), '['), data[from:to]...), ']')
+		out.data = slices.Concat([]byte{'['}, data[from:to], []byte{']'})
 		out.truncation = &proxy.Truncation{Reason: "chars", Returned: taken}
 		if taken >= e.cfg.MaxItems {
 			out.truncation.Reason = "items"
@@ -212,8 +213,7 @@ func (e *Envelope) cutMember(data []byte, name string, list jsonscan.Span, pos p
 	head, value, tail := data[:list.From], data[list.From:list.To], data[list.To:]
 	room := e.cfg.MaxChars - utf8.RuneCount(head) - utf8.RuneCount(tail)
 	out := e.cutArray(value, pos, max(room, e.cfg.MaxChars/2))
-	whole := make([]byte, 0, len(head)+len(out.data)+len(tail))
-	out.data = append(append(append(whole, head...), out.data...), tail...)
+	out.data = slices.Concat(head, out.data, tail)
 	out.truncation.At = name
 	if !fits(out.data, e.cfg.MaxChars) {
 		part := e.cutStrings(out.data, 0, e.cfg.MaxChars)
