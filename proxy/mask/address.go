@@ -138,12 +138,7 @@ func set(words ...string) map[string]bool {
 // those would change documentation and protect nothing.
 func isDocumentation(name, pass []byte) bool {
 	var room [userinfo]byte
-	l := room[:0]
-	for _, c := range pass {
-		if len(l) < cap(l) {
-			l = append(l, lower(c))
-		}
-	}
+	l := appendLower(room[:0], pass[:min(len(pass), len(room))])
 	if demo[string(l)] || bytes.Equal(name, pass) {
 		return true
 	}

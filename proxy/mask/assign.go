@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"slices"
 )
 
 // assignment recognises secrets without a shape of their own by the name they
@@ -15,8 +16,10 @@ type assignment struct {
 	values []seq
 	// words may be between operator and value ("Bearer").
 	words []string
-	// bare permits blanks alone in the operator's place.
-	bare bool
+	// bare are the keywords behind which blanks alone are enough of an operator.
+	bare []string
+	// quotedName demands that the name is the keyword alone, in double quotes.
+	quotedName bool
 	// ok judges the value; nil accepts all.
 	ok func(v []byte, quoted bool) bool
 }
@@ -24,8 +27,10 @@ type assignment struct {
 func (a *assignment) places() []place {
 	all := literalPlaces(true, a.keywords...)
 	for i := range all {
-		if a.tail == 0 {
-			// The name ends here: only these can follow.
+		switch {
+		case a.quotedName: // the backslash is that of JSON in a JSON string
+			all[i].cls = append(all[i].cls, []byte(`"\`))
+		case a.tail == 0: // the name ends here: only these can follow
 			all[i].cls = append(all[i].cls, []byte("\"'`\\ \t=:,>)]}"))
 		}
 	}
@@ -43,6 +48,9 @@ func upper(c byte) byte {
 // value. What is before the keyword does not matter, as names have prefixes.
 func (a *assignment) find(s *scan, variant, pos int) finding {
 	t := &s.t
+	if c, _ := t.prev(pos); a.quotedName && c != '"' {
+		return finding{}
+	}
 	i, ok := a.keyword(t, variant, pos)
 	if !ok {
 		return finding{}
@@ -54,7 +62,7 @@ func (a *assignment) find(s *scan, variant, pos int) finding {
 		}
 		i += n
 	}
-	i, quoted, ok := a.operator(t, i)
+	i, quoted, ok := a.operator(t, i, slices.Contains(a.bare, a.keywords[variant]))
 	if !ok {
 		return finding{}
 	}
@@ -86,8 +94,8 @@ func equalFold(b []byte, k string) bool {
 }
 
 // operator reads the quotes that may close the name, the operator, and the
-// quotes that may open the value.
-func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
+// quotes that may open the value. With bare, blanks are enough of an operator.
+func (a *assignment) operator(t *text, i int, bare bool) (after int, quoted, ok bool) {
 	if j, ok := memberValue(t, i); ok {
 		return a.word(t, j), true, true
 	}
@@ -105,7 +113,7 @@ func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
 			}
 			i += n
 		}
-	case a.bare && blank:
+	case bare && blank:
 	default:
 		return i, false, false
 	}
@@ -184,27 +192,6 @@ func (a *assignment) value(s *scan, i int, quoted bool) finding {
 		}
 	}
 	return finding{}
-}
-
-// quotedName is an assignment to a name that is the keyword alone, in double
-// quotes.
-type quotedName struct{ assignment }
-
-// places demands the closing quote of the name, or the backslash before it in
-// JSON that is in a JSON string.
-func (q *quotedName) places() []place {
-	all := q.assignment.places()
-	for i := range all {
-		all[i].cls[len(all[i].cls)-1] = []byte(`"\`)
-	}
-	return all
-}
-
-func (q *quotedName) find(s *scan, variant, pos int) finding {
-	if c, _ := s.t.prev(pos); c != '"' {
-		return finding{}
-	}
-	return q.assignment.find(s, variant, pos)
 }
 
 // netrcLine is the password of "machine host login name password value".

@@ -152,3 +152,12 @@ func userPass(b []byte) bool {
 	name, pass, colon := bytes.Cut(room[:n], []byte(":"))
 	return colon && len(pass) > 0 && !isDocumentation(name, pass)
 }
+
+// isForgeToken reports whether v has the shape of a token of Gitea or Forgejo:
+// 20 random bytes in hexadecimal. A commit's name looks the same, so the rule goes by what a
+// token is behind.
+func isForgeToken(v []byte) bool {
+	return len(v) == 40 && run(v, isLowerHex, unbounded) == 40 && entropy(v) >= shapeEntropy
+}
+
+var isLowerHex = newClass("0-9a-f")

@@ -28,7 +28,7 @@ func (g *generic) find(s *scan, variant, pos int) finding {
 	if !ok {
 		return finding{}
 	}
-	i, quoted, ok := g.operator(t, i)
+	i, quoted, ok := g.operator(t, i, false)
 	if !ok {
 		return finding{}
 	}
@@ -207,9 +207,5 @@ func uuid(v []byte) bool {
 // isPlaceholder ignores case.
 func isPlaceholder(v []byte) bool {
 	var room [longest]byte
-	l := room[:0]
-	for _, c := range v {
-		l = append(l, lower(c))
-	}
-	return containsAny(l, placeholders...)
+	return containsAny(appendLower(room[:0], v), placeholders...)
 }
