@@ -21,16 +21,12 @@ const inputDepth = 64
 // arguments masks the values of a writing call as masking.input says: the strings
 // at any depth but in the fields that are meant for secrets. Base64 contents are
 // masked decoded. Of the call only Wire changes, by copies. In block mode a match is
-// a [*BlockedError] inside an error that names the argument.
-func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hits, error) {
-	if e.mode[forInput] == actOff || c.Tool == nil || c.Tool.ReadOnly {
-		return nil, nil
-	}
-	in := inputPass{e: e, ctx: ctx, r: r, writesSecret: writesSecret(c)}
+// a [*BlockedError].
+func (p *inputPass) arguments(c *proxy.Call) error {
 	for _, list := range []*[]proxy.Field{&c.Wire.Values, &c.Wire.Query, &c.Wire.Body} {
-		masked, err := in.fields(*list)
+		masked, err := p.fields(*list)
 		if err != nil {
-			return in.hits, err
+			return err
 		}
 		*list = masked
 	}
@@ -38,17 +34,18 @@ func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hit
 		c.Wire.Path = c.Op.Fill(c.Wire.Values)
 	}
 	// A client that writes a path itself can spread a secret over several of its parts.
-	path, err := in.text("path", c.Wire.Path, "path")
+	path, err := p.text("path", c.Wire.Path, "path")
 	switch {
 	case err != nil:
-		return in.hits, err
+		return err
 	// Only such a path is sent as it is written; others are filled in from the values.
 	case c.Op == nil:
 		c.Wire.Path = path
 	case path != c.Wire.Path:
-		return in.hits, &inputError{"path", errSpread}
+		p.where = "path"
+		return errSpread
 	}
-	return in.hits, nil
+	return nil
 }
 
 var errSpread = errors.New("withheld: a secret is in several parts of it at once")
@@ -59,6 +56,8 @@ type inputPass struct {
 	ctx  context.Context
 	r    *Redactor
 	hits Hits
+	// where names the argument that an error is about.
+	where string
 	// writesSecret says that the data of the call is the value of a secret.
 	writesSecret bool
 }
@@ -90,18 +89,6 @@ func given(f *proxy.Field) string {
 	return f.Argument()
 }
 
-// inputError says in which argument the trouble is.
-type inputError struct {
-	path string
-	err  error
-}
-
-// Error names the argument.
-func (e *inputError) Error() string { return "argument " + e.path + ": " + e.err.Error() }
-
-// Unwrap returns the trouble.
-func (e *inputError) Unwrap() error { return e.err }
-
 // exempt reports whether the member k of the object at path is meant for a
 // secret.
 func (p *inputPass) exempt(k, path string) bool {
@@ -114,7 +101,8 @@ func (p *inputPass) exempt(k, path string) bool {
 // more than a guess.
 func (p *inputPass) value(name string, v any, path string, depth int) (_ any, err error) {
 	if depth > inputDepth {
-		return nil, &inputError{path, ErrDepth}
+		p.where = path
+		return nil, ErrDepth
 	}
 	switch v := v.(type) {
 	case string:
@@ -183,7 +171,8 @@ func (p *inputPass) run(b []byte, path string, patterns bool) ([]byte, error) {
 		err = &BlockedError{Rule: ExactRule}
 	}
 	if err != nil {
-		return nil, &inputError{path, err}
+		p.where = path
+		return nil, err
 	}
 	return out, nil
 }

@@ -50,19 +50,18 @@ func callerToken(c *proxy.Call) string {
 // input masks the arguments with the caller's token alone as a known secret of the
 // call: what the call submits as a secret is meant to be sent.
 func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
-	hits, err := e.arguments(ctx, c, e.Call(callerToken(c)))
-	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(hits)
+	if e.mode[forInput] == actOff || c.Tool == nil || c.Tool.ReadOnly {
+		return nil
+	}
+	p := inputPass{e: e, ctx: ctx, r: e.Call(callerToken(c)), writesSecret: writesSecret(c)}
+	err := p.arguments(c)
+	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
 	if err == nil {
 		return nil
 	}
-	var in *inputError
-	path := ""
-	if errors.As(err, &in) {
-		// The path goes into the public text only, where it is masked: names
-		// of properties are the caller's.
-		path, err = in.path, in.err
-	}
-	return withheld(err, "the argument "+e.public(path)+" holds what the rule ",
+	// The name of the argument goes into the public text only, where it is masked: names of
+	// properties are the caller's.
+	return withheld(err, "the argument "+e.public(p.where)+" holds what the rule ",
 		" takes for a secret, so nothing was sent; remove it and call again",
 		"the arguments could not be checked for secrets, so nothing was sent")
 }
