@@ -50,21 +50,10 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 	each := max(1, pl.calls/max(1, job.calls)/len(workers))
 	count, bytes := t.process.allocated()
 	cpu := t.process.cpu()
-	errs := make([]error, len(workers))
-	var wg sync.WaitGroup
 	began := time.Now()
-	for i, w := range workers {
-		wg.Go(func() {
-			for range each {
-				if errs[i] = t.fetch(w, job); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+	err := together(len(workers), each, func(i, _ int) error { return t.fetch(workers[i], job) })
 	took := time.Since(began)
-	if err := errors.Join(errs...); err != nil || !counts {
+	if err != nil || !counts {
 		return err
 	}
 	n := each * len(workers)
@@ -74,6 +63,22 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 	count2, bytes2 := t.process.allocated()
 	a.allocs, a.bytes = a.allocs+count2-count, a.bytes+bytes2-bytes
 	return nil
+}
+
+// together calls do for so many workers at the same time, for each of them again and again
+// until it has done its share or failed. All errors are returned.
+func together(workers, share int, do func(worker, i int) error) error {
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for n := range workers {
+		wg.Go(func() {
+			for i := 0; i < share && errs[n] == nil; i++ {
+				errs[n] = do(n, i)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // header begins a table of ratios to base.

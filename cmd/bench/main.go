@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 )
 
@@ -283,29 +282,24 @@ func (b *bench) start() error {
 func (b *bench) soaked(p *process) error {
 	t, connections := ours("soak", p, "2025-11-25"), transport()
 	defer connections.CloseIdleConnections()
-	const workers = 16
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
+	var workers [16]*worker
 	for n := range workers {
-		wg.Go(func() {
-			w := newWorker(connections)
-			for i := 0; i < b.o.soak/workers && errs[n] == nil; i++ {
-				job := &b.jobs[0]
-				switch k := i*workers + n; {
-				case k%1000 == 7:
-					job = &b.jobs[2]
-				case k%10 == 3:
-					job = &b.jobs[1]
-				}
-				errs[n] = t.fetch(w, job)
-			}
-		})
+		workers[n] = newWorker(connections)
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err := together(len(workers), b.o.soak/len(workers), func(n, i int) error {
+		job := &b.jobs[0]
+		switch k := i*len(workers) + n; {
+		case k%1000 == 7:
+			job = &b.jobs[2]
+		case k%10 == 3:
+			job = &b.jobs[1]
+		}
+		return t.fetch(workers[n], job)
+	})
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(b.out, "RSS after %d mixed calls: %s.\n", b.o.soak, size(float64(p.rss())))
+	_, err = fmt.Fprintf(b.out, "RSS after %d mixed calls: %s.\n", b.o.soak, size(float64(p.rss())))
 	return err
 }
 
