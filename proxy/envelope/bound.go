@@ -44,7 +44,10 @@ func (e *Envelope) bound(data []byte, pos position, items int) bounded {
 func (e *Envelope) cut(data []byte, pos position) bounded {
 	switch jsonscan.Kind(data) {
 	case '[':
-		return e.boundArray(data, pos)
+		if pos == (position{}) && fits(data, e.cfg.MaxChars) && atMost(data, e.cfg.MaxItems) {
+			return bounded{data: data}
+		}
+		return e.cutArray(data, pos, e.cfg.MaxChars)
 	case '{':
 		return e.boundObject(data, pos)
 	case '"':
@@ -62,14 +65,6 @@ func (e *Envelope) cut(data []byte, pos position) bounded {
 // so most data needs no counting.
 func fits(data []byte, n int) bool {
 	return len(data) <= n || utf8.RuneCount(data) <= n
-}
-
-// boundArray returns the elements of an array from pos on that fit.
-func (e *Envelope) boundArray(data []byte, pos position) bounded {
-	if pos == (position{}) && fits(data, e.cfg.MaxChars) && atMost(data, e.cfg.MaxItems) {
-		return bounded{data: data}
-	}
-	return e.cutArray(data, pos, e.cfg.MaxChars)
 }
 
 // atMost reports whether the array in data has at most n elements. It walks no further than

@@ -55,13 +55,7 @@ func (a *assignment) find(s *scan, variant, pos int) finding {
 	if !ok {
 		return finding{}
 	}
-	for range a.tail {
-		c, n := t.next(i)
-		if n == 0 || !isWord[c] && c != '.' && c != '-' {
-			break
-		}
-		i += n
-	}
+	i, _ = t.skip(i, a.tail, inName)
 	i, quoted, ok := a.operator(t, i, slices.Contains(a.bare, a.keywords[variant]))
 	if !ok {
 		return finding{}
@@ -106,13 +100,7 @@ func (a *assignment) operator(t *text, i int, bare bool) (after int, quoted, ok 
 	case n == 0:
 		return i, false, false
 	case c == ':' || c == '=' || c == '>' || c == ',' && a.tail > 0:
-		i += n
-		for range 2 { // :=, =>, ==, ::
-			if c, n = t.next(i); n == 0 || c != '=' && c != '>' && c != ':' {
-				break
-			}
-			i += n
-		}
+		i, _ = t.skip(i+n, 2, inOperator)
 	case bare && blank:
 	default:
 		return i, false, false
@@ -156,29 +144,25 @@ func (a *assignment) word(t *text, i int) int {
 // skipQuotes skips up to four quotes and brackets; quoted says that the last
 // of them was a quote.
 func skipQuotes(t *text, i int) (after int, quoted bool) {
-	for range 4 {
-		c, n := t.next(i)
-		if n == 0 || c != '"' && c != '\'' && c != '`' && c != '\\' && c != ']' {
-			break
-		}
-		quoted = c == '"' || c == '\'' || c == '`'
-		i += n
-	}
-	return i, quoted
+	i, last := t.skip(i, 4, aroundName)
+	return i, last != 0 && last != '\\' && last != ']'
 }
 
 // skipBlanks skips up to eight blanks and tabs: more is a table or an indent, and
 // a bound keeps runs of blanks from costing time.
 func skipBlanks(t *text, i int) (after int, some bool) {
-	for range 8 {
-		c, n := t.next(i)
-		if n == 0 || c != ' ' && c != '\t' {
-			break
-		}
-		i, some = i+n, true
-	}
-	return i, some
+	i, last := t.skip(i, 8, isBlank)
+	return i, last != 0
 }
+
+// What is around the operator of an assignment: the rest of the name, the quotes and brackets
+// at its end ("key"], \"key\"), blanks, and operators of two and three characters (:=, =>, ::).
+var (
+	inName     = newClass("0-9A-Za-z_.-")
+	aroundName = newClass("\"'`\\]")
+	isBlank    = newClass(" \t")
+	inOperator = newClass("=>:")
+)
 
 // value verifies what is at i.
 func (a *assignment) value(s *scan, i int, quoted bool) finding {

@@ -83,14 +83,7 @@ func (s *scan) runEnd(i int, quoted bool) int {
 	if i >= r[0] && i < r[1] {
 		return r[1]
 	}
-	in, end := valueClass(quoted), i
-	for {
-		c, n := s.t.next(end)
-		if n == 0 || !in[c] {
-			break
-		}
-		end += n
-	}
+	end, _ := s.t.skip(i, len(s.t.b), valueClass(quoted))
 	*r = [2]int{i, end}
 	return end
 }

@@ -34,6 +34,19 @@ func (t *text) next(i int) (c byte, n int) {
 	return unescape(t.b[i:])
 }
 
+// skip skips characters of in from i on, at most so many, and returns the last one of them;
+// 0 when there is none.
+func (t *text) skip(i, most int, in *class) (after int, last byte) {
+	for ; most > 0; most-- {
+		c, n := t.next(i)
+		if n == 0 || !in[c] {
+			break
+		}
+		i, last = i+n, c
+	}
+	return i, last
+}
+
 // unescape reads the escape that b begins with. A broken one stands for itself.
 func unescape(b []byte) (c byte, n int) {
 	if len(b) < 2 {
