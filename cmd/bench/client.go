@@ -85,6 +85,7 @@ type mcpClient struct {
 	version    string
 	stateless  bool // no handshake is needed
 	foreign    bool // the result's shape is not Aegis's
+	gzip       bool // answers may come compressed
 
 	mu      sync.Mutex
 	shaken  bool
@@ -94,11 +95,11 @@ type mcpClient struct {
 // current reports whether the version has no handshake.
 func (t *mcpClient) current() bool { return t.version >= "2026" }
 
-// request returns a request with a message; name is that of the tool.
-func (t *mcpClient) request(method, name, body string) (*http.Request, error) {
-	r, err := http.NewRequest(http.MethodPost, t.url, strings.NewReader(body))
+// send sends a message and returns its answer; name is that of the tool.
+func (t *mcpClient) send(w *worker, method, name, message string) (*http.Response, []byte, error) {
+	r, err := http.NewRequest(http.MethodPost, t.url, strings.NewReader(message))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h := r.Header
 	if t.token != "" {
@@ -116,7 +117,10 @@ func (t *mcpClient) request(method, name, body string) (*http.Request, error) {
 	if t.session != "" {
 		h.Set("Mcp-Session-Id", t.session)
 	}
-	return r, nil
+	if t.gzip {
+		h.Set("Accept-Encoding", "gzip")
+	}
+	return w.do(r)
 }
 
 // meta is what each request of the current protocol says of its client.
@@ -133,26 +137,16 @@ func (t *mcpClient) shake(w *worker) error {
 	if t.shaken || t.stateless || t.current() {
 		return nil
 	}
-	r, err := t.request("initialize", "",
+	res, _, err := t.send(w, "initialize", "",
 		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+t.version+
 			`","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 	if err != nil {
 		return err
 	}
-	res, _, err := w.do(r)
-	if err != nil {
-		return err
-	}
 	t.session = res.Header.Get("Mcp-Session-Id")
-	if r, err = t.request("notifications/initialized", "",
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
-		return err
-	}
-	if _, _, err = w.do(r); err != nil {
-		return err
-	}
-	t.shaken = true
-	return nil
+	_, _, err = t.send(w, "notifications/initialized", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	t.shaken = err == nil
+	return err
 }
 
 // fetch makes one call and checks its answer. A check of the whole answer takes as long
@@ -165,11 +159,8 @@ func (t *mcpClient) fetch(w *worker, job *payload) error {
 	if t.current() {
 		params += "," + t.meta()
 	}
-	r, err := t.request("tools/call", job.tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}}`)
-	if err != nil {
-		return err
-	}
-	res, body, err := w.do(r)
+	res, body, err := t.send(w, "tools/call", job.tool,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}}`)
 	if err != nil {
 		return err
 	}
@@ -267,7 +258,6 @@ func message(body []byte) []byte {
 // handler.
 type listClient struct {
 	mcpClient
-	gzip bool
 	// want is set by the first answer; a list is the same each time.
 	once sync.Once
 	want []byte
@@ -280,14 +270,8 @@ func (t *listClient) fetch(w *worker, _ *payload) error {
 	if t.current() {
 		params = "{" + t.meta() + "}"
 	}
-	r, err := t.request("tools/list", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
-	if err != nil {
-		return err
-	}
-	if t.gzip {
-		r.Header.Set("Accept-Encoding", "gzip")
-	}
-	res, body, err := w.do(r)
+	res, body, err := t.send(w, "tools/list", "",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
 	if err != nil {
 		return err
 	}

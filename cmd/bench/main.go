@@ -221,7 +221,9 @@ func (b *bench) list() error {
 		if gzip {
 			name += ", gzip"
 		}
-		listed := &listClient{gzip: gzip, mcpClient: mcpClient{url: b.aegis.url, token: token, version: "2025-11-25"}}
+		listed := &listClient{
+			mcpClient: mcpClient{url: b.aegis.url, token: token, version: "2025-11-25", gzip: gzip},
+		}
 		if err := listed.fetch(newWorker(transport()), nil); err != nil {
 			return err
 		}

@@ -169,22 +169,15 @@ func (p *Projector) step(data []byte, i int) int {
 
 // token takes a byte that begins something or is between values.
 func (p *Projector) token(data []byte, i int, c byte) {
+	switch {
+	case p.state == wantFirst && c == ']', p.state == wantFirstName && c == '}':
+		p.close(data, i)
+		return
+	}
 	switch p.state {
-	case wantFirst:
-		if c == ']' {
-			p.close(data, i)
-			return
-		}
+	case wantFirst, wantValue:
 		p.value(i, c)
-	case wantValue:
-		p.value(i, c)
-	case wantFirstName:
-		if c == '}' {
-			p.close(data, i)
-			return
-		}
-		p.name(i, c)
-	case wantName:
+	case wantFirstName, wantName:
 		p.name(i, c)
 	case wantColon:
 		if c != ':' {
