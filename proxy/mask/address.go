@@ -32,14 +32,12 @@ func (address) places() []place {
 // find is called with pos at the @.
 func (address) find(s *scan, _, pos int) finding {
 	t := &s.t
+	// Mail addresses and mentions have an @ as well; what no host follows costs these three looks.
 	if b := t.b[pos:]; len(b) < 3 || !isHost[b[1]] || !inHost[b[2]] {
 		return finding{}
 	}
 	secret, colon := readBack(t, pos, isPass)
-	if secret == pos {
-		return finding{}
-	}
-	if !atSlashes(t, secret) {
+	if secret == pos || !atSlashes(t, secret) {
 		return finding{}
 	}
 	end := lastAt(t, pos)
@@ -72,6 +70,8 @@ func readBack(t *text, i int, in *class) (begin, colon int) {
 // lastAt returns the place of the last @ of the address: a password may have
 // one in it.
 func lastAt(t *text, at int) int {
+	// Forwards, as the pass has come to the first @ only. The bound keeps a text of many of them
+	// linear.
 	last := at
 	i := at
 	for range userinfo {
@@ -102,6 +102,7 @@ func templated(v []byte) bool {
 	switch v[0] {
 	case '{', '[', '(', '*':
 		return true
+	// A variable is the whole password; one with more behind it is a password that begins with $.
 	case '$':
 		if run(v[1:], isWord, unbounded) == len(v)-1 {
 			return true

@@ -68,9 +68,11 @@ func (a *assignment) find(s *scan, variant, pos int) finding {
 func (a *assignment) keyword(t *text, variant, pos int) (end int, ok bool) {
 	k := a.keywords[variant]
 	end = pos + len(k)
+	// A letter behind a backslash is the escape's, so no keyword begins with it: \token is a tab and oken.
 	if end > len(t.b) || !equalFold(t.b[pos:end], k) || t.json && pos > 0 && t.b[pos-1] == '\\' && t.escaped(pos) {
 		return 0, false
 	}
+	// [MASKED: and the longest name of a rule, of 64 bytes, are within the 80.
 	if end < len(t.b) && t.b[end] == ']' && bytes.Contains(t.b[max(pos-80, 0):pos], markMasked) {
 		return 0, false
 	}
@@ -90,6 +92,7 @@ func equalFold(b []byte, k string) bool {
 // operator reads the quotes that may close the name, the operator, and the
 // quotes that may open the value. With bare, blanks are enough of an operator.
 func (a *assignment) operator(t *text, i int, bare bool) (after int, quoted, ok bool) {
+	// A member of the JSON itself: its value begins behind the quote, whatever is in it.
 	if j, ok := memberValue(t, i); ok {
 		return a.word(t, j), true, true
 	}
@@ -99,6 +102,8 @@ func (a *assignment) operator(t *text, i int, bare bool) (after int, quoted, ok 
 	switch {
 	case n == 0:
 		return i, false, false
+	// A comma is one where the keyword is the name of a service, as in Setenv("DATADOG_KEY", "…"):
+	// behind a word like token it would be one of prose.
 	case c == ':' || c == '=' || c == '>' || c == ',' && a.tail > 0:
 		i, _ = t.skip(i+n, 2, inOperator)
 	case bare && blank:
@@ -131,6 +136,7 @@ func skipWhite(b []byte, i int) int {
 
 // word skips one of the words that may precede the value, with its blanks.
 func (a *assignment) word(t *text, i int) int {
+	// The words are few, and compared in place: nothing is allocated for a candidate.
 	for _, w := range a.words {
 		if i+len(w) < len(t.b) && equalFold(t.b[i:i+len(w)], w) {
 			if j, blank := skipBlanks(t, i+len(w)); blank {
@@ -168,6 +174,7 @@ var (
 func (a *assignment) value(s *scan, i int, quoted bool) finding {
 	for v := range a.values {
 		start, end, _, ok := a.values[v].match(&s.t, i)
+		// A longer run is something else, such as a digest where 32 digits are looked for.
 		if !ok || !s.t.closedAfter(end) {
 			continue
 		}

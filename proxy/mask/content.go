@@ -79,6 +79,7 @@ func (s *scan) files() ([][2]int, error) {
 	for i := 0; i < len(t.b); i++ {
 		switch t.b[i] {
 		case '{', '[':
+			// Without a place for its container a string could not be recognised: fail closed.
 			if len(open) == deepest {
 				return nil, ErrDepth
 			}
@@ -98,6 +99,8 @@ func (s *scan) files() ([][2]int, error) {
 	for len(open) > 0 { // a document that was cut off
 		leave()
 	}
+	// A content is noted when its object ends, so an outer one comes after those inside; and peek
+	// may have noted the same string.
 	slices.SortFunc(files, func(a, b [2]int) int { return a[0] - b[0] })
 	return slices.CompactFunc(files, func(a, b [2]int) bool { return a[0] == b[0] }), nil
 }
@@ -146,6 +149,7 @@ func (s *scan) content(start, end int, inner []span) []span {
 // within masks a text that is inside the scanned one, in UTF-16 too, and
 // adds what was found to the outcome of s.
 func (s *scan) within(b []byte, patterns bool) (out []byte, changed bool) {
+	// As bytes first: a secret in ASCII may be between characters of two bytes.
 	out, changed = s.inner(b, nil, patterns)
 	if hasBOM(out) {
 		if wide, more := s.inner(narrowed(out), out, patterns); more {
@@ -193,6 +197,7 @@ func decodeContent(dst, raw []byte) ([]byte, bool) {
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		raw = appendDecoded(nil, raw)
 	}
+	// Padding is optional in what servers read, so nothing is made of a wrong one.
 	raw = bytes.TrimRight(raw, "=\r\n \t")
 	// The decoder skips line ends; other blanks are no base64.
 	plain, err := base64.RawStdEncoding.AppendDecode(dst, raw)
@@ -212,6 +217,7 @@ func looksJSON(b []byte) bool {
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' && b[0] != '"' {
 		return false
 	}
+	// Names of members pass the exact layer only, so what is no document must not be taken for one.
 	if json.Valid(b) {
 		return true
 	}

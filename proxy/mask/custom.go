@@ -87,6 +87,8 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	}
 	for p := range purposes {
 		r.action[p] = mode[p]
+		// Masking of arguments is switched on as a whole: a rule alone must not begin to change what
+		// people write.
 		if c.Action != "" && (purpose(p) == forResults || mode[p] != actOff) {
 			r.action[p] = explicit
 		}
@@ -101,6 +103,7 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 		}
 		r.with = []byte(*c.Replacement)
 	}
+	// The last is true for NaN alone, which YAML can spell.
 	if c.Entropy < 0 || c.Entropy > 8 || c.Entropy != c.Entropy {
 		fail("entropy", "out of range", "use 0 to 8 bits per character")
 	}
@@ -147,6 +150,7 @@ func newCustom(c config.MaskRule) (*custom, *RuleError) {
 		return nil, wrong("regex", "does not parse", "give an RE2 expression")
 	}
 	parsed = parsed.Simplify()
+	// A bound on the memory of one search, which grows with the program's length.
 	if prog, err := syntax.Compile(parsed); err != nil || len(prog.Inst) > mostRegexp {
 		return nil, wrong("regex", "too large", "split it into several rules")
 	}
@@ -208,6 +212,7 @@ func lengthsOf(subs []*syntax.Regexp, all bool) (least, most int) {
 		default:
 			least, most = min(least, l), max(most, m)
 		}
+		// One part without a bound makes the whole unbounded.
 		open = open || m == 0
 	}
 	if open {

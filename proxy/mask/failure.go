@@ -29,6 +29,7 @@ func (e *Engine) Errors() proxy.Stage {
 func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err error) error {
 	// The call's own time may be up; its error must be masked all the same.
 	p := resultPass{e: e, ctx: context.WithoutCancel(ctx), r: r}
+	// A copy: the stage that made the error may keep it.
 	in := *proxy.AsError(err)
 	p.public(&in)
 	if in.Err != nil {
@@ -52,6 +53,7 @@ func (p *resultPass) public(e *proxy.Error) {
 	words := whole(e.Public[:quoted], p.text(e.Public[:quoted]), p.r)
 	joined := words + p.text(e.Public[quoted:])
 	e.Public, e.Quoted = p.text(joined), len(words)
+	// A secret spanned both, so where the words end is no longer known: all is taken for theirs.
 	if e.Public != joined {
 		e.Quoted = len(e.Public)
 	}
@@ -85,6 +87,7 @@ type maskedError struct {
 
 // maskedCause returns an error with this text and the identity of err.
 func maskedCause(err error, text string) error {
+	// Masked by the inner stage before; one wrapper is enough for [errors.Is].
 	if m, ok := err.(*maskedError); ok {
 		err = m.err
 	}

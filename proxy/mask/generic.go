@@ -49,6 +49,7 @@ func (g *generic) find(s *scan, variant, pos int) finding {
 	if len(value) < least || len(value) == longest || !t.closedAfter(end) || !t.closedAfter(s.runEnd(i, quoted)) {
 		return finding{}
 	}
+	// newToken(…), items[…], ${…}: the value comes from elsewhere.
 	if c, n := t.next(end); n > 0 && (c == '(' || c == '[' || c == '{' || c == '<' || c == '$' || c == '%') {
 		return finding{} // a call or a template, not a value
 	}
@@ -141,11 +142,13 @@ func looksRandom(v []byte, quoted bool) bool {
 		}
 		kind = k
 	}
+	// Without digits it is a word or a name of something, without letters a number or a date.
 	if letters == 0 || digits < 2 || isOperator[v[0]] {
 		return false
 	}
 	// Random text changes between letters, digits and cases all the time; words,
 	// identifiers and dates do not.
+	// Both bounds are a compromise between the clean texts and the known secrets of the tests.
 	if turns*100 < len(v)*30 || entropy(v) < 3.1 {
 		return false
 	}

@@ -31,6 +31,7 @@ func (p *inputPass) arguments(c *proxy.Call) error {
 		*list = masked
 	}
 	if c.Op != nil {
+		// The path that is sent, recorded and shown is always that of the masked values.
 		c.Wire.Path = c.Op.Fill(c.Wire.Values)
 	}
 	// A client that writes a path itself can spread a secret over several of its parts.
@@ -143,6 +144,8 @@ const leastEncoded = 16
 func (p *inputPass) text(name, v, path string) (string, error) {
 	if file := fileFields[foldKey(name)]; file || len(v) >= leastEncoded {
 		if plain, ok := decodeContent(nil, []byte(v)); ok {
+			// Random bytes of some other encoding look like base64 as well: of what is no text, and whose name
+			// says nothing of a file, only known secrets are looked for.
 			masked, err := p.run(plain, path, file || mostlyText(plain))
 			if err != nil {
 				return "", err

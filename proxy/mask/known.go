@@ -33,12 +33,14 @@ func (s *scan) known() {
 	if len(s.r.passes) > 0 {
 		s.percents(add)
 	}
+	// Raw bytes are not enough for strings that may spell a character in several ways.
 	if s.t.json && (s.r.blind || len(s.probes) > 0) {
 		s.decodedStrings()
 	}
 	if len(s.spans) == from {
 		return
 	}
+	// Passes and strings were gone through one after another, each from the beginning.
 	s.sort()
 	if s.t.json {
 		s.insideStrings()
@@ -102,6 +104,7 @@ func (t *text) insideEscape(i int) bool {
 	// The longest escape has six bytes.
 	for k := 1; k <= 5 && k <= i; k++ {
 		if t.b[i-k] == '\\' && !t.escaped(i-k) {
+			// The first backslash backwards that begins an escape decides: escapes do not overlap.
 			_, n := unescape(t.b[i-k:])
 			return n > k
 		}
@@ -121,6 +124,7 @@ func (s *scan) percents(add found) {
 		if i < 0 {
 			return
 		}
+		// A secret that holds this character begins and ends within reach of it.
 		from, to := max(i-reach, 0), i+3+reach
 		for { // neighbours belong to the same region
 			j := nextPercent(b[:min(to+3, len(b))], i+3)

@@ -64,6 +64,7 @@ func (t *text) advance(raw, n int) int {
 			continue
 		}
 		ch, k := appendEscape(room[:0], t.b[raw:])
+		// The rest is inside this character, which is masked or kept whole.
 		if len(ch) > n {
 			break
 		}

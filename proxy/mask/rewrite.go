@@ -133,6 +133,8 @@ func (s *scan) all() {
 		s.patternLayer()
 		return
 	}
+	// Patterns must not take a part of a known secret, or miss what is next to one: they see the
+	// mark in its place, and their spans are translated back.
 	s.exact, s.spans = s.spans, s.exact[:0]
 	orig := s.t.b
 	s.redacted = s.redacted[:0]
@@ -153,6 +155,7 @@ func (s *scan) all() {
 	for i := range s.spans {
 		p := &s.spans[i]
 		start := original(p.start, s.exact, false)
+		// A known secret is within the part to keep, of which nothing stays then.
 		if keep := original(p.start+int(p.keep), s.exact, false) - start; keep != int(p.keep) {
 			p.keep = 0
 		}
@@ -277,6 +280,7 @@ func (s *scan) settle() {
 // join makes p cover q as well, under the name of the stronger.
 func (p *span) join(q *span, prioP, prioQ int8) {
 	if prioQ > prioP || prioQ == prioP && q.start == p.start && q.end > p.end {
+		// Of a match that begins later, the part to keep is not at the beginning of the whole.
 		keep := q.keep
 		if q.start != p.start {
 			keep = 0
@@ -317,6 +321,7 @@ func (s *scan) splice(dst []byte) ([]byte, error) {
 		src, mark, unit = s.wide, 2, 2
 	}
 	if cap(dst) < len(src) {
+		// A little more than the text, as a mark may be longer than what it replaces.
 		dst = make([]byte, 0, len(src)+len(src)/64+64)
 	}
 	dst = append(dst, src[:mark]...)

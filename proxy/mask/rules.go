@@ -28,6 +28,7 @@ func (e *Engine) builtins(cfg config.Masking) error {
 			continue
 		}
 		do := "see the table in docs/masking.md"
+		// A name that is misspelled would leave the rule on without a word.
 		if near := config.Nearest(n, names); near != "" {
 			do += "; did you mean " + near + "?"
 		}
@@ -47,6 +48,7 @@ func (e *Engine) builtins(cfg config.Masking) error {
 		if err != nil {
 			return fmt.Errorf("built-in rule %s: %w", s.Name, err)
 		}
+		// Built-in rules have no action of their own.
 		r.action = e.mode
 		e.rules = append(e.rules, r)
 	}

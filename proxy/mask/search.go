@@ -42,6 +42,7 @@ func (s *scan) customs() {
 	if len(s.e.customs) == 0 || !s.patterns {
 		return
 	}
+	// A text is one string, and its marks are all its own.
 	if !s.t.json {
 		s.customLeaf(s.t.b, s.marks, nil)
 		return

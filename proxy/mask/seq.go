@@ -174,6 +174,7 @@ func asciiClass(ranges []rune) (*class, error) {
 			c[r] = true
 		}
 	}
+	// The characters that encoders of JSON escape, each in more than one way.
 	for _, b := range []byte(`"\<>&`) {
 		if c[b] {
 			return nil, errShape

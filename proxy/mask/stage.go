@@ -103,6 +103,7 @@ func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *pr
 	out.Text = p.run(res.Text, true)
 	out.TextBlock = p.run(res.TextBlock, false)
 	out.Structured = p.run(res.Structured, true)
+	// Parts that seem harmless are masked, too: each is text that Gitea or the caller wrote.
 	out.Method, out.Path = p.text(res.Method), p.text(res.Path)
 	out.ContentType, out.Source = p.text(res.ContentType), p.text(res.Source)
 	out.Warnings = p.texts(res.Warnings)

@@ -161,6 +161,7 @@ func (t *text) foreignEscape(c byte, j int) bool {
 		return false
 	case c2 == '\\':
 		return c == 'n' || c == 't' || c == 'r'
+	// The end of ESC[1m, or a letter of a word: [text.colour] looks further back.
 	case c == 'm':
 		return t.colour(j)
 	case jsonscan.Hex(c) < 0 || jsonscan.Hex(c2) < 0:

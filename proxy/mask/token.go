@@ -76,6 +76,7 @@ func (k *token) prefixes(starts map[uint32]struct{}) {
 				break
 			}
 		}
+		// Fewer bytes would end words that have nothing to do with a token.
 		if len(cls) < 4 || k.seqs[i].keep() < 3 {
 			continue
 		}

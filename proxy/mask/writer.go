@@ -25,6 +25,7 @@ var unmaskable = []byte(`{"level":"error","message":"a log line was withheld bec
 // Write masks p and reports len(p) on success: the number of bytes written
 // below may differ.
 func (l *lineWriter) Write(p []byte) (int, error) {
+	// A log line has to be written; blocking it would hide what happened from the operator.
 	o := Options{neverBlock: true, json: bytes.HasPrefix(p, []byte("{"))}
 	out, _, err := l.e.mask(context.Background(), nil, p, nil, o)
 	if err != nil {
