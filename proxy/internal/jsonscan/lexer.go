@@ -35,6 +35,7 @@ func (n number) accept(c byte) (number, bool) {
 		case c == '.' && n != inFraction:
 			return afterPoint, true
 		}
+		// After a zero as well: 0e1 is a number (RFC 8259, section 6).
 		return afterE, c == 'e' || c == 'E'
 	case afterPoint:
 		return inFraction, digit
@@ -61,6 +62,7 @@ func beginNumber(c byte) number {
 func (p *Projector) begin(i int, c byte) {
 	switch {
 	case c == '"':
+		// Its quote is read, so that the string is read on from here in any piece.
 		p.state = inString
 	case c == '-' || c >= '0' && c <= '9':
 		p.state, p.number = inNumber, beginNumber(c)
@@ -114,6 +116,7 @@ func (p *Projector) text(data []byte, i int) int {
 	for i < len(data) {
 		switch c := data[i]; {
 		case plain[c]:
+			// Most of a document is like this; the inner loop keeps its index in a register.
 			for i++; i < len(data) && plain[data[i]]; {
 				i++
 			}
@@ -143,6 +146,7 @@ func (p *Projector) text(data []byte, i int) int {
 // short to hold it, or what is wrong with it.
 func unit(s []byte) (n int, what string) {
 	if s[0] == '\\' {
+		// An escape takes six bytes at most, so of a shorter rest nothing can be said yet.
 		if n = escapeLen(s); n == 0 && (len(s) >= 6 || len(s) >= 2 && s[1] != 'u') {
 			what = "bad escape in a string"
 		}
@@ -151,6 +155,7 @@ func unit(s []byte) (n int, what string) {
 	r, n := utf8.DecodeRune(s)
 	switch {
 	case r != utf8.RuneError || n > 1:
+	// All bytes are there, and make no character.
 	case utf8.FullRune(s):
 		what = "invalid UTF-8 in a string"
 	default:

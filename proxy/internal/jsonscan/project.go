@@ -88,6 +88,7 @@ func (p *Projector) Rows() int { return p.rows }
 func (p *Projector) Unknown() (paths []string) {
 	for i, end := range p.sel.ends {
 		for n := end; n != p.sel.root; n = n.parent {
+			// One name that is wrong makes the whole path wrong; the model is shown the path that it wrote.
 			if p.looked[n.id] && !p.found[n.id] {
 				paths = append(paths, p.sel.paths[i])
 				break
@@ -124,6 +125,7 @@ func (p *Projector) Write(piece []byte) (int, error) {
 		}
 		p.nameFrom = -1
 	}
+	// data may be held itself: append moves the rest to its beginning, overlapping or not.
 	p.held = append(p.held[:0], data[i:]...)
 	p.read += i
 	return len(piece), nil
@@ -132,6 +134,7 @@ func (p *Projector) Write(piece []byte) (int, error) {
 // Close says that the document ends here. The error is that of [Projector.Write]
 // or a [*SyntaxError] for a document that is not complete.
 func (p *Projector) Close() error {
+	// Nothing ends a number at the end of a document, such as 12.
 	if p.err == nil && p.state == inNumber && p.number.complete() {
 		p.ended(nil, 0)
 	}
@@ -225,6 +228,7 @@ func (p *Projector) named(name []byte) {
 	if p.member = f.node.child(name); p.member == nil {
 		return
 	}
+	// Even when its value is null: the name exists.
 	p.found[p.member.id] = true
 	p.comma(f)
 	p.out = append(append(p.out, name...), ':')
@@ -253,6 +257,7 @@ func (p *Projector) value(i int, c byte) {
 		}
 	}
 	if m != drop && node != nil {
+		// Selected: a value at the end of a path is kept whole, and so is one that has nothing below it.
 		if m = choose; node.whole() || !container(c) {
 			if !node.whole() && c != 'n' {
 				p.lookedFor(node) // there is nothing below a text or a number
@@ -283,6 +288,7 @@ func (p *Projector) open(c byte, m mode, node *selected) {
 		return
 	}
 	if m != choose {
+		// Its parts are kept or dropped with it, whatever their names.
 		node = nil
 	} else {
 		p.out = append(p.out, c)
@@ -301,9 +307,11 @@ func (p *Projector) close(data []byte, i int) {
 	n := len(p.frames) - 1
 	f := p.frames[n]
 	p.frames = p.frames[:n]
+	// Of answers like {"ok":true,"data":[…]}: how many rows there were, which paging needs whatever is kept.
 	if n == 1 && f.open == '[' && p.frames[0].open == '{' {
 		p.rows = max(p.rows, f.n)
 	}
+	// Its bracket was written apart from its members, and so is this one.
 	if f.mode == choose {
 		p.out = append(p.out, f.open+2)
 	}

@@ -16,6 +16,7 @@ func AppendQuote[T string | []byte](dst []byte, text T) []byte {
 // AppendEscaped is [AppendQuote] without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	if b, ok := any(text).([]byte); ok {
+		// Names and short texts come as strings, answers as bytes: only those are worth the vectors.
 		if vectors {
 			return appendVector(dst, b)
 		}

@@ -28,6 +28,7 @@ func Elements(data []byte) iter.Seq2[int, []byte] {
 			return
 		}
 		for i = skipSpace(data, i+1); i < len(data) && data[i] != ']'; {
+			// A value that does not move on is none: text that was not checked must not loop.
 			end := skipValue(data, i)
 			if end <= i || !yield(i, data[i:end]) {
 				return
@@ -66,6 +67,7 @@ func MemberSpans(data []byte) iter.Seq2[[]byte, Span] {
 		for i = skipSpace(data, i+1); i < len(data) && data[i] == '"'; {
 			nameEnd := skipString(data, i)
 			v := skipSpace(data, nameEnd)
+			// Not a member, in text that was not checked.
 			if v >= len(data) || data[v] != ':' {
 				return
 			}
@@ -86,6 +88,7 @@ func MemberSpans(data []byte) iter.Seq2[[]byte, Span] {
 // data (the one that Go's decoder would keep), nil when there is none.
 func Member(data []byte, name string) []byte {
 	var found []byte
+	// All are looked at: the last of several counts.
 	for k, v := range Members(data) {
 		if NameIs(k, name) {
 			found = v
@@ -109,6 +112,7 @@ func Unquote(quoted []byte) string {
 	if len(quoted) >= 2 && quoted[0] == '"' && bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
+	// Go's own decoder, so that escapes mean here what they mean to all who decode the document.
 	var s string
 	if json.Unmarshal(quoted, &s) != nil {
 		return ""
@@ -129,9 +133,11 @@ func skipValue(data []byte, i int) int {
 		return skipContainer(data, i)
 	}
 	from := i
+	// Not checked again: up to the next byte that cannot be in a number or a word.
 	for i < len(data) && !ends[data[i]] {
 		i++
 	}
+	// Nothing a value begins with: the callers stop.
 	if i == from {
 		return from
 	}
@@ -154,6 +160,7 @@ func skipContainer(data []byte, i int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
+			// Brackets are counted without their kinds: the document was checked.
 			if depth--; depth == 0 {
 				return i + 1
 			}

@@ -9,9 +9,11 @@ import (
 // Cache keeps values by key, at most size of them: a further one takes the place of the
 // one unused longest. It is safe for concurrent use.
 type Cache[V any] struct {
+	// Get moves an entry to the front, so readers are writers, too.
 	mu    sync.Mutex
 	size  int
 	order *list.List // of *item[V], the newest in front
+	// The list gives the order, the map the way into it without a search.
 	items map[string]*list.Element
 }
 
@@ -41,6 +43,7 @@ func (c *Cache[V]) Put(key string, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if it := c.find(key); it != nil {
+		// It counts as used, as [Cache.find] has moved it to the front.
 		it.value = value
 		return
 	}
@@ -54,6 +57,7 @@ func (c *Cache[V]) Ensure(key string, fresh func() V) V {
 	if it := c.find(key); it != nil {
 		return it.value
 	}
+	// Under the lock: of two callers at a time one makes the value, the other waits and gets it.
 	return c.add(key, fresh())
 }
 
@@ -76,6 +80,7 @@ func (c *Cache[V]) find(key string) *item[V] {
 func (c *Cache[V]) add(key string, value V) V {
 	c.items[key] = c.order.PushFront(&item[V]{key, value})
 	if c.order.Len() > c.size {
+		// At most one is too many, as each call adds one.
 		last := c.order.Remove(c.order.Back()).(*item[V])
 		delete(c.items, last.key)
 	}
