@@ -100,7 +100,7 @@ func (a *tally) print(out io.Writer, label string, job *payload, base []time.Dur
 	fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %.2f | %.2f | %.2f..%.2f | ", job.name, pl.workers, label,
 		per.Round(time.Microsecond), float64(pl.workers)/per.Seconds(), mid, 1/mid,
 		ratios[len(ratios)/10], ratios[len(ratios)*9/10])
-	// Where the system does not tell them, CPU time and memory stay empty.
+	// Where the system does not count them, CPU time and memory stay empty.
 	calls := max(1, a.calls)
 	var cpu, allocs, bytes string
 	if a.cpu > 0 {

@@ -288,7 +288,7 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 	return s
 }
 
-// sub returns a scan of decoded text that stands in the text of s.
+// sub returns a scan of b, which a part of the text of s is decoded to.
 func (s *scan) sub(b []byte, patterns bool) *scan {
 	sub := s.e.get(b, false, s.r)
 	sub.purpose, sub.done, sub.patterns = s.purpose, s.done, patterns

@@ -297,6 +297,7 @@ func (pl *planner) write(t *testing.T) []byte {
 // TestPlan holds the plan against the rules: each place has an entry, and on
 // ordinary text few blocks have candidates.
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	e, err := New(Default(), nil)
 	if err != nil {
 		t.Fatal(err)
