@@ -71,6 +71,7 @@ func plain(name string, p *process) target {
 		if err != nil {
 			return err
 		}
+		// A proxy that answers fast and wrong must not count.
 		if string(body) != job.body {
 			return wrong(res, body)
 		}
@@ -82,10 +83,12 @@ func plain(name string, p *process) target {
 type mcpClient struct {
 	name       string
 	url, token string
-	version    string
-	stateless  bool // no handshake is needed
-	foreign    bool // the result's shape is not Aegis's
-	gzip       bool // answers may come compressed
+	// version is that of the protocol, a date; from 2026 on a request says by itself what a
+	// handshake did before.
+	version   string
+	stateless bool // no handshake is needed
+	foreign   bool // the result's shape is not Aegis's
+	gzip      bool // answers may come compressed
 
 	mu      sync.Mutex
 	shaken  bool
@@ -106,6 +109,7 @@ func (t *mcpClient) send(w *worker, method, name, message string) (*http.Respons
 		h.Set("Authorization", "Bearer "+t.token)
 	}
 	h.Set("Content-Type", "application/json")
+	// The protocol demands both; Aegis answers in JSON, others in events, see [message].
 	h.Set("Accept", "application/json, text/event-stream")
 	h.Set("MCP-Protocol-Version", t.version)
 	if t.current() {
@@ -132,8 +136,10 @@ func (t *mcpClient) meta() string {
 
 // shake opens a session where the protocol and the server want one.
 func (t *mcpClient) shake(w *worker) error {
+	// All workers share the session; the first of them opens it.
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// Once is enough: each call would otherwise cost three requests.
 	if t.shaken || t.stateless || t.current() {
 		return nil
 	}
@@ -166,6 +172,7 @@ func (t *mcpClient) fetch(w *worker, job *payload) error {
 	}
 	// What is the same as in an answer that was found right.is right.
 	same := constant(body)
+	// By worker, so that they need no lock around it.
 	if ref := w.refs[t.name+job.name]; ref != nil && bytes.Equal(same, ref) {
 		return nil
 	}
@@ -184,6 +191,7 @@ func constant(body []byte) []byte {
 		return nil
 	}
 	body = body[at:]
+	// The id of the request is in there, and differs each time.
 	if end := bytes.LastIndex(body, []byte(`,"_meta":{`)); end > 0 {
 		body = body[:end]
 	}
@@ -203,11 +211,13 @@ func (t *mcpClient) verify(body []byte, job *payload) error {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return err
 	}
+	// Both are fast, and neither is an answer.
 	if m.Error != nil || m.Result.IsError || len(m.Result.Content) == 0 {
 		return fmt.Errorf("the call failed")
 	}
 	text := m.Result.Content[0].Text
 	if t.foreign {
+		// Where the data is in an answer is up to the server: it is looked for in all of it.
 		for _, c := range m.Result.Content[1:] {
 			text += c.Text
 		}
@@ -224,11 +234,13 @@ func (t *mcpClient) verify(body []byte, job *payload) error {
 		return err
 	}
 	data := string(env.Data)
+	// Text is a string in the data, and so is escaped once more.
 	if job.text() {
 		if err := json.Unmarshal(env.Data, &data); err != nil {
 			return err
 		}
 	}
+	// Where the bounds cut depends on line ends; that it is the beginning, and not short, is enough.
 	if job.cut {
 		if len(data) < 1000 || !strings.HasPrefix(job.body, data) {
 			return fmt.Errorf("the data is not the beginning of Gitea's")
@@ -276,6 +288,7 @@ func (t *listClient) fetch(w *worker, _ *payload) error {
 		return err
 	}
 	t.once.Do(func() { t.want = bytes.Clone(body) })
+	// An error is short, and is the same each time as well.
 	if len(body) < 10_000 || !bytes.Equal(body, t.want) {
 		return wrong(res, body)
 	}

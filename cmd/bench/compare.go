@@ -14,7 +14,9 @@ type plan struct{ workers, rounds, calls int }
 
 // tally is what was measured of one target.
 type tally struct {
-	took          []time.Duration // per round
+	took []time.Duration // per round
+	// The rest is of all rounds together: a tick of processor time is 10 ms, more than many calls
+	// of one round take.
 	cpu           time.Duration
 	calls         int
 	allocs, bytes float64
@@ -23,6 +25,7 @@ type tally struct {
 // compare measures all targets in turn, round by round, and prints medians and
 // their ratios to targets[base] in the same round.
 func compare(out io.Writer, job *payload, targets []target, base int, pl plan) error {
+	// One pool for all workers and rounds: after the first round nothing is dialled.
 	connections := transport()
 	defer connections.CloseIdleConnections()
 	workers := make([]*worker, pl.workers)
@@ -49,6 +52,7 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 	// at its end.
 	each := max(1, pl.calls/max(1, job.calls)/len(workers))
 	count, bytes := t.process.allocated()
+	// Of the process alone: its clients run on the same processors.
 	cpu := t.process.cpu()
 	began := time.Now()
 	err := together(len(workers), each, func(i, _ int) error { return t.fetch(workers[i], job) })
@@ -57,6 +61,7 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 		return err
 	}
 	n := each * len(workers)
+	// Per request of one client: what a client waits for.
 	a.took = append(a.took, took/time.Duration(each))
 	a.cpu += t.process.cpu() - cpu
 	a.calls += n
@@ -95,6 +100,7 @@ func (a *tally) print(out io.Writer, label string, job *payload, base []time.Dur
 	for r := range ratios {
 		ratios[r] = float64(a.took[r]) / float64(base[r])
 	}
+	// Of the ratios, not of the times: a round that was slow for all targets says nothing of one.
 	slices.Sort(ratios)
 	per, mid := median(a.took), ratios[len(ratios)/2]
 	fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %.2f | %.2f | %.2f..%.2f | ", job.name, pl.workers, label,
