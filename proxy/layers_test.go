@@ -64,7 +64,7 @@ var layers = []layer{
 	{"proxy/edge", "what a request meets first", []string{"config", "proxy"}},
 	{"proxy/edge/certs", "certificates and the plain listener beside TLS", []string{"config", "proxy", "config/watch"}},
 	{"proxy/edge/certs/acmetest", "a real certificate authority for tests", nil},
-	{"proxy/limit", "token buckets by address, identity, team, class and tool; caps on calls at a time", []string{"config", "proxy"}},
+	{"proxy/limit", "token buckets by address, identity, team, class and tool; caps on calls at a time", []string{"config", "proxy", "proxy/internal/lru"}},
 	{"proxy/audit", "the log of who did what, and its verification", []string{"config", "proxy", "proxy/internal/files"}},
 	{"proxy/telemetry", "a log line for every call, numbers for Prometheus, spans for a collector", []string{"config", "proxy"}},
 	{"proxy/mcp", "the binding to the official MCP SDK", []string{"config", "proxy", "proxy/internal/buffers", "proxy/internal/jsonscan"}},

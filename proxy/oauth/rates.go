@@ -49,11 +49,11 @@ type buckets struct {
 	now   func() time.Time
 	every rate.Limit
 	burst int
-	keys  *lru.Cache[*rate.Limiter]
+	keys  *lru.Cache[string, *rate.Limiter]
 }
 
 func newBuckets(now func() time.Time, every rate.Limit, burst int) *buckets {
-	return &buckets{now: now, every: every, burst: burst, keys: lru.New[*rate.Limiter](maxAddrs)}
+	return &buckets{now: now, every: every, burst: burst, keys: lru.New[string, *rate.Limiter](maxAddrs)}
 }
 
 // of returns the bucket of a key, a full one when the key is new.

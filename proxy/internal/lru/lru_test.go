@@ -8,7 +8,7 @@ import (
 
 // Example: reading a value keeps it, so the other one has to go.
 func Example() {
-	c := lru.New[int](2)
+	c := lru.New[string, int](2)
 	c.Put("a", 1)
 	c.Put("b", 2)
 	c.Get("a")

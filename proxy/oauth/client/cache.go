@@ -49,11 +49,11 @@ type documents struct {
 	keep    time.Duration
 	now     func() time.Time
 
-	cache     *lru.Cache[cached]
+	cache     *lru.Cache[string, cached]
 	flights   singleflight.Group
 	strangers *rate.Limiter
 	approved  *rate.Limiter
-	byDomain  *lru.Cache[*rate.Limiter]
+	byDomain  *lru.Cache[string, *rate.Limiter]
 }
 
 // cached is a document's client, or why there is none, until it must be fetched
@@ -77,10 +77,10 @@ func newDocuments(o Options) *documents {
 		fetch: newFetcher(o), store: o.Store, private: o.Config.PrivateRedirects, now: o.Now,
 		rules:     domains{allow: o.Config.Documents.AllowDomains, deny: o.Config.Documents.DenyDomains},
 		keep:      max(keptAtLeast, time.Duration(o.Config.RefreshTTL)),
-		cache:     lru.New[cached](maxCached),
+		cache:     lru.New[string, cached](maxCached),
 		strangers: rate.NewLimiter(fetchRate, fetchBurst),
 		approved:  rate.NewLimiter(fetchRate, fetchBurst),
-		byDomain:  lru.New[*rate.Limiter](maxDomains),
+		byDomain:  lru.New[string, *rate.Limiter](maxDomains),
 	}
 }
 
