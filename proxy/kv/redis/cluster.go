@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gomodule/redigo/redis"
+	"golang.org/x/sync/errgroup"
 )
 
 // cluster is a Redis cluster: masters that keep some of the 16384 slots each. See the
@@ -45,7 +46,12 @@ var errNoMaster = errors.New("redis: no server of the cluster keeps the entry's 
 
 // run sends the commands of each server in one trip, to all servers at the same time. A
 // failure makes the next call ask for the layout again: the server may have been replaced.
-func (c *cluster) run(ctx context.Context, list ...*command) error {
+func (c *cluster) run(ctx context.Context, list ...*command) (err error) {
+	defer func() {
+		if err != nil {
+			c.stale.Store(true)
+		}
+	}()
 	l, err := c.current(ctx)
 	if err != nil {
 		return err
@@ -54,31 +60,21 @@ func (c *cluster) run(ctx context.Context, list ...*command) error {
 	for _, m := range list {
 		n := l.keeper(slot(m.key))
 		if n == nil {
-			c.stale.Store(true)
 			return errNoMaster
 		}
 		groups[n] = append(groups[n], m)
 	}
-	errs := make(chan error, len(groups))
-	var wg sync.WaitGroup
+	// Without a context of the group: a server that fails must not cut off what others
+	// have begun, whose outcome would then be unknown.
+	var g errgroup.Group
 	for n, part := range groups {
-		wg.Go(func() { errs <- n.run(ctx, part...) })
+		g.Go(func() error { return n.run(ctx, part...) })
 	}
-	wg.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			c.stale.Store(true)
-			return err
-		}
+	err = g.Wait()
+	for i := 0; err == nil && i < len(list); i++ {
+		err = c.follow(ctx, list[i])
 	}
-	for _, m := range list {
-		if err := c.follow(ctx, m); err != nil {
-			c.stale.Store(true)
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // follow sends a command that was redirected to where it belongs.
@@ -132,7 +128,7 @@ func (c *cluster) current(ctx context.Context) (*layout, error) {
 	}
 	fresh, err := c.discover(ctx, l)
 	if err != nil {
-		c.stale.Store(true)
+		c.stale.Store(true) // also for masters, which is not below run
 		return nil, err
 	}
 	c.layout.Store(fresh)

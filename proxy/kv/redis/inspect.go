@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -131,25 +132,17 @@ func (s *Store) latency(ctx context.Context) Finding {
 
 // server reads what a server says of itself.
 func (s *Store) server(ctx context.Context, m *node, name string) []Finding {
+	ask := &command{name: "INFO"} // the default sections have all that judge reads
+	err := s.do(ctx, again, func(ctx context.Context) error { return cmp.Or(m.run(ctx, ask), ask.err) })
+	text, err := redis.String(ask.reply, err)
+	if err != nil {
+		return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(),
+			"allow the user +info, and check again"}}
+	}
 	info := map[string]string{}
-	for _, section := range []string{"server", "memory", "persistence", "replication"} {
-		var text string
-		err := s.do(ctx, again, func(ctx context.Context) (err error) {
-			ask := &command{name: "INFO", args: []any{section}}
-			if err := m.run(ctx, ask); err != nil {
-				return err
-			}
-			text, err = redis.String(ask.reply, ask.err)
-			return err
-		})
-		if err != nil {
-			return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(),
-				"allow the user +info, and check again"}}
-		}
-		for line := range strings.Lines(text) {
-			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				info[k] = v
-			}
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[k] = v
 		}
 	}
 	return judge(name, info)

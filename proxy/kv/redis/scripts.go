@@ -14,25 +14,32 @@ func newScript(source string) script {
 	return script{source, hex.EncodeToString(sum[:])}
 }
 
-// on is the command that runs the script, by its name or whole.
-func (s script) on(key string, whole bool, args []any) *command {
-	m := &command{key: key, name: "EVALSHA", args: append([]any{s.hash, 1, key}, args...)}
-	if whole {
-		m.name, m.args[0] = "EVAL", s.source
-	}
-	return m
+// on is the command that runs the script on a key, by its name.
+func (s script) on(key string, args ...any) *command {
+	return &command{key: key, name: "EVALSHA", args: append([]any{s.hash, 1, key}, args...)}
 }
 
-// run runs a script, and sends it when the server does not have it yet. When its
-// error is that of a connection, it may have run.
-func (s *Store) run(ctx context.Context, what script, key string, args ...any) (any, error) {
-	m := what.on(key, false, args)
-	err := s.servers.run(ctx, m)
-	if err == nil && declined(m.err, "NOSCRIPT") {
-		m = what.on(key, true, args)
-		err = s.servers.run(ctx, m)
+// eval runs a script's commands, and sends its text to the servers that do not have it
+// yet or forgot it. When its error is that of a connection, they may have run.
+func (s *Store) eval(ctx context.Context, what script, list ...*command) error {
+	err := s.servers.run(ctx, list...)
+	var unknown []*command
+	for _, m := range list {
+		if declined(m.err, "NOSCRIPT") { // it did not run; the others did and must not again
+			m.name, m.args[0] = "EVAL", what.source
+			unknown = append(unknown, m)
+		}
 	}
-	if err != nil {
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	return s.servers.run(ctx, unknown...)
+}
+
+// run runs a script on one key.
+func (s *Store) run(ctx context.Context, what script, key string, args ...any) (any, error) {
+	m := what.on(key, args...)
+	if err := s.eval(ctx, what, m); err != nil {
 		return nil, err
 	}
 	return m.reply, m.err
