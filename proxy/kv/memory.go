@@ -11,6 +11,7 @@ import (
 
 // Memory is a [Store] that forgets everything when the process ends.
 type Memory struct {
+	ops
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -24,22 +25,38 @@ func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = time.Now
 	}
-	return &Memory{now: now, entries: map[string]Entry{}}
+	m := &Memory{now: now, entries: map[string]Entry{}}
+	m.ops = ops{m}
+	return m
 }
 
 // Now returns the time by the store's clock.
 func (m *Memory) Now() time.Time { return m.now() }
 
-// Get implements [Store].
-func (m *Memory) Get(ctx context.Context, key string) (Entry, error) {
-	if err := checkKey(ctx, key); err != nil {
-		return Entry{}, err
-	}
+// read implements table.
+func (m *Memory) read(key string) (Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, err := m.live(key)
 	e.Value = bytes.Clone(e.Value)
 	return e, err
+}
+
+// edit implements table.
+func (m *Memory) edit(key string, next *value, decide func(Entry, error) error) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil {
+		return 0, ErrClosed
+	}
+	if err := decide(m.live(key)); err != nil {
+		return 0, err
+	}
+	if next == nil {
+		delete(m.entries, key)
+		return 0, nil
+	}
+	return m.write(key, next.bytes, next.ttl), nil
 }
 
 // live returns the entry of key, whose value is the store's own.
@@ -55,20 +72,6 @@ func (m *Memory) live(key string) (Entry, error) {
 }
 
 func (m *Memory) expired(e Entry) bool { return !e.Expires.IsZero() && !m.now().Before(e.Expires) }
-
-// Put implements [Store].
-func (m *Memory) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	if err := checkWrite(ctx, key, value, ttl); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		return ErrClosed
-	}
-	m.write(key, value, ttl)
-	return nil
-}
 
 // write sets key and returns its version. m.mu is held.
 func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
@@ -86,52 +89,6 @@ func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
 		}
 	}
 	return m.version
-}
-
-// Take implements [Store].
-func (m *Memory) Take(ctx context.Context, key string) (Entry, error) {
-	if err := checkKey(ctx, key); err != nil {
-		return Entry{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, err := m.live(key)
-	if err == nil {
-		delete(m.entries, key)
-	}
-	return e, err
-}
-
-// CompareAndSwap implements [Store].
-func (m *Memory) CompareAndSwap(
-	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
-) (uint64, error) {
-	if err := checkWrite(ctx, key, value, ttl); err != nil {
-		return 0, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		return 0, ErrClosed
-	}
-	if e, _ := m.live(key); e.Version != version { // an absent entry has version 0
-		return 0, ErrConflict
-	}
-	return m.write(key, value, ttl), nil
-}
-
-// Delete implements [Store].
-func (m *Memory) Delete(ctx context.Context, key string) error {
-	if err := checkKey(ctx, key); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		return ErrClosed
-	}
-	delete(m.entries, key)
-	return nil
 }
 
 // Keys implements [Store]; it yields the keys of the moment when it begins.
