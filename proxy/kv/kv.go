@@ -51,6 +51,16 @@ type Entry struct {
 	Expires time.Time
 }
 
+// Left returns the lifetime that the entry has left, 0 for one that never expires, and
+// whether it has not expired by now.
+func (e Entry) Left(now time.Time) (ttl time.Duration, alive bool) {
+	if e.Expires.IsZero() {
+		return 0, true
+	}
+	ttl = e.Expires.Sub(now)
+	return ttl, ttl > 0
+}
+
 // Store keeps values under keys. All methods may be called at the same time.
 // Each is atomic, and durable once it has returned without an error; after an
 // error of a write other than those above, the write may have happened. A

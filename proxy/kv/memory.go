@@ -65,13 +65,11 @@ func (m *Memory) live(key string) (Entry, error) {
 		return Entry{}, ErrClosed
 	}
 	e, ok := m.entries[key]
-	if !ok || m.expired(e) {
+	if _, alive := e.Left(m.now()); !ok || !alive {
 		return Entry{}, ErrNotFound
 	}
 	return e, nil
 }
-
-func (m *Memory) expired(e Entry) bool { return !e.Expires.IsZero() && !m.now().Before(e.Expires) }
 
 // write sets key and returns its version. m.mu is held.
 func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
@@ -81,7 +79,7 @@ func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
 	// expired ones stay a small part.
 	looks := 4
 	for k, e := range m.entries {
-		if m.expired(e) {
+		if _, alive := e.Left(m.now()); !alive {
 			delete(m.entries, k)
 		}
 		if looks--; looks == 0 {
@@ -120,7 +118,7 @@ func (m *Memory) keys(prefix string) ([]string, error) {
 	}
 	var keys []string
 	for k, e := range m.entries {
-		if strings.HasPrefix(k, prefix) && !m.expired(e) {
+		if _, alive := e.Left(m.now()); alive && strings.HasPrefix(k, prefix) {
 			keys = append(keys, k)
 		}
 	}

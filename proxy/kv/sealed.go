@@ -64,11 +64,9 @@ func family(key string) string {
 
 // reseal writes the opened entry e again unless it was changed since.
 func (s *SealedStore) reseal(ctx context.Context, key string, e Entry) (uint64, error) {
-	var ttl time.Duration
-	if !e.Expires.IsZero() {
-		if ttl = e.Expires.Sub(s.Now()); ttl <= 0 {
-			return 0, ErrConflict // just expired
-		}
+	ttl, alive := e.Left(s.Now())
+	if !alive {
+		return 0, ErrConflict
 	}
 	return s.CompareAndSwap(ctx, key, e.Version, e.Value, ttl)
 }

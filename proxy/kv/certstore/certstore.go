@@ -9,6 +9,7 @@
 package certstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,12 +57,7 @@ type lock struct {
 
 // New returns the storage in a store.
 func New(store kv.Store, o Options) *Storage {
-	if o.Lease == 0 {
-		o.Lease = 30 * time.Second
-	}
-	if o.Poll == 0 {
-		o.Poll = time.Second
-	}
+	o.Lease, o.Poll = cmp.Or(o.Lease, 30*time.Second), cmp.Or(o.Poll, time.Second)
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}

@@ -5,6 +5,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -54,14 +55,8 @@ func Needed(cfg *config.Config) bool { return cfg.Auth.OAuth.Enabled || cfg.Stor
 // Files returns where a configuration puts the store and its keys. The first one
 // means nothing for a store in Redis.
 func Files(cfg *config.Config) (store, keys string) {
-	store, keys = cfg.Store.Path, cfg.Store.KeyFile
-	if store == "" {
-		store = filepath.Join(cfg.DataDir, "aegis.db")
-	}
-	if keys == "" {
-		keys = filepath.Join(cfg.DataDir, "store.keys")
-	}
-	return store, keys
+	return cmp.Or(cfg.Store.Path, filepath.Join(cfg.DataDir, "aegis.db")),
+		cmp.Or(cfg.Store.KeyFile, filepath.Join(cfg.DataDir, "store.keys"))
 }
 
 // Memory returns a store in memory with a random key: it serves where no store is
@@ -82,11 +77,16 @@ func Memory() (*Backing, error) {
 // file when they are missing. A Redis that does not answer is an error: nothing is
 // served without it. The error says what to do.
 func Open(ctx context.Context, cfg *config.Config, o Options) (*Backing, error) {
+	return backing(ctx, cfg, kv.FileOptions{Wait: o.Wait, Failed: o.Failed})
+}
+
+// backing opens the store of a configuration, wherever it is.
+func backing(ctx context.Context, cfg *config.Config, o kv.FileOptions) (*Backing, error) {
 	if cfg.Store.Shared() {
 		return connect(ctx, cfg)
 	}
 	path, _ := Files(cfg)
-	f, err := kv.OpenFile(path, kv.FileOptions{Wait: o.Wait, Failed: o.Failed})
+	f, err := kv.OpenFile(path, o)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
@@ -107,19 +107,9 @@ func Existing(ctx context.Context, cfg *config.Config) (*Store, error) {
 // command opens a store for as long as a command takes: expired entries are left to
 // the Aegis that serves it.
 func command(ctx context.Context, cfg *config.Config) (*Store, error) {
-	var b *Backing
-	if cfg.Store.Shared() {
-		var err error
-		if b, err = connect(ctx, cfg); err != nil {
-			return nil, err
-		}
-	} else {
-		path, _ := Files(cfg)
-		f, err := kv.OpenFile(path, kv.FileOptions{Sweep: -1})
-		if err != nil {
-			return nil, fmt.Errorf("store %s: %w", path, err)
-		}
-		b = &Backing{inner: f}
+	b, err := backing(ctx, cfg, kv.FileOptions{Sweep: -1})
+	if err != nil {
+		return nil, err
 	}
 	s, err := b.Seal(ctx, cfg)
 	if err != nil {

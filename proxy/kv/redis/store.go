@@ -27,9 +27,7 @@ type Store struct {
 // New returns the store without connecting; see [Store.Ping]. The error is about
 // the options.
 func New(o Options) (*Store, error) {
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -131,7 +129,7 @@ func (s *Store) entry(fields []any) (kv.Entry, error) {
 			return kv.Entry{}, errDamaged
 		}
 		e.Expires = time.UnixMicro(at)
-		if s.o.Now != nil && !s.o.Now().Before(e.Expires) {
+		if _, alive := e.Left(s.Now()); s.o.Now != nil && !alive {
 			return kv.Entry{}, kv.ErrNotFound
 		}
 	}
