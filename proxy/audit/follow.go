@@ -176,18 +176,15 @@ func (f *follower) grown() error {
 // lines prints whole lines, each record once, and returns the offset behind them.
 func (f *follower) lines(r *lines) (end int64, err error) {
 	for ; ; end = r.end {
-		line, err := r.next()
-		switch {
-		// A line without its end is being written; it is read again from its beginning.
-		case errors.Is(err, io.EOF), errors.Is(err, errTorn):
-			return end, nil
-		case errors.Is(err, errLong):
-			continue
-		case err != nil:
+		h, err := r.record()
+		if errors.Is(err, io.EOF) {
+			// A line without its end is being written; it is read again from its beginning.
+			return r.end, nil
+		}
+		if err != nil {
 			return end, err
 		}
-		h, err := parseHead(line)
-		if err != nil || h.seq <= f.last {
+		if h.seq <= f.last {
 			continue
 		}
 		if f.last != 0 && h.seq > f.last+1 {
@@ -196,7 +193,7 @@ func (f *follower) lines(r *lines) (end int64, err error) {
 			}
 		}
 		f.last = h.seq
-		if _, err := showHead(h, line, f.filter, f.printer); err != nil {
+		if _, err := showHead(h, f.filter, f.printer); err != nil {
 			return end, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -139,7 +140,7 @@ func New(o Options) *Log {
 		o.Clean = func(s string) string { return s }
 	}
 	l := &Log{o: o, waits: usualWaits(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	l.events.now = o.Now
+	l.events.now, l.events.rate = o.Now, rate.NewLimiter(eventRate, eventBurst)
 	return l
 }
 

@@ -10,7 +10,8 @@ import (
 
 // Chain is one log of several that [Merge] reads.
 type Chain struct {
-	// Name stands for the log until a record says which replica wrote it.
+	// Name stands for the log until a record says which replica wrote it; "": the
+	// records of this one are printed without a replica.
 	Name string
 	// Sources are its files, in the order of the chain.
 	Sources []Source
@@ -81,24 +82,19 @@ func (c *chainReader) next() error {
 				return err
 			}
 		}
-		line, err := c.lines.next()
-		switch {
-		case errors.Is(err, io.EOF):
+		h, err := c.lines.record()
+		if errors.Is(err, io.EOF) {
 			c.close()
 			continue
-		case errors.Is(err, errLong), errors.Is(err, errTorn):
-			c.skipped++
-			continue
-		case err != nil:
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", c.file, err)
 		}
 		// A copy, as records of other logs may be printed before this one.
-		c.line = append(c.line[:0], line...)
-		if c.head, err = parseHead(c.line); err != nil {
-			c.skipped++
-			continue
-		}
-		if c.head.event == Start {
+		c.line = append(c.line[:0], h.line...)
+		c.head, c.head.line = h, c.line
+		// The log alone knows which replica wrote it; folders are named by people.
+		if c.head.event == Start && c.name != "" {
 			if r, err := c.head.record(); err == nil && r.Detail != nil && r.Detail.Replica != "" {
 				c.name = r.Detail.Replica
 			}
@@ -113,7 +109,7 @@ func (c *chainReader) next() error {
 
 // show prints the record when the filter selects it.
 func (c *chainReader) show(f Filter, p *Printer) error {
-	bad, err := showHead(c.head, c.line, f, p)
+	bad, err := showHead(c.head, f, p)
 	if bad {
 		c.skipped++
 	}
@@ -142,6 +138,7 @@ func (c *chainReader) open() (bool, error) {
 func (c *chainReader) close() {
 	if c.in != nil {
 		_ = c.in.Close() // it was only read
+		c.skipped += c.lines.skipped
 	}
 	c.in, c.lines = nil, nil
 }

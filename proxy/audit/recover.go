@@ -63,11 +63,7 @@ func (w *writer) begin() error {
 	now := w.o.Now()
 	var batch []*entry
 	for _, r := range slices.Concat(replaced, torn, about, []*Record{{Event: Start, Detail: &start}}) {
-		e, err := ownEntry(r, now)
-		if err != nil {
-			return err
-		}
-		batch = append(batch, e)
+		batch = append(batch, ownEntry(r, now))
 	}
 	// With a checkpoint, which covers all that earlier runs wrote.
 	if err := w.commit(batch, true); err != nil {
@@ -111,17 +107,13 @@ func (w *writer) scan() (found, error) {
 func scanLines(in *lines) (found, error) {
 	var out found
 	for {
-		line, err := in.next()
+		h, err := in.record()
 		switch {
 		case errors.Is(err, io.EOF):
 			return out, nil
-		case errors.Is(err, errLong), errors.Is(err, errTorn):
-			continue
 		case err != nil:
 			return out, err
-		}
-		h, err := parseHead(line)
-		if err != nil || h.sum != h.hash {
+		case h.sum != h.hash:
 			continue
 		}
 		if out.first == 0 {

@@ -130,12 +130,8 @@ func (w *writer) prune(now time.Time) error {
 	d := &Detail{
 		Reason: "retention (audit.keep)", First: old[0].first, Last: next.seq - 1, LastHash: next.prev.String(),
 	}
-	e, err := ownEntry(&Record{Event: LogPruned, Detail: d}, now)
-	if err != nil {
-		return nil
-	}
 	// On record, durably, before the first file goes.
-	if err := w.commit([]*entry{e}, false); err != nil {
+	if err := w.commit([]*entry{ownEntry(&Record{Event: LogPruned, Detail: d}, now)}, false); err != nil {
 		return err
 	}
 	if err := w.sync(); err != nil {
@@ -149,13 +145,11 @@ func (w *writer) prune(now time.Time) error {
 	return nil
 }
 
-// ownEntry is a record of the log about itself.
-func ownEntry(r *Record, at time.Time) (*entry, error) {
+// ownEntry is a record of the log about itself. One that cannot be encoded makes
+// [writer.commit] fail.
+func ownEntry(r *Record, at time.Time) *entry {
 	body, err := encode(r)
-	if err != nil {
-		return nil, err
-	}
-	return &entry{body: body, out: body, at: at, keep: true, done: make(chan struct{})}, nil
+	return &entry{body: body, out: body, err: err, at: at, keep: true, done: make(chan struct{})}
 }
 
 // openLog opens a log file for reading, compressed or not.

@@ -183,12 +183,12 @@ func (l *Log) writeBatch(batch []*entry) bool {
 	}
 	all, refused := batch, l.refused.Load()
 	if o != nil {
-		all = append(all[:len(all):len(all)], l.about(o, refused)...)
+		all = append(all[:len(all):len(all)], l.about(o, refused))
 	}
 	err := l.writer.commit(all, false)
 	if changed := new(changedError); errors.As(err, &changed) {
 		// The file can be written again. Record what happened, and retry.
-		all = append(all[:len(all):len(all)], l.about(&outage{l.o.Now(), err}, 0)...)
+		all = append(all[:len(all):len(all)], l.about(&outage{l.o.Now(), err}, 0))
 		l.o.Log.Error().Err(err).Msg("somebody changed the audit log's file while it is in use")
 		err = l.writer.commit(all, false)
 	}
@@ -207,14 +207,10 @@ func (l *Log) writeBatch(batch []*entry) bool {
 }
 
 // about returns the entry about an outage.
-func (l *Log) about(o *outage, refused uint64) []*entry {
+func (l *Log) about(o *outage, refused uint64) *entry {
 	since := o.since.UTC()
 	d := &Detail{Reason: proxy.Clip(o.err.Error(), maxDetail), Since: &since, Count: refused}
-	e, err := ownEntry(&Record{Event: LogRecovered, Detail: d}, l.o.Now())
-	if err != nil {
-		return nil
-	}
-	return []*entry{e}
+	return ownEntry(&Record{Event: LogRecovered, Detail: d}, l.o.Now())
 }
 
 // settle reports the entries as written to all who wait for them.
@@ -261,11 +257,8 @@ func (l *Log) finish() {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.turnLocked()
-	last := l.missedEntries(0)
-	e, err := ownEntry(&Record{Event: Stop}, l.o.Now())
-	if err == nil {
-		err = w.commit(append(last, e), true)
-	}
+	last := append(l.missedEntries(0), ownEntry(&Record{Event: Stop}, l.o.Now()))
+	err := w.commit(last, true)
 	if err == nil {
 		err = w.sync()
 	}

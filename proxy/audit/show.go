@@ -141,21 +141,12 @@ func (t *Target) String() string {
 // Show prints the records of a log that a filter selects. Lines that are no
 // records are counted, not shown: [Verify] is for them.
 func Show(sources []Source, f Filter, p *Printer) (skipped int, err error) {
-	r := &chainReader{left: sources}
-	defer r.close()
-	for {
-		if err := r.next(); err != nil || r.ended {
-			return r.skipped, err
-		}
-		if err := r.show(f, p); err != nil {
-			return r.skipped, err
-		}
-	}
+	return Merge([]Chain{{Sources: sources}}, f, p)
 }
 
 // showHead prints a record when the filter selects it; bad says that it cannot be
 // decoded.
-func showHead(h head, line []byte, f Filter, p *Printer) (bad bool, err error) {
+func showHead(h head, f Filter, p *Printer) (bad bool, err error) {
 	if f.Event != "" && string(h.event) != f.Event || !f.Since.IsZero() && h.time.Before(f.Since) {
 		return false, nil // without decoding the rest
 	}
@@ -166,5 +157,5 @@ func showHead(h head, line []byte, f Filter, p *Printer) (bad bool, err error) {
 	if !f.match(r) {
 		return false, nil
 	}
-	return false, p.print(r, line)
+	return false, p.print(r, h.line)
 }

@@ -238,15 +238,9 @@ func (v *verifier) broken(h head, first bool, rest *lines) {
 // comesLater reports whether the rest of a file has a record.
 func (v *verifier) comesLater(seq uint64, rest *lines) bool {
 	for {
-		line, err := rest.next()
-		if errors.Is(err, errLong) {
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		if h, err := parseHead(line); err == nil && h.seq == seq {
-			return true
+		h, err := rest.record()
+		if err != nil || h.seq == seq {
+			return err == nil
 		}
 	}
 }

@@ -43,6 +43,9 @@ type writer struct {
 func (w *writer) commit(batch []*entry, force bool) error {
 	pos, buf, clock := w.last, w.buf[:0], w.clock
 	for _, e := range batch {
+		if e.out == nil { // without a body there is no line, and no gap may be left for it
+			return e.err
+		}
 		clock = steady(clock, e.at)
 		buf, e.pos = appendLine(buf, pos, clock, e.out)
 		pos = e.pos
