@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -11,14 +12,8 @@ import (
 // Paths returns where a configuration puts the log and its private key; dataDir is
 // its data_dir.
 func Paths(cfg config.Audit, dataDir string) (path, key string) {
-	path, key = cfg.Path, cfg.KeyFile
-	if path == "" {
-		path = filepath.Join(dataDir, "audit", "audit.jsonl")
-	}
-	if key == "" {
-		key = filepath.Join(dataDir, "audit.key")
-	}
-	return path, key
+	return cmp.Or(cfg.Path, filepath.Join(dataDir, "audit", "audit.jsonl")),
+		cmp.Or(cfg.KeyFile, filepath.Join(dataDir, "audit.key"))
 }
 
 // FilesOptions say which files [VerifyFiles] reads besides the log.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,16 +30,18 @@ type Located struct {
 
 // rotationMark is what rotatedName adds: at least twelve digits, so that a log named
 // audit-2026.jsonl is no rotated one.
-var rotationMark = regexp.MustCompile(`-[0-9]{12,}(\.[^.]+)?$`)
+var rotationMark = regexp.MustCompile(`(?s)^(.*)-([0-9]{12,})(\.[^./]*)?$`)
 
-// logOf returns the log that a file belongs to, and whether the file is the one
-// that is written to and not a rotated one.
-func logOf(file string) (log string, live bool) {
+// logOf returns the log that a file belongs to. first is the sequence number that the name
+// of a rotated file states, 0 for the file that is written to.
+func logOf(file string) (log string, first uint64) {
 	plain := strings.TrimSuffix(file, ".gz")
-	if rotationMark.MatchString(plain) {
-		return rotationMark.ReplaceAllString(plain, "$1"), false
+	if m := rotationMark.FindStringSubmatch(plain); m != nil {
+		if first, err := strconv.ParseUint(m[2], 10, 64); err == nil && first != 0 {
+			return m[1] + m[3], first
+		}
 	}
-	return plain, true
+	return plain, 0
 }
 
 // part is what was found of one log.
@@ -108,7 +111,7 @@ func (l *Located) order(parts []part) error {
 				return err
 			}
 			list = append(list, ordered{f, first})
-			if _, live := logOf(f); live {
+			if _, rotated := logOf(f); rotated == 0 {
 				l.Live = f
 			}
 		}
@@ -145,11 +148,11 @@ func expand(name string, whole bool) ([]part, error) {
 		p, err := wholeLog(name)
 		return []part{p}, err
 	}
-	log, live := logOf(name)
+	log, rotated := logOf(name)
 	switch {
 	case err == nil:
-		return []part{{log: log, files: []string{name}, whole: live}}, nil
-	case live && besideExists(name):
+		return []part{{log: log, files: []string{name}, whole: rotated == 0}}, nil
+	case rotated == 0 && besideExists(name):
 		return []part{{log: name, whole: true, lost: lostLog}}, nil
 	}
 	return nil, err
@@ -165,11 +168,11 @@ func logsIn(dir string) ([]string, error) {
 	var known, likely []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		log, live := logOf(path)
+		log, rotated := logOf(path)
 		switch ext := filepath.Ext(path); {
 		case ext == filepath.Ext(publicPath("")), ext == filepath.Ext(notePath("")):
 			known = append(known, strings.TrimSuffix(path, ext))
-		case !e.IsDir() && (!live || ext == ".jsonl"):
+		case !e.IsDir() && (rotated != 0 || ext == ".jsonl"):
 			likely = append(likely, log)
 		}
 	}

@@ -69,7 +69,7 @@ func (w *writer) begin() error {
 	if err := w.commit(batch, true); err != nil {
 		return fmt.Errorf("the first record cannot be written: %w", err)
 	}
-	w.packLeftovers()
+	w.pack()
 	return w.prune(now)
 }
 
@@ -192,18 +192,4 @@ func lastRotated(path string) (position, error) {
 		return position{}, fmt.Errorf("%s cannot be read: %w", newest, err)
 	}
 	return end.last, nil
-}
-
-// packLeftovers compresses the rotated files that are not compressed yet, those
-// of an earlier run too.
-func (w *writer) packLeftovers() {
-	files, err := rotatedFiles(w.o.Path)
-	if err != nil {
-		return // the folder was readable a moment ago; the next rotation sees
-	}
-	for _, f := range files {
-		if !strings.HasSuffix(f.path, ".gz") {
-			w.pack(f.path)
-		}
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,23 +26,16 @@ type rotated struct {
 // rotatedFiles returns the rotated files of the log at path, oldest first, each
 // once: while a file is being compressed, the plain one is taken.
 func rotatedFiles(path string) ([]rotated, error) {
-	ext := filepath.Ext(path)
-	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	var out []rotated
 	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Name(), prefix)
-		name = strings.TrimSuffix(name, ".gz")
-		digits, isLog := strings.CutSuffix(name, ext)
-		first, err := strconv.ParseUint(digits, 10, 64)
-		// rotatedName writes twelve digits at least; other names are not of this log.
-		if !ok || !isLog || err != nil || len(digits) < 12 || !e.Type().IsRegular() {
-			continue
+		log, first := logOf(e.Name())
+		if log == filepath.Base(path) && first != 0 && e.Type().IsRegular() {
+			out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
 		}
-		out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
 	}
 	slices.SortFunc(out, func(a, b rotated) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), len(a.path)-len(b.path)) // the plain one first
@@ -51,14 +43,23 @@ func rotatedFiles(path string) ([]rotated, error) {
 	return slices.CompactFunc(out, func(a, b rotated) bool { return a.first == b.first }), nil
 }
 
-// pack compresses a rotated file in the background. One that cannot be stays
-// as it is, until the next start or rotation.
-func (w *writer) pack(name string) {
+// pack compresses, in the background, the rotated files that are not compressed yet, those of
+// an earlier run too. One that cannot be stays as it is, until the next start or rotation.
+func (w *writer) pack() {
 	w.packers.Go(func() {
-		w.packing.Lock()
+		w.packing.Lock() // a rotation may come before the last one's file is packed
 		defer w.packing.Unlock()
-		if err := packFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // packed already
-			w.o.Log.Warn().Err(err).Str("file", filepath.Base(name)).Msg("a rotated audit file was not compressed")
+		files, err := rotatedFiles(w.o.Path)
+		if err != nil {
+			return // the folder was readable a moment ago; the next rotation sees
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f.path, ".gz") {
+				continue
+			}
+			if err := packFile(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed by retention
+				w.o.Log.Warn().Err(err).Str("file", filepath.Base(f.path)).Msg("a rotated audit file was not compressed")
+			}
 		}
 	})
 }

@@ -48,30 +48,20 @@ func (l *Log) target(c *proxy.Call) *Target {
 	}
 }
 
-// routes are the beginnings of paths that name a target.
-var routes = []*regexp.Regexp{
-	regexp.MustCompile(`^/repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?(?:/|$)`),
-	regexp.MustCompile(`^/orgs/(?P<org>[^/]+)(?:/|$)`),
-	regexp.MustCompile(`^/(?:admin/)?users/(?P<user>[^/]+)(?:/|$)`),
-}
+// routes match the beginnings of paths that name a target.
+var routes = regexp.MustCompile(`^/(?:repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?` +
+	`|orgs/(?P<org>[^/]+)|(?:admin/)?users/(?P<user>[^/]+))(?:/|$)`)
 
 // targetOf reads a target from the path of a route that the catalog lacks. It is for
 // the record alone: nothing is decided by it.
 func targetOf(path string) (t proxy.Target) {
-	for _, re := range routes {
-		m := re.FindStringSubmatch(path)
-		if m == nil {
-			continue
-		}
-		part := func(name string) string {
-			if i := re.SubexpIndex(name); i >= 0 {
-				return m[i]
-			}
-			return ""
-		}
-		t.Owner, t.Repo, t.Org, t.User = part("owner"), part("repo"), part("org"), part("user")
-		t.Index, _ = strconv.ParseInt(part("index"), 10, 64) // 0 when there is none
+	m := routes.FindStringSubmatch(path)
+	if m == nil {
+		return t
 	}
+	part := func(name string) string { return m[routes.SubexpIndex(name)] }
+	t.Owner, t.Repo, t.Org, t.User = part("owner"), part("repo"), part("org"), part("user")
+	t.Index, _ = strconv.ParseInt(part("index"), 10, 64) // 0 when there is none
 	return t
 }
 

@@ -155,8 +155,8 @@ func (v *verifier) file(s Source) error {
 	}
 	defer in.Close()
 	v.file0 = s.Name
-	_, live := logOf(s.Name)
-	v.rotated = !live
+	_, number := logOf(s.Name)
+	v.rotated = number != 0
 	r := newLines(in)
 	for first := true; ; first = false {
 		line, err := r.next()

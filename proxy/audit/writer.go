@@ -251,7 +251,7 @@ func (w *writer) rotate(now time.Time) error {
 		return nil
 	}
 	w.o.Log.Info().Str("file", filepath.Base(name)).Msg("audit log rotated")
-	w.packLeftovers()
+	w.pack()
 	return w.prune(now)
 }
 
