@@ -164,9 +164,7 @@ func (l *Log) Open() error {
 		}
 		return fmt.Errorf("audit log: %w", err)
 	}
-	if u, ok := w.takeUnsaved(); ok { // each start has one
-		w.saveCheckpoint(u)
-	}
+	w.takeUnsaved()() // each start has one
 	l.writer, l.state = w, stateOpen
 	go l.run()
 	return nil
@@ -271,14 +269,7 @@ func (e *entry) settled() (uint64, error) {
 }
 
 // withhold marks the record of an answer, which still waits to be written, as one that
-// does not leave.
-func (l *Log) withhold(e *entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e.withhold()
-}
-
-// withhold is [Log.withhold] under the log's lock.
+// does not leave. The log is locked.
 func (e *entry) withhold() {
 	if e.answer == nil {
 		return

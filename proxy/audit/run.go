@@ -47,11 +47,9 @@ func (l *Log) nextUpkeep() time.Duration {
 // long to hold the writer.
 func (l *Log) saveCheckpoint() {
 	l.writing.Lock()
-	u, ok := l.writer.takeUnsaved()
+	save := l.writer.takeUnsaved()
 	l.letGo()
-	if ok {
-		l.writer.saveCheckpoint(u)
-	}
+	save()
 }
 
 // letGo releases the writer. Records that came meanwhile are the goroutine's:
@@ -265,9 +263,7 @@ func (l *Log) finish() {
 	if err == nil {
 		err = w.store.flush()
 	}
-	if u, ok := w.takeUnsaved(); ok {
-		w.saveCheckpoint(u)
-	}
+	w.takeUnsaved()()
 	l.mu.Lock()
 	lost := len(l.queue)
 	l.queue, l.unsynced = nil, time.Time{}

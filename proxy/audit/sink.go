@@ -135,10 +135,8 @@ func (s *sink) empty(ctx context.Context) {
 
 // sleep waits; the end of the log cuts it short.
 func (s *sink) sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	case <-s.stop:
 		time.Sleep(min(d, 50*time.Millisecond)) // the rest of the farewell is for attempts

@@ -165,7 +165,9 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	}
 	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).
 		Msg("the record of a call could not be written; its answer is withheld")
-	l.withhold(&e)
+	l.mu.Lock()
+	e.withhold() // the log may still write it
+	l.mu.Unlock()
 	// Gitea was not asked, so the client can simply call again.
 	if s.started == 0 {
 		return unavailable(cause)

@@ -138,29 +138,28 @@ func notePath(path string) string { return path + ".checkpoint" }
 // publicPath is where the verifier key is.
 func publicPath(path string) string { return path + ".pub" }
 
-// unsaved is a checkpoint that is in the log and not yet kept besides it.
-type unsaved struct {
-	signed string
-	log    *os.File // the file that has it
-}
-
-// takeUnsaved returns the newest checkpoint that is not kept yet, if there is one.
-func (w *writer) takeUnsaved() (unsaved, bool) {
-	u := unsaved{w.unsaved, w.store.f}
+// takeUnsaved returns what keeps the newest checkpoint besides the log, if it is not kept
+// yet. That touches nothing that calls use, so they need not wait for it.
+func (w *writer) takeUnsaved() (save func()) {
+	signed, log := w.unsaved, w.store.f
 	w.unsaved = ""
-	return u, u.signed != ""
+	return func() {
+		if signed != "" {
+			w.saveCheckpoint(signed, log)
+		}
+	}
 }
 
-// saveCheckpoint keeps a checkpoint. It touches nothing that calls use, so they
-// need not wait for it. The records must be durable first, or a power cut would
-// look like a cut log; those of a file that was rotated since are.
-func (w *writer) saveCheckpoint(u unsaved) {
-	err := u.log.Sync()
+// saveCheckpoint keeps a checkpoint of a record in the file log. The records must be
+// durable first, or a power cut would look like a cut log; those of a file that was
+// rotated since, and closed, are.
+func (w *writer) saveCheckpoint(signed string, log *os.File) {
+	err := log.Sync()
 	if errors.Is(err, os.ErrClosed) {
 		err = nil
 	}
 	if err == nil {
-		err = files.Replace(notePath(w.o.Path), []byte(u.signed), 0o644)
+		err = files.Replace(notePath(w.o.Path), []byte(signed), 0o644)
 	}
 	if _, gone := os.Lstat(publicPath(w.o.Path)); gone != nil && err == nil {
 		err = files.Replace(publicPath(w.o.Path), []byte(w.publicText()), 0o644)

@@ -34,12 +34,9 @@ type FileOptions struct {
 // share one transaction and one fsync.
 type File struct {
 	ops
-	db  *bolt.DB
-	now func() time.Time
-	max int64
-
-	stop  chan struct{} // closed by Close
-	done  chan struct{} // closed when the sweeper has ended
+	db    *bolt.DB
+	now   func() time.Time
+	max   int64
 	close func() error
 }
 
@@ -56,17 +53,17 @@ func OpenFile(path string, o FileOptions) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	f := &File{db: db, now: o.Now, max: o.MaxBytes, stop: make(chan struct{}), done: make(chan struct{})}
+	f := &File{db: db, now: o.Now, max: o.MaxBytes}
 	f.ops = ops{f}
+	ctx, cancel := context.WithCancel(context.Background())
+	var sweeper sync.WaitGroup
 	f.close = sync.OnceValue(func() error {
-		close(f.stop)
-		<-f.done
+		cancel() // a long sweep must not hold up the end
+		sweeper.Wait()
 		return db.Close()
 	})
 	if o.Sweep > 0 {
-		go f.sweeper(o.Sweep, o.Failed)
-	} else {
-		close(f.done)
+		sweeper.Go(func() { f.sweepEvery(ctx, o.Sweep, o.Failed) })
 	}
 	return f, nil
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/mholt/acmez/v3/acme"
 	"github.com/rs/zerolog"
 	"go.uber.org/zap"
+
+	"aegis/proxy"
 )
 
 const (
@@ -84,13 +86,11 @@ func (a *auto) start(ctx context.Context) error {
 		a.build(&certmagic.FileStorage{Path: dir})
 	}
 	a.ctx = ctx
-	loaded := a.begin()
-	wait := time.NewTimer(a.loading)
-	defer wait.Stop()
+	loaded, wait := a.begin(), time.After(a.loading)
 	for range a.opts.Hosts {
 		select {
 		case <-loaded:
-		case <-wait.C:
+		case <-wait:
 			return nil
 		}
 	}
@@ -336,9 +336,5 @@ func (a *auto) status() []CertStatus {
 
 // oneLine is an error's text for a log line, bounded.
 func oneLine(err error) string {
-	s := strings.Join(strings.Fields(err.Error()), " ")
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
-	}
-	return s
+	return proxy.Clip(strings.Join(strings.Fields(err.Error()), " "), 500)
 }

@@ -24,10 +24,23 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 			yield("", err)
 			return
 		}
-		l := listing{s: s, pattern: globQuote(s.name(prefix)) + "*", seen: map[string]struct{}{}, yield: yield}
+		pattern, seen := globQuote(s.name(prefix))+"*", map[string]struct{}{}
 		for _, m := range masters {
-			if !l.scan(ctx, m) {
-				return
+			for cursor, more := uint64(0), true; more; more = cursor != 0 {
+				names, err := s.page(ctx, m, &cursor, pattern)
+				if err != nil {
+					yield("", err)
+					return
+				}
+				for _, name := range names {
+					if _, twice := seen[name]; twice {
+						continue
+					}
+					seen[name] = struct{}{}
+					if !yield(strings.TrimPrefix(name, s.name("")), nil) {
+						return
+					}
+				}
 			}
 		}
 	}
@@ -45,49 +58,24 @@ func (s *Store) masters(ctx context.Context) (list []*node, err error) {
 	return list, err
 }
 
-// listing is one run over the keys.
-type listing struct {
-	s       *Store
-	pattern string
-	seen    map[string]struct{}
-	yield   func(string, error) bool
-}
-
-// scan yields the keys of one master; false ends the run.
-func (l *listing) scan(ctx context.Context, m *node) bool {
-	cursor := uint64(0)
-	for {
-		var names []string
-		err := ctx.Err()
-		if err == nil {
-			err = l.s.do(ctx, again, func(ctx context.Context) error {
-				page, next, err := m.scan(ctx, cursor, l.pattern)
-				if err == nil {
-					names, err = l.s.living(ctx, m, page)
-				}
-				if err == nil {
-					cursor = next
-				}
-				return err
-			})
-		}
-		if err != nil {
-			l.yield("", err)
-			return false
-		}
-		for _, name := range names {
-			if _, twice := l.seen[name]; twice {
-				continue
-			}
-			l.seen[name] = struct{}{}
-			if !l.yield(strings.TrimPrefix(name, l.s.name("")), nil) {
-				return false
-			}
-		}
-		if cursor == 0 {
-			return true
-		}
+// page returns one page of the names of a master, and moves the cursor to the next one; 0:
+// there is none. The cursor stays until the page is complete, so that it can be asked for
+// again.
+func (s *Store) page(ctx context.Context, m *node, cursor *uint64, pattern string) (names []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
+	err = s.do(ctx, again, func(ctx context.Context) error {
+		all, next, err := m.scan(ctx, *cursor, pattern)
+		if err == nil {
+			names, err = s.living(ctx, m, all)
+		}
+		if err == nil {
+			*cursor = next
+		}
+		return err
+	})
+	return names, err
 }
 
 // scan returns one page of the names of hashes, and where the next one begins; 0: there

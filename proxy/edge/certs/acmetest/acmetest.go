@@ -15,9 +15,9 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,7 +83,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 	issuer := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{
 		"default": {Description: "default"}, // for years
 	})
-	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
+	validator := va.New(quiet, port(s.Plain), port(s.Listen), false, newDNS(t, quiet), store)
 	// No Retry-After, which has whole seconds.
 	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0)
 
@@ -181,6 +181,9 @@ var loopback = sync.OnceValue(func() string {
 	return own
 })
 
+// port is that of an address which [freeAddrs] returned.
+func port(addr string) int { return int(netip.MustParseAddrPort(addr).Port()) }
+
 // freeAddrs returns different loopback addresses that nothing listens on.
 func freeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
@@ -193,19 +196,6 @@ func freeAddrs(t testing.TB, n int) (addrs []string) {
 		addrs = append(addrs, ln.Addr().String())
 	}
 	return addrs
-}
-
-func port(t testing.TB, addr string) int {
-	t.Helper()
-	_, p, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // orderWriter counts an order that is taken.
