@@ -50,7 +50,11 @@ func Merge(chains []Chain, f Filter, p *Printer) (skipped int, err error) {
 			return 0, nil
 		}
 		p.Replica = oldest.name
-		if err := oldest.show(f, p); err != nil {
+		bad, err := showHead(oldest.head, f, p)
+		if bad {
+			oldest.skipped++
+		}
+		if err != nil {
 			return 0, err
 		}
 		if err := oldest.next(); err != nil {
@@ -66,8 +70,7 @@ type chainReader struct {
 	in      io.ReadCloser
 	file    string
 	lines   *lines
-	line    []byte // the record's, its own copy
-	head    head
+	head    head      // of the record, with a line of its own
 	at      time.Time // of the record, or of a later one before it
 	skipped int       // lines that are no records
 	ended   bool      // there is no record any more
@@ -91,8 +94,8 @@ func (c *chainReader) next() error {
 			return fmt.Errorf("%s: %w", c.file, err)
 		}
 		// A copy, as records of other logs may be printed before this one.
-		c.line = append(c.line[:0], h.line...)
-		c.head, c.head.line = h, c.line
+		h.line = append(c.head.line[:0], h.line...)
+		c.head = h
 		// The log alone knows which replica wrote it; folders are named by people.
 		if c.head.event == Start && c.name != "" {
 			if r, err := c.head.record(); err == nil && r.Detail != nil && r.Detail.Replica != "" {
@@ -105,15 +108,6 @@ func (c *chainReader) next() error {
 		}
 		return nil
 	}
-}
-
-// show prints the record when the filter selects it.
-func (c *chainReader) show(f Filter, p *Printer) error {
-	bad, err := showHead(c.head, f, p)
-	if bad {
-		c.skipped++
-	}
-	return err
 }
 
 // open opens the next file that is there; false when there is none.

@@ -99,25 +99,25 @@ const soonOver = 14 * 24 * time.Hour
 
 // warnings are ordered: what makes clients refuse the certificate comes first.
 func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning) {
+	add := func(level zerolog.Level, key, text string) { list = append(list, warning{level, key, text}) }
 	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 	switch {
 	case now.After(leaf.NotAfter):
-		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on " +
-			day(leaf.NotAfter) + " and is not valid now; clients will refuse it: renew it"})
+		add(zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on "+day(leaf.NotAfter)+
+			" and is not valid now; clients will refuse it: renew it")
 	case now.Before(leaf.NotBefore):
-		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on " +
-			day(leaf.NotBefore) + " and is not valid now; clients will refuse it: check this machine's clock"})
+		add(zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on "+day(leaf.NotBefore)+
+			" and is not valid now; clients will refuse it: check this machine's clock")
 	case leaf.NotAfter.Sub(leaf.NotBefore) > 2*soonOver && now.Add(soonOver).After(leaf.NotAfter):
-		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file",
-			"the certificate ends on " + day(leaf.NotAfter) + "; renew it"})
+		add(zerolog.WarnLevel, "tls.cert_file", "the certificate ends on "+day(leaf.NotAfter)+"; renew it")
 	}
 	if f.host != "" && leaf.VerifyHostname(f.host) != nil {
-		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file",
-			"the certificate is not for " + f.host + ", the host of public_url; clients will refuse it"})
+		add(zerolog.WarnLevel, "tls.cert_file",
+			"the certificate is not for "+f.host+", the host of public_url; clients will refuse it")
 	}
 	if info, err := os.Stat(f.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 {
-		list = append(list, warning{zerolog.WarnLevel, "tls.key_file",
-			"everyone on this machine may read it; take the right from others: chmod o-r"})
+		add(zerolog.WarnLevel, "tls.key_file",
+			"everyone on this machine may read it; take the right from others: chmod o-r")
 	}
 	return list
 }
@@ -160,12 +160,10 @@ func readFile(key, file string) ([]byte, error) {
 			return data, nil
 		}
 	}
-	why := err
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		why = pe.Err // the path is in the configuration already
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err // the path is in the configuration already
 	}
-	return nil, &KeyError{key, "cannot be read: " + why.Error(), "check path, owner and mode of the file"}
+	return nil, &KeyError{key, "cannot be read: " + err.Error(), "check path, owner and mode of the file"}
 }
 
 // readPair reads a certificate with its key. Complaints about both files come together.

@@ -20,7 +20,7 @@ import (
 // cluster specification of Redis for slots, MOVED and ASK.
 type cluster struct {
 	o      Options
-	layout atomic.Pointer[layout]
+	layout atomic.Pointer[layout] // nil: not known yet
 	// stale says that the layout was seen to be wrong, or that a server fails.
 	stale atomic.Bool
 
@@ -29,7 +29,7 @@ type cluster struct {
 }
 
 // layout is which server keeps which slots, in the order of the slots.
-type layout struct{ spans []span }
+type layout []span
 
 type span struct {
 	first, last int
@@ -121,31 +121,30 @@ func (c *cluster) node(address string) *node {
 }
 
 // current returns the layout, and asks for it when it is not known or wrong.
-func (c *cluster) current(ctx context.Context) (*layout, error) {
-	l := c.layout.Load()
-	if l != nil && !c.stale.CompareAndSwap(true, false) {
-		return l, nil
+func (c *cluster) current(ctx context.Context) (layout, error) {
+	var old layout
+	if l := c.layout.Load(); l != nil {
+		if old = *l; !c.stale.CompareAndSwap(true, false) {
+			return old, nil
+		}
 	}
-	fresh, err := c.discover(ctx, l)
+	fresh, err := c.discover(ctx, old)
 	if err != nil {
 		c.stale.Store(true) // also for masters, which is not below run
 		return nil, err
 	}
-	c.layout.Store(fresh)
+	c.layout.Store(&fresh)
 	return fresh, nil
 }
 
 // discover asks the known masters and the configured servers for the layout.
-func (c *cluster) discover(ctx context.Context, old *layout) (*layout, error) {
+func (c *cluster) discover(ctx context.Context, old layout) (fresh layout, err error) {
 	addresses := slices.Clone(c.o.Addresses)
-	if old != nil {
-		for _, n := range old.masters() {
-			addresses = append(addresses, n.address)
-		}
+	for _, n := range old.masters() {
+		addresses = append(addresses, n.address)
 	}
 	slices.Sort(addresses)
-	fresh := &layout{}
-	err := c.o.ask(ctx, slices.Compact(addresses), func(ctx context.Context, address string) error {
+	err = c.o.ask(ctx, slices.Compact(addresses), func(ctx context.Context, address string) error {
 		conn, err := c.o.dial(ctx, address, c.o.Username, c.o.Password, 0)
 		if err != nil {
 			return err
@@ -155,7 +154,8 @@ func (c *cluster) discover(ctx context.Context, old *layout) (*layout, error) {
 		if err != nil {
 			return err
 		}
-		return c.read(fresh, address, rows)
+		fresh, err = c.read(address, rows)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("no server tells the cluster's layout: %w", err)
@@ -165,41 +165,34 @@ func (c *cluster) discover(ctx context.Context, old *layout) (*layout, error) {
 
 // read takes the rows of CLUSTER SLOTS: first slot, last slot, and the servers, each
 // with host, port and more; the first one is the master.
-func (c *cluster) read(l *layout, asked string, rows []any) error {
-	odd := errors.New("its list of slots is not understood")
-	l.spans = nil
+func (c *cluster) read(asked string, rows []any) (l layout, err error) {
 	for _, r := range rows {
-		row, _ := r.([]any)
-		if len(row) < 3 {
-			return odd
+		first, last, port, host, master := -1, -1, -1, "", []any(nil) // what Redis leaves out stays so
+		row, err := redis.Values(r, nil)
+		if err == nil {
+			_, err = redis.Scan(row, &first, &last, &master)
 		}
-		first, ok1 := row[0].(int64)
-		last, ok2 := row[1].(int64)
-		master, _ := row[2].([]any)
-		if !ok1 || !ok2 || first < 0 || last >= slots || first > last || len(master) < 2 {
-			return odd
+		if err == nil {
+			_, err = redis.Scan(master, &host, &port)
 		}
-		host, _ := redis.String(master[0], nil)
-		port, ok := master[1].(int64)
-		if !ok {
-			return odd
+		if err != nil || first < 0 || last >= slots || first > last || port < 0 {
+			return nil, errors.New("its list of slots is not understood")
 		}
 		if host == "" || host == "?" { // it does not know its own name: the one that reached it
 			host, _, _ = net.SplitHostPort(asked)
 		}
-		l.spans = append(l.spans, span{int(first), int(last),
-			c.node(net.JoinHostPort(host, strconv.FormatInt(port, 10)))})
+		l = append(l, span{first, last, c.node(net.JoinHostPort(host, strconv.Itoa(port)))})
 	}
-	if len(l.spans) == 0 {
-		return errors.New("it keeps no slots; is it part of a cluster?")
+	if len(l) == 0 {
+		return nil, errors.New("it keeps no slots; is it part of a cluster?")
 	}
-	slices.SortFunc(l.spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
-	return nil
+	slices.SortFunc(l, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	return l, nil
 }
 
 // keeper returns the master of a slot, nil when there is none.
-func (l *layout) keeper(slot int) *node {
-	i, found := slices.BinarySearchFunc(l.spans, slot, func(s span, slot int) int {
+func (l layout) keeper(slot int) *node {
+	i, found := slices.BinarySearchFunc(l, slot, func(s span, slot int) int {
 		switch {
 		case s.last < slot:
 			return -1
@@ -211,12 +204,12 @@ func (l *layout) keeper(slot int) *node {
 	if !found {
 		return nil
 	}
-	return l.spans[i].n
+	return l[i].n
 }
 
 // masters returns each master once.
-func (l *layout) masters() (list []*node) {
-	for _, s := range l.spans {
+func (l layout) masters() (list []*node) {
+	for _, s := range l {
 		if !slices.Contains(list, s.n) {
 			list = append(list, s.n)
 		}

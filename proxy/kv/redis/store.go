@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -75,16 +74,11 @@ func (s *Store) clock() string {
 }
 
 // newVersion returns a number that was never a version before.
-func newVersion() (uint64, error) {
+func newVersion() string {
 	var b [8]byte
-	for {
-		if _, err := rand.Read(b[:]); err != nil {
-			return 0, fmt.Errorf("redis: %w", err)
-		}
-		if n := binary.BigEndian.Uint64(b[:]); n != 0 {
-			return n, nil
-		}
-	}
+	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	n := binary.BigEndian.Uint64(b[:])
+	return strconv.FormatUint(max(n, 1), 10) // 0 is for an absent entry
 }
 
 // micros rounds a lifetime up to microseconds.
@@ -143,12 +137,9 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	if err := kv.CheckWrite(ctx, key, value, ttl); err != nil {
 		return err
 	}
-	v, err := newVersion()
-	if err != nil {
-		return err
-	}
+	v := newVersion()
 	return s.do(ctx, again, func(ctx context.Context) error {
-		_, err := s.run(ctx, putScript, s.name(key), s.clock(), strconv.FormatUint(v, 10), value, micros(ttl))
+		_, err := s.run(ctx, putScript, s.name(key), s.clock(), v, value, micros(ttl))
 		return err
 	})
 }
@@ -179,13 +170,10 @@ func (s *Store) CompareAndSwap(
 	if err := kv.CheckWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}
-	fresh, err := newVersion()
-	if err != nil {
-		return 0, err
-	}
-	err = s.do(ctx, again, func(ctx context.Context) error {
+	fresh := newVersion()
+	err := s.do(ctx, again, func(ctx context.Context) error {
 		won, err := redis.Int(s.run(ctx, swapScript, s.name(key), s.clock(),
-			strconv.FormatUint(fresh, 10), value, micros(ttl), strconv.FormatUint(version, 10)))
+			fresh, value, micros(ttl), strconv.FormatUint(version, 10)))
 		if err == nil && won != 1 {
 			err = kv.ErrConflict
 		}
@@ -194,7 +182,7 @@ func (s *Store) CompareAndSwap(
 	if err != nil {
 		return 0, err
 	}
-	return fresh, nil
+	return strconv.ParseUint(fresh, 10, 64)
 }
 
 // Delete implements [kv.Store].
