@@ -152,8 +152,7 @@ func (d *syslogDelivery) dial(ctx context.Context) (net.Conn, error) {
 		return (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", d.addr)
 	case "unix":
 		// A datagram for each message, as /dev/log takes them.
-		conn, err := (&net.Dialer{}).DialContext(ctx, "unixgram", d.addr)
-		return conn, err
+		return (&net.Dialer{}).DialContext(ctx, "unixgram", d.addr)
 	}
 	return (&net.Dialer{}).DialContext(ctx, d.scheme, d.addr)
 }

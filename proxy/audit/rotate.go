@@ -58,7 +58,8 @@ func (w *writer) pack() {
 				continue
 			}
 			if err := packFile(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed by retention
-				w.o.Log.Warn().Err(err).Str("file", filepath.Base(f.path)).Msg("a rotated audit file was not compressed")
+				w.o.Log.Warn().Err(err).Str("file", filepath.Base(f.path)).
+					Msg("a rotated audit file was not compressed")
 			}
 		}
 	})

@@ -221,10 +221,6 @@ func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 	if call == nil && c.Tool != nil { // refused between lookup and start
 		call = l.describe(c)
 	}
-	sudo := ""
-	if c.Options.Sudo != "" {
-		sudo = l.name(c.Options.Sudo)
-	}
 	if s.client == nil {
 		s.client = &Client{
 			Name: l.clean(c.Client.Name), Version: l.clean(c.Client.Version),
@@ -232,7 +228,7 @@ func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 		}
 	}
 	return &Record{
-		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo),
+		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, l.name(c.Options.Sudo)),
 		Call: call, Client: s.client,
 	}
 }

@@ -49,7 +49,8 @@ func (l *Log) target(c *proxy.Call) *Target {
 }
 
 // routes match the beginnings of paths that name a target.
-var routes = regexp.MustCompile(`^/(?:repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?` +
+var routes = regexp.MustCompile(`^/(?:` +
+	`repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?` +
 	`|orgs/(?P<org>[^/]+)|(?:admin/)?users/(?P<user>[^/]+))(?:/|$)`)
 
 // targetOf reads a target from the path of a route that the catalog lacks. It is for
@@ -74,12 +75,7 @@ func (l *Log) name(s string) string {
 }
 
 // clean returns what a client says of itself, masked and bounded.
-func (l *Log) clean(s string) string {
-	if s == "" {
-		return ""
-	}
-	return proxy.Clip(l.o.Clean(s), 128)
-}
+func (l *Log) clean(s string) string { return proxy.Clip(l.o.Clean(s), 128) }
 
 // made is what is read of a write's answer.
 type made struct {

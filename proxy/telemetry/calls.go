@@ -95,6 +95,7 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 	}
 	ev.Str("request_id", c.RequestID).Str("login", c.Identity.Login).Str("token", c.Identity.TokenName).
 		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", o.tool).
-		Str("outcome", o.kind).Int("status", o.status).Dur("took", took).Dur("upstream", c.Stats.Upstream).Int("attempts", c.Stats.Attempts).
+		Str("outcome", o.kind).Int("status", o.status).Dur("took", took).Dur("upstream", c.Stats.Upstream).
+		Int("attempts", c.Stats.Attempts).
 		Int64("bytes_in", c.Stats.BytesIn).Int64("bytes_out", c.Stats.BytesOut).Msg("call")
 }

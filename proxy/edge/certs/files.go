@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -186,11 +185,6 @@ func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 		// The library's words name types of PEM blocks and keys, never content.
 		return nil, &KeyError{"tls.cert_file", "and tls.key_file do not make a pair: " + err.Error(),
 			"name a certificate, its own first and then the intermediates, and its unencrypted private key"}
-	}
-	if pair.Leaf == nil {
-		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
-			return nil, fmt.Errorf("tls.cert_file: %w", err)
-		}
 	}
 	return &pair, nil
 }

@@ -77,19 +77,17 @@ func (s *Server) begin() *Server {
 // meanwhile; a server that ends at once nevertheless gets another.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	for range 100 {
-		port := 12_000 + rand.IntN(4_000)
-		free := true
-		for _, p := range []int{port, port + 10000} {
-			ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(p))
-			if err != nil {
-				free = false
-				break
-			}
-			_ = ln.Close()
+	address := func(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+	free := func(port int) bool {
+		ln, err := net.Listen("tcp", address(port))
+		if err == nil {
+			_ = ln.Close() // it had no connections
 		}
-		if free {
-			return "127.0.0.1:" + strconv.Itoa(port)
+		return err == nil
+	}
+	for range 100 {
+		if port := 12_000 + rand.IntN(4_000); free(port) && free(port+10_000) {
+			return address(port)
 		}
 	}
 	t.Fatal("no free port for redis-server")
