@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -77,22 +76,23 @@ func (f *follower) skip() error {
 	}
 	// Two of the longest lines have one whole line in them.
 	begin := max(0, size-2*maxLine)
-	tail := make([]byte, size-begin)
-	if _, err := io.ReadFull(io.NewSectionReader(f.file, begin, size-begin), tail); err != nil {
-		return err
-	}
-	whole := tail[:bytes.LastIndexByte(tail, '\n')+1]
-	f.at = begin + int64(len(whole))
-	for rest := bytes.TrimSuffix(whole, []byte{'\n'}); len(rest) > 0; {
-		i := bytes.LastIndexByte(rest, '\n')
-		if h, err := parseHead(rest[i+1:]); err == nil {
-			f.last = h.seq
-			return nil
+	in := newLines(io.NewSectionReader(f.file, begin, size-begin))
+	for {
+		h, err := in.record()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		rest = rest[:max(i, 0)]
+		if err != nil {
+			return err
+		}
+		f.last = h.seq
 	}
-	last, err := lastRotated(f.name)
-	f.last = last.seq
+	f.at = begin + in.end
+	if f.last == 0 {
+		var last position
+		last, err = lastRotated(f.name)
+		f.last = last.seq
+	}
 	return err
 }
 

@@ -83,20 +83,17 @@ type found struct {
 }
 
 // scan reads the file for its last valid record. What is wrong before that is
-// for verify to name.
+// for verify to name. The file is the one that is locked and written to: its name may
+// lead to another one by now.
 func (w *writer) scan() (found, error) {
-	f, err := os.Open(w.o.Path)
-	if err != nil {
-		return found{}, err
-	}
-	defer f.Close()
-	out, err := scanLines(newLines(f))
-	if err != nil {
-		return found{}, fmt.Errorf("%s cannot be read: %w", w.o.Path, err)
-	}
+	f := w.store.f
 	info, err := f.Stat()
 	if err != nil {
 		return found{}, err
+	}
+	out, err := scanLines(newLines(io.NewSectionReader(f, 0, info.Size())))
+	if err != nil {
+		return found{}, fmt.Errorf("%s cannot be read: %w", w.o.Path, err)
 	}
 	out.size = info.Size()
 	return out, nil
