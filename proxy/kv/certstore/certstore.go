@@ -64,6 +64,8 @@ func New(store kv.Store, o Options) *Storage {
 	return &Storage{store: store, o: o, locks: map[string]*lock{}}
 }
 
+// The keys begin with these. Leases are apart from files, so that listing a folder, or moving
+// the store, does not meet them.
 const (
 	files  = "cert/"
 	leases = "lease/cert/"
@@ -115,7 +117,8 @@ func (s *Storage) Load(ctx context.Context, name string) ([]byte, error) {
 	return value, err
 }
 
-// Delete implements [certmagic.Storage]: the file, or all below a folder.
+// Delete implements [certmagic.Storage]: the file, or all below a folder. A file that is made
+// in the folder meanwhile may stay; the library deletes under its lock.
 func (s *Storage) Delete(ctx context.Context, name string) error {
 	key, err := fileKey(name)
 	if err != nil {
@@ -188,7 +191,7 @@ func (s *Storage) Stat(ctx context.Context, name string) (certmagic.KeyInfo, err
 	return certmagic.KeyInfo{}, err
 }
 
-// String tells two stores apart in the library's messages.
+// String names the storage in the library's messages.
 func (s *Storage) String() string { return "the store" }
 
 var _ certmagic.Storage = (*Storage)(nil)

@@ -60,7 +60,8 @@ func Migrate(ctx context.Context, from, to *config.Config) (m Migration, err err
 	return m, nil
 }
 
-// fits reports why the target cannot take what the source holds.
+// fits reports why the target cannot take what the source holds. It must hold nothing: entries
+// of two stores that are mixed could revive a grant that was revoked in one of them.
 func fits(ctx context.Context, source, target *Store) error {
 	ids, fresh := source.ring.KeyIDs(), target.ring
 	for _, id := range ids {
@@ -70,6 +71,8 @@ func fits(ctx context.Context, source, target *Store) error {
 				"into the target's, the first one first", id)
 		}
 	}
+	// Of several keys the first one makes new ids and tokens; another one first would be a
+	// rotation that went unnoticed.
 	if ids[0] != fresh.KeyIDs()[0] {
 		return errors.New("the target's first key is not the source's; put that one first, " +
 			"and rotate afterwards if you like")

@@ -62,6 +62,8 @@ func Files(cfg *config.Config) (store, keys string) {
 // Memory returns a store in memory with a random key: it serves where no store is
 // needed, or none may be touched.
 func Memory() (*Backing, error) {
+	// The keys of a configuration, or of a file, could not protect more: what is sealed never
+	// leaves the process.
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: it ends the process instead
 	ring, err := seal.New(key)
@@ -78,7 +80,8 @@ func Open(ctx context.Context, cfg *config.Config, o Options) (*Backing, error) 
 	return backing(ctx, cfg, kv.FileOptions{Wait: o.Wait, Failed: o.Failed})
 }
 
-// backing opens the store of a configuration, wherever it is.
+// backing opens the store of a configuration, wherever it is. Options of files mean nothing to
+// Redis, which sweeps by itself.
 func backing(ctx context.Context, cfg *config.Config, o kv.FileOptions) (*Backing, error) {
 	if cfg.Store.Shared() {
 		return connect(ctx, cfg)

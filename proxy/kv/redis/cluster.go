@@ -24,11 +24,14 @@ type cluster struct {
 	// stale says that the layout was seen to be wrong, or that a server fails.
 	stale atomic.Bool
 
-	mu    sync.Mutex
-	nodes map[string]*node // by address
+	mu sync.Mutex
+	// nodes are by address. They stay when the layout changes: their connections are good
+	// whatever slots a server keeps.
+	nodes map[string]*node
 }
 
-// layout is which server keeps which slots, in the order of the slots.
+// layout is which master keeps which slots, in the order of the slots. Replicas are never
+// asked: a read from one could miss a write that has just returned.
 type layout []span
 
 type span struct {
@@ -37,8 +40,9 @@ type span struct {
 }
 
 const (
-	slots = 16384
-	// redirects is how often one command follows a redirection.
+	slots = 16384 // fixed by the cluster specification
+	// redirects is how often one command follows a redirection. One is usual, two while a
+	// slot is moving; more mean that the servers do not agree.
 	redirects = 5
 )
 
@@ -71,13 +75,16 @@ func (c *cluster) run(ctx context.Context, list ...*command) (err error) {
 		g.Go(func() error { return n.run(ctx, part...) })
 	}
 	err = g.Wait()
+	// One after another: redirections come only while slots move or after a failover.
 	for i := 0; err == nil && i < len(list); i++ {
 		err = c.follow(ctx, list[i])
 	}
 	return err
 }
 
-// follow sends a command that was redirected to where it belongs.
+// follow sends a command that was redirected to where it belongs. MOVED says that the
+// layout is wrong; ASK that the slot is moving and this key, or its absence, is already at
+// the other server.
 func (c *cluster) follow(ctx context.Context, m *command) error {
 	for range redirects {
 		address := ""
@@ -85,16 +92,17 @@ func (c *cluster) follow(ctx context.Context, m *command) error {
 		if f := strings.Fields(fmt.Sprint(m.err)); len(f) == 3 && (asking || declined(m.err, "MOVED")) {
 			address = f[2]
 		}
-		if address == "" {
+		if address == "" { // an answer, or a failure that a redirection does not cure
 			return nil
 		}
-		if strings.HasPrefix(address, ":") { // the host that answered, another port
+		// A server that does not know its own name leaves the host out.
+		if strings.HasPrefix(address, ":") {
 			host, _, _ := net.SplitHostPort(m.at.address)
 			address = net.JoinHostPort(host, address[1:])
 		}
 		n := c.node(address)
 		var err error
-		if asking { // this once; the slot is moving
+		if asking { // ASKING holds for the next command of the connection alone
 			err = n.run(ctx, &command{name: "ASKING"}, m)
 		} else {
 			c.stale.Store(true)
@@ -104,12 +112,12 @@ func (c *cluster) follow(ctx context.Context, m *command) error {
 			return err
 		}
 	}
-	return nil
+	return nil // m.err is a redirection still, which sort takes for trouble that passes
 }
 
 // node returns the server of an address.
 func (c *cluster) node(address string) *node {
-	c.mu.Lock()
+	c.mu.Lock() // held for a moment: nothing is dialled here
 	defer c.mu.Unlock()
 	n := c.nodes[address]
 	if n == nil {
@@ -120,7 +128,9 @@ func (c *cluster) node(address string) *node {
 	return n
 }
 
-// current returns the layout, and asks for it when it is not known or wrong.
+// current returns the layout, and asks for it when it is not known or wrong. One caller
+// asks anew; the others go on with the old layout meanwhile, which is right for most slots
+// and corrected by redirections for the rest.
 func (c *cluster) current(ctx context.Context) (layout, error) {
 	var old layout
 	if l := c.layout.Load(); l != nil {
@@ -137,7 +147,8 @@ func (c *cluster) current(ctx context.Context) (layout, error) {
 	return fresh, nil
 }
 
-// discover asks the known masters and the configured servers for the layout.
+// discover asks the known masters and the configured servers for the layout: the latter
+// may all have been replaced while the process ran.
 func (c *cluster) discover(ctx context.Context, old layout) (fresh layout, err error) {
 	addresses := slices.Clone(c.o.Addresses)
 	for _, n := range old.masters() {
@@ -164,7 +175,8 @@ func (c *cluster) discover(ctx context.Context, old layout) (fresh layout, err e
 }
 
 // read takes the rows of CLUSTER SLOTS: first slot, last slot, and the servers, each
-// with host, port and more; the first one is the master.
+// with host, port and more; the first one is the master. CLUSTER SHARDS, which replaces
+// that command, is not in Redis 6.
 func (c *cluster) read(asked string, rows []any) (l layout, err error) {
 	for _, r := range rows {
 		first, last, port, host, master := -1, -1, -1, "", []any(nil) // what Redis leaves out stays so
@@ -217,6 +229,7 @@ func (l layout) masters() (list []*node) {
 	return list
 }
 
+// masters are those of the layout in use: a listing that runs while slots move may miss keys.
 func (c *cluster) masters(ctx context.Context) ([]*node, error) {
 	l, err := c.current(ctx)
 	if err != nil {
@@ -225,6 +238,7 @@ func (c *cluster) masters(ctx context.Context) ([]*node, error) {
 	return l.masters(), nil
 }
 
+// close closes the servers of earlier layouts, too.
 func (c *cluster) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,14 +250,14 @@ func (c *cluster) close() error {
 }
 
 // slot returns where a cluster keeps a key: CRC-16/XMODEM of it, or of what is in
-// the first braces in it.
+// the first braces in it. With braces in store.prefix all entries are on one server.
 func slot(key string) int {
 	if _, after, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
 			key = tag
 		}
 	}
-	var crc uint16
+	var crc uint16 // polynomial 0x1021, high bit first, begins with zero
 	for i := range len(key) {
 		crc ^= uint16(key[i]) << 8
 		for range 8 {

@@ -12,7 +12,8 @@ import (
 	"aegis/proxy/kv"
 )
 
-// scanCount is how many keys Redis looks at for one answer.
+// scanCount is how many keys Redis looks at for one answer. It serves no other client
+// meanwhile; fewer keys would cost more round trips.
 const scanCount = 512
 
 // Keys implements [kv.Store]. In a cluster it asks each master in turn. It keeps
@@ -27,6 +28,8 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 		pattern, seen := globQuote(s.name(prefix))+"*", map[string]struct{}{}
 		for _, m := range masters {
 			for cursor, more := uint64(0), true; more; more = cursor != 0 {
+				// SCAN may name a key twice when the table of the server grows, and promises
+				// those alone that are there from the beginning to the end.
 				names, err := s.page(ctx, m, &cursor, pattern)
 				if err != nil {
 					yield("", err)
@@ -48,7 +51,7 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 
 // masters returns each server that has keys.
 func (s *Store) masters(ctx context.Context) (list []*node, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil { // do goes on without the caller
 		return nil, err
 	}
 	err = s.do(ctx, again, func(ctx context.Context) error {
@@ -79,7 +82,7 @@ func (s *Store) page(ctx context.Context, m *node, cursor *uint64, pattern strin
 }
 
 // scan returns one page of the names of hashes, and where the next one begins; 0: there
-// is none.
+// is none. A page may be empty before the end. What is no hash is none of our entries.
 func (n *node) scan(ctx context.Context, cursor uint64, pattern string) (names []string, next uint64, err error) {
 	m := &command{name: "SCAN", args: []any{
 		strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", scanCount, "TYPE", "hash",
@@ -101,7 +104,8 @@ func (n *node) scan(ctx context.Context, cursor uint64, pattern string) (names [
 	return names, next, err
 }
 
-// living leaves out what has expired by a clock that is not Redis's own.
+// living leaves out what has expired by a clock that is not Redis's own, that of tests;
+// Redis itself does not list what has expired by its clock.
 func (s *Store) living(ctx context.Context, m *node, names []string) ([]string, error) {
 	if s.o.Now == nil || len(names) == 0 {
 		return names, nil
@@ -124,7 +128,8 @@ func (s *Store) living(ctx context.Context, m *node, names []string) ([]string, 
 	return out, nil
 }
 
-// globQuote makes a pattern of Redis that matches s alone.
+// globQuote makes a pattern of Redis that matches s alone: keys and prefixes hold texts of
+// clients and operators.
 func globQuote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "^", `\^`, "-", `\-`).Replace(s)
 }

@@ -10,7 +10,8 @@ import (
 type script struct{ source, hash string }
 
 func newScript(source string) script {
-	sum := sha1.Sum([]byte(source)) // the name that Redis gives it
+	// The name that Redis gives it; nothing rests on the strength of the hash.
+	sum := sha1.Sum([]byte(source))
 	return script{source, hex.EncodeToString(sum[:])}
 }
 
@@ -62,7 +63,9 @@ local gone = x and ARGV[1] ~= '' and at >= tonumber(x)
 `
 
 // write sets the entry. ttl is in microseconds, 0 for none. HSET comes first: a
-// full Redis refuses the first write of a script alone.
+// full Redis refuses the first write of a script alone. PEXPIRE has milliseconds, and is
+// rounded up so that no entry goes early. A value without an end must lose the field and
+// the expiry of the one before it.
 const write = `
 local function write(version, value, ttl)
   if ttl > 0 then
@@ -76,7 +79,8 @@ local function write(version, value, ttl)
 end
 `
 
-// putScript: time, new version, value, ttl.
+// putScript: time, new version, value, ttl. A second run writes the same once more, with a
+// lifetime that begins later by the pause between the attempts.
 var putScript = newScript(now + write + `
 write(ARGV[2], ARGV[3], tonumber(ARGV[4]))
 return 1
@@ -93,7 +97,8 @@ write(ARGV[2], ARGV[3], tonumber(ARGV[4]))
 return 1
 `)
 
-// takeScript: time. It returns value, version and expiry, or nothing.
+// takeScript: time. It returns value, version and expiry, or nothing. Redis runs one script
+// at a time, so that of several callers one gets the entry.
 var takeScript = newScript(now + `
 local e = redis.call('HMGET', KEYS[1], 'v', 'n', 'x')
 if gone or not e[1] then return false end

@@ -20,7 +20,8 @@ type Budget struct {
 
 // The generic cell rate algorithm: the key holds the time at which the bucket is
 // full again. A token moves it on by the time in which one comes back; as far
-// ahead of now as the whole bucket, and there is none.
+// ahead of now as the whole bucket, and there is none. A full bucket has no key, and the
+// others expire when they are full: a caller who stays away costs no memory.
 
 // spendScript: the time for one token and for the whole bucket in microseconds, and 1
 // token to take or -1 to give back. The time is Redis's. It returns the wait.
@@ -67,7 +68,7 @@ func (s *Store) Spend(ctx context.Context, list []Budget) ([]time.Duration, erro
 }
 
 // spend runs the script for each bucket. Times have three decimals of a microsecond, so
-// that high rates stay exact.
+// that high rates stay exact; Redis keeps whole ones.
 func (s *Store) spend(ctx context.Context, list []Budget, n int) (waits []time.Duration, err error) {
 	// A token too many is no harm: what was sent may be sent again.
 	err = s.do(ctx, again, func(ctx context.Context) error {

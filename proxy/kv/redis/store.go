@@ -56,16 +56,17 @@ func (s *Store) Now() time.Time {
 
 // Close implements [kv.Store].
 func (s *Store) Close() error {
-	if s.closed.Swap(true) {
+	if s.closed.Swap(true) { // closing twice is no error, as in the other stores
 		return nil
 	}
 	return s.servers.close()
 }
 
-// name returns the key in Redis of an entry.
+// name returns the key in Redis of an entry: "kv:" keeps entries apart from limits, so that
+// no name of a limit can be that of an entry.
 func (s *Store) name(key string) string { return s.o.Prefix + "kv:" + key }
 
-// clock returns the time for a script: "" lets Redis tell it.
+// clock returns the time for a script; "": that of Redis.
 func (s *Store) clock() string {
 	if s.o.Now == nil {
 		return ""
@@ -81,7 +82,8 @@ func newVersion() string {
 	return strconv.FormatUint(max(n, 1), 10) // 0 is for an absent entry
 }
 
-// micros rounds a lifetime up to microseconds.
+// micros rounds a lifetime up to microseconds, so that an entry never goes before its time
+// and one of a nanosecond is not one without an end.
 func micros(ttl time.Duration) string {
 	n := ttl.Microseconds()
 	if ttl%time.Microsecond != 0 {
@@ -105,7 +107,8 @@ func (s *Store) Get(ctx context.Context, key string) (e kv.Entry, err error) {
 	return e, err
 }
 
-// entry reads the fields v, n and x.
+// entry reads the fields v, n and x. HMGET gives nulls for a key that is not there. All else
+// that is not as it was written is an error: what it means is not guessed.
 func (s *Store) entry(fields []any) (kv.Entry, error) {
 	if len(fields) != 3 || fields[0] == nil {
 		return kv.Entry{}, kv.ErrNotFound
@@ -163,7 +166,8 @@ func (s *Store) Take(ctx context.Context, key string) (e kv.Entry, err error) {
 	return e, err
 }
 
-// CompareAndSwap implements [kv.Store].
+// CompareAndSwap implements [kv.Store]. It may be sent again: the script recognises the new
+// version as that of an attempt whose answer was lost.
 func (s *Store) CompareAndSwap(
 	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
 ) (uint64, error) {
@@ -185,7 +189,8 @@ func (s *Store) CompareAndSwap(
 	return strconv.ParseUint(fresh, 10, 64)
 }
 
-// Delete implements [kv.Store].
+// Delete implements [kv.Store]. A deletion that is repeated may hit an entry that was made in
+// between; the caller who wanted the key gone cannot know the difference.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := kv.CheckKey(ctx, key); err != nil {
 		return err

@@ -53,6 +53,7 @@ func (p *presence) leave(ctx context.Context, store kv.Store) error {
 // edit changes the record and returns how many replicas it then has.
 func (p *presence) edit(ctx context.Context, store kv.Store, edit func(map[string]uint64)) (n int, err error) {
 	err = change(ctx, store, presenceKey, presenceLife, func(old []byte) any {
+		// What cannot be read is begun anew: all who live are back within one beat.
 		beats := map[string]uint64{}
 		if old != nil && (json.Unmarshal(old, &beats) != nil || len(beats) > maxReplicas) {
 			beats = map[string]uint64{}
