@@ -44,7 +44,8 @@ func logOf(file string) (log string, first uint64) {
 	return plain, 0
 }
 
-// part is what was found of one log.
+// part is what was found of one log. Several may be of the same log, as when a shell has
+// expanded a pattern to its files.
 type part struct {
 	log   string
 	files []string
@@ -102,6 +103,7 @@ func (l *Located) order(parts []part) error {
 	for _, p := range parts {
 		for _, f := range p.files {
 			h, err := firstHead(f)
+			// By the first record and not by the name, which anyone who moves files can change.
 			first := h.seq
 			switch {
 			case errors.Is(err, io.EOF):
@@ -118,6 +120,7 @@ func (l *Located) order(parts []part) error {
 	}
 	slices.SortStableFunc(list, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
 	for _, f := range list {
+		// Opened one at a time, when it is read: a log may have more files than a process may open.
 		open := func() (io.ReadCloser, error) { return openRotated(f.path) }
 		l.Sources = append(l.Sources, Source{Name: f.path, Open: open})
 	}
@@ -144,7 +147,7 @@ func expand(name string, whole bool) ([]part, error) {
 		return parts, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case whole:
+	case whole: // also for a name without a file, whose rotated files may be there
 		p, err := wholeLog(name)
 		return []part{p}, err
 	}
@@ -152,7 +155,7 @@ func expand(name string, whole bool) ([]part, error) {
 	switch {
 	case err == nil:
 		return []part{{log: log, files: []string{name}, whole: rotated == 0}}, nil
-	case rotated == 0 && besideExists(name):
+	case rotated == 0 && besideExists(name): // it was there; Verify says what is missing
 		return []part{{log: name, whole: true, lost: lostLog}}, nil
 	}
 	return nil, err
@@ -204,7 +207,7 @@ func wholeLog(log string) (part, error) {
 		p.files = append(p.files, log)
 	case !errors.Is(err, fs.ErrNotExist):
 		return p, err
-	case len(older) > 0:
+	case len(older) > 0: // a rotation makes the new file at once
 		p.lost = lostLog
 	case besideExists(log):
 		p.lost = lostAll
@@ -225,7 +228,8 @@ func besideExists(log string) bool {
 	return false
 }
 
-// beside reads the keys and the checkpoint of a log.
+// beside reads the keys and the checkpoint of a log. Either may be missing, which is no error
+// here: the log may have been copied without them, and keys may be given by hand.
 func (l *Located) beside(p part) error {
 	keys, err := ReadKeys(publicPath(p.log))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -252,7 +256,8 @@ func (l *Located) beside(p part) error {
 	return nil
 }
 
-// lack adds a file that is not there.
+// lack adds a file that is not there. It comes last among the sources, so that what is there
+// is verified first, and it cannot be shown.
 func (l *Located) lack(file string, how lost) {
 	l.Sources = append(l.Sources, Source{Name: file, lost: how, Open: func() (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s is missing; \"aegis audit verify\" says more: %w", file, fs.ErrNotExist)
@@ -265,6 +270,7 @@ func ReadKeys(file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A private key in the hands of a verifier would be one leak more.
 	keys := strings.Fields(text)
 	if slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, "PRIVATE+KEY+") }) {
 		return nil, fmt.Errorf("%s holds the private key; verification takes the public one, the log's .pub file", file)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// followEvery is the time between two looks at a log that is followed.
+// followEvery is the time between two looks at a log that is followed: notices of changes do
+// not come for files on a network, and for some volumes of containers.
 const followEvery = 200 * time.Millisecond
 
 // Follow prints what the filter selects of the records that are written to the
@@ -47,7 +48,7 @@ func (f *follower) run(ctx context.Context, every time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if again && ctx.Err() == nil {
+		if again && ctx.Err() == nil { // the new file may have records already
 			continue
 		}
 		select {

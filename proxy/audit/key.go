@@ -24,7 +24,7 @@ const maxKeyFile = 4 << 10
 // signer signs checkpoints.
 type signer struct {
 	note.Signer
-	public string // verifier key
+	public string // verifier key, which the library does not give for a private one
 }
 
 // loadSigner reads the private key in file, and makes one when there is none.

@@ -19,11 +19,11 @@ func (l *Log) Lag() (pending int, oldest time.Duration) {
 		}
 	}
 	earlier(l.taken)
-	if len(l.queue) > 0 {
+	if len(l.queue) > 0 { // in an outage the oldest is in front again
 		earlier(l.queue[0].at)
 	}
 	if !first.IsZero() {
-		oldest = max(0, l.o.Now().Sub(first))
+		oldest = max(0, l.o.Now().Sub(first)) // the clock may have been set back
 	}
 	return len(l.queue) + l.room, oldest
 }

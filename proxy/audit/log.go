@@ -296,7 +296,7 @@ func (l *Log) Ready() error {
 	switch {
 	case l.state != stateOpen:
 		return &unavailableError{err: errNotOpen}
-	case len(l.queue)+l.room >= maxQueue/2:
+	case len(l.queue)+l.room >= maxQueue/2: // where starts of calls are refused, see maxWaiting
 		return &unavailableError{err: errFull}
 	}
 	return nil
@@ -324,7 +324,7 @@ func (l *Log) event(event Event, x *proxy.RequestInfo, d Detail) error {
 		if !ok {
 			return nil
 		}
-		d.Suppressed = suppressed
+		d.Suppressed = suppressed // each event is counted once, in the next that is recorded
 	}
 	_, err := l.enqueue(r, true)
 	if err != nil {
@@ -355,7 +355,7 @@ func (l *Log) Close() {
 	}
 	l.mu.Unlock()
 	if was == stateOpen {
-		<-l.ended
+		<-l.ended // the last records are written, and offered to the sinks
 		l.stopSinks()
 	}
 }

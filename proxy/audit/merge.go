@@ -71,7 +71,7 @@ type chainReader struct {
 	file    string
 	lines   *lines
 	head    head      // of the record, with a line of its own
-	at      time.Time // of the record, or of a later one before it
+	at      time.Time // of the record, or of a later one before it; logs are merged by it
 	skipped int       // lines that are no records
 	ended   bool      // there is no record any more
 }
@@ -137,7 +137,8 @@ func (c *chainReader) close() {
 	c.in, c.lines = nil, nil
 }
 
-// withReplica puts the name in front of a record's other members.
+// withReplica puts the name in front of a record's other members, which stay as they are: taken
+// out again, it leaves the bytes that the hash is over.
 func withReplica(name string, line []byte) []byte {
 	text, err := json.Marshal(name)
 	if err != nil || len(line) < 2 || line[0] != '{' {

@@ -38,7 +38,7 @@ func (t *throttle) take() (ok bool, missed uint64) {
 	return true, missed
 }
 
-// miss counts events that were not recorded.
+// miss counts events that were not recorded, although the rate let them.
 func (t *throttle) miss(n uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -76,7 +76,7 @@ func (w *writer) begin() error {
 // found is the outcome of a scan of the log's file.
 type found struct {
 	last  position // of the last valid record; seq 0 without one
-	first uint64   // sequence number of the first valid record
+	first uint64   // sequence number of the first valid record, which names the file at rotation
 	born  time.Time
 	end   int64 // offset behind the last valid record
 	size  int64
@@ -136,6 +136,7 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 		return nil, err
 	}
 	sum := sha256.New()
+	// The digest is on record, so that the copy can be shown to be what was cut off.
 	_, err = io.Copy(io.MultiWriter(out, sum), io.NewSectionReader(w.store.f, f.end, f.size-f.end))
 	if err == nil {
 		err = out.Sync()
@@ -158,13 +159,14 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 	}}}, nil
 }
 
-// stamp is the time in the names of files that are kept aside.
+// stamp is the time in the names of files that are kept aside, so that two of one record differ.
 func (w *writer) stamp() string { return w.o.Now().UTC().Format("20060102T150405.000") }
 
 // continueFrom sets the place where the chain goes on: after the last record of
 // the file, or of the newest rotated one when the file has none.
 func (w *writer) continueFrom(f found) (err error) {
 	w.store.first, w.store.born = f.first, f.born
+	// A log that was just rotated, or whose file was removed while nothing ran.
 	if w.last = f.last; f.last.seq == 0 {
 		w.last, err = lastRotated(w.o.Path)
 	}
@@ -172,7 +174,8 @@ func (w *writer) continueFrom(f found) (err error) {
 }
 
 // lastRotated returns the last record of the newest rotated file, or the zero
-// position when there is none.
+// position when there is none. A crash between the two steps of a rotation leaves a log
+// whose newest record is there.
 func lastRotated(path string) (position, error) {
 	files, err := rotatedFiles(path)
 	if err != nil || len(files) == 0 {

@@ -73,7 +73,8 @@ func packFile(name string) error {
 		return err
 	}
 	defer in.Close()
-	// A file of this name is what a crash left, and is written over.
+	// A file of this name is what a crash left, and is written over. No reader takes it for a
+	// part of the log, since it does not end in .gz.
 	tmp := name + ".gz.tmp"
 	out, err := openRegular(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -105,7 +106,7 @@ func packFile(name string) error {
 // says so first, so that the missing beginning is explained.
 func (w *writer) prune(now time.Time) error {
 	keep := time.Duration(w.o.Config.Keep) * 24 * time.Hour
-	if keep == 0 {
+	if keep == 0 { // nothing is ever removed
 		return nil
 	}
 	files, err := rotatedFiles(w.store.path)
@@ -120,6 +121,7 @@ func (w *writer) prune(now time.Time) error {
 		if i+1 == len(files) || !strings.HasSuffix(f.path, ".gz") {
 			break
 		}
+		// By the time of the record, not of the file, which a copy or a restore changes.
 		h, err := firstHead(files[i+1].path)
 		if err != nil || now.Sub(h.time) < keep {
 			break
@@ -139,6 +141,7 @@ func (w *writer) prune(now time.Time) error {
 	if err := w.sync(); err != nil {
 		return err
 	}
+	// One that cannot be removed is found again at the next rotation, and put on record again.
 	for _, f := range old {
 		if err := os.Remove(f.path); err != nil {
 			w.o.Log.Warn().Err(err).Msg("an old audit file was not removed")
@@ -154,7 +157,8 @@ func ownEntry(r *Record, at time.Time) *entry {
 	return &entry{body: body, out: body, err: err, at: at, keep: true, done: make(chan struct{})}
 }
 
-// openLog opens a log file for reading, compressed or not.
+// openLog opens a log file for reading, compressed or not. Links are followed: this is for
+// commands, which read with the rights of the person who gives the name.
 func openLog(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -177,7 +181,7 @@ type packed struct {
 	file *os.File
 }
 
-// Close closes the file too.
+// Close closes the file too, which the library leaves open.
 func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
 
 // firstHead reads the first record of a file.

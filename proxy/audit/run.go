@@ -156,12 +156,13 @@ func (l *Log) take() []*entry {
 	batch := l.queue[:n:n]
 	l.queue = l.queue[n:]
 	if len(l.queue) == 0 {
-		l.queue = nil
+		l.queue = nil // or the memory behind it would stay
 	}
 	l.room = n
 	if n > 0 {
 		l.taken = batch[0].at
 	}
+	// The batch is written without this lock, while withhold may exchange a body.
 	for _, e := range batch {
 		e.out = e.body
 	}
@@ -196,7 +197,7 @@ func (l *Log) writeBatch(batch []*entry) bool {
 	}
 	if o != nil {
 		l.outage.Store(nil)
-		l.refused.Add(-refused)
+		l.refused.Add(-refused) // those that are on record; more may have come since
 		l.o.Log.Info().Dur("after", l.o.Now().Sub(o.since)).Uint64("refused", refused).
 			Msg("the audit log can be written again")
 	}
@@ -241,7 +242,7 @@ func (l *Log) fail(batch []*entry, err error) {
 			kept = append(kept, e)
 		}
 		if !e.ended {
-			e.withhold() // before anybody can try again
+			e.withhold() // before anything is written again
 			e.ended, e.err = true, err
 			close(e.done)
 		}

@@ -37,6 +37,7 @@ func (f *Filter) match(r *Record) bool {
 			return false
 		}
 		// A malformed glob selects nothing.
+		// Names of tools have no slash, so that * matches any part of one.
 		ok, err := path.Match(f.Tool, r.Call.Tool)
 		return ok && err == nil
 	}
@@ -87,6 +88,7 @@ func (p *Printer) print(r *Record, line []byte) error {
 	}
 	if r.Result != nil {
 		outcome, status = r.Result.Outcome, strconv.Itoa(r.Result.Status)
+		// Finer than that no two calls are alike, and the column would be hard to read.
 		total = (time.Duration(r.Result.Total) * time.Microsecond).Round(100 * time.Microsecond).String()
 	}
 	// Such events have no target, and its column is wide.
@@ -101,7 +103,8 @@ func (p *Printer) print(r *Record, line []byte) error {
 	return err
 }
 
-// gap says that records could not be read, in a line of its own.
+// gap says that records could not be read, in a line of its own. It is no record, so its JSON
+// has none of a record's members.
 func (p *Printer) gap(first, last uint64) error {
 	if p.JSON {
 		_, err := fmt.Fprintf(p.W, `{"missing":{"first":%d,"last":%d}}`+"\n", first, last)

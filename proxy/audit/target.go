@@ -107,6 +107,7 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 	if json.Unmarshal(res.Body, &m) != nil {
 		return nil
 	}
+	// No name or title of the object: they are what a client wrote.
 	o := &Object{Kind: kindOf(c.Op, res.Path), URL: webPath(m.URL)}
 	o.ID, _ = m.ID.Int64() // 0 when it is none
 	o.Number, _ = m.Number.Int64()
@@ -175,6 +176,7 @@ func withoutArguments(path string, w *proxy.Wire) string {
 		plain, err := url.PathUnescape(seg)
 		// Either may be a part of the other: Gitea makes some names from longer texts.
 		repeats := func(v string) bool { return strings.Contains(v, plain) || strings.Contains(plain, v) }
+		// Shorter parts are in many texts by chance, such as a number or "src".
 		if err != nil || len(plain) > 3 && slices.ContainsFunc(values, repeats) {
 			segments[i] = masked
 		}
@@ -182,7 +184,8 @@ func withoutArguments(path string, w *proxy.Wire) string {
 	return strings.Join(segments, "/")
 }
 
-// texts appends the strings in v that are long enough to identify something.
+// texts appends the strings in v that are long enough to identify something. Depth and number
+// are bounded, as a call chooses both.
 func texts(out []string, v any, depth int) []string {
 	switch v := v.(type) {
 	case string:

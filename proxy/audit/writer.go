@@ -62,7 +62,7 @@ func (w *writer) commit(batch []*entry, force bool) error {
 			return fmt.Errorf("a checkpoint cannot be signed: %w", err)
 		}
 	}
-	if w.buf = buf; cap(buf) > 4<<20 {
+	if w.buf = buf; cap(buf) > 4<<20 { // what waited through an outage may be large
 		w.buf = nil
 	}
 	if len(buf) == 0 {
@@ -71,6 +71,7 @@ func (w *writer) commit(batch []*entry, force bool) error {
 	if err := w.store.write(buf, w.o.Config.Sync == "always"); err != nil {
 		return err
 	}
+	// Only now: a write that failed leaves the chain where it was.
 	w.written(batch, pos, now)
 	w.clock = clock
 	if signed != "" {
@@ -212,7 +213,7 @@ func (w *writer) rotationDue(now time.Time) bool {
 // nextUpkeep returns when upkeep has something to do.
 func (w *writer) nextUpkeep(now time.Time) time.Duration {
 	cfg := &w.o.Config
-	next := time.Minute
+	next := time.Minute // for what was missed, whose time is not known here
 	soon := func(since time.Time, after time.Duration) {
 		if !since.IsZero() {
 			next = min(next, since.Add(after).Sub(now))
@@ -225,10 +226,11 @@ func (w *writer) nextUpkeep(now time.Time) time.Duration {
 	if w.store.first != 0 && now.After(w.rotateAfter) {
 		soon(w.store.born, time.Duration(cfg.RotateAge))
 	}
-	return max(next, 10*time.Millisecond)
+	return max(next, 10*time.Millisecond) // a clock that is set must not make a busy loop
 }
 
-// rotationPause is the time before a failed rotation is tried again.
+// rotationPause is the time before a failed rotation is tried again. Calls go on meanwhile, in
+// a file that is larger than it should be.
 const rotationPause = time.Minute
 
 // rotate closes the file with a checkpoint and begins the next. A file that

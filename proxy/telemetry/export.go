@@ -34,6 +34,7 @@ type waits struct {
 	again time.Duration
 }
 
+// usualWaits are those outside of tests.
 func usualWaits() waits {
 	return waits{attempt: 5 * time.Second, export: 20 * time.Second, again: time.Second}
 }

@@ -78,7 +78,7 @@ func histogram(name, help string, least float64) *prometheus.HistogramVec {
 
 // Handler answers GET /metrics and nothing else.
 func (m *Metrics) Handler() http.Handler {
-	mux := http.NewServeMux()
+	mux := http.NewServeMux() // other methods get a 405, other paths a 404
 	// A scrape gathers everything anew, so that only some may run at a time.
 	o := promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, o))

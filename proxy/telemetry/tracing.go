@@ -131,6 +131,7 @@ func methodName(method string) string {
 	return "_OTHER"
 }
 
+// recorder notes the status of an answer, for its span.
 type recorder struct {
 	http.ResponseWriter
 	status int

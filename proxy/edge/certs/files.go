@@ -24,7 +24,9 @@ type files struct {
 	host              string // the public name, which the certificate should have
 	log               zerolog.Logger
 
-	pair    atomic.Pointer[tls.Certificate]
+	// pair is read by each handshake, and exchanged when the files change.
+	pair atomic.Pointer[tls.Certificate]
+
 	mu      sync.Mutex
 	problem string // why the files could not be read again
 }
@@ -49,6 +51,7 @@ func (f *files) start(context.Context) error {
 	return nil
 }
 
+// stop has nothing to end: the watcher is that of [TLS].
 func (f *files) stop() {}
 
 func (f *files) paths() []string { return []string{f.certFile, f.keyFile} }
@@ -57,6 +60,7 @@ func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.pair.Load(), nil
 }
 
+// challenge has none to answer, as another program gets the certificates.
 func (f *files) challenge(http.ResponseWriter, *http.Request) bool { return false }
 
 // again takes the files' certificate, or keeps the one in use when it does not
@@ -72,7 +76,7 @@ func (f *files) again() {
 	}
 	f.problem = ""
 	old := f.pair.Swap(pair)
-	if bytes.Equal(old.Leaf.Raw, pair.Leaf.Raw) {
+	if bytes.Equal(old.Leaf.Raw, pair.Leaf.Raw) { // a file was touched; that is worth no line
 		return
 	}
 	f.log.Info().Time("not_after", pair.Leaf.NotAfter).Msg("the certificate was read again")
@@ -107,6 +111,7 @@ func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning)
 	case now.Before(leaf.NotBefore):
 		add(zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on "+day(leaf.NotBefore)+
 			" and is not valid now; clients will refuse it: check this machine's clock")
+	// One that lives for less than four weeks is near its end for most of its life.
 	case leaf.NotAfter.Sub(leaf.NotBefore) > 2*soonOver && now.Add(soonOver).After(leaf.NotAfter):
 		add(zerolog.WarnLevel, "tls.cert_file", "the certificate ends on "+day(leaf.NotAfter)+"; renew it")
 	}
@@ -114,6 +119,7 @@ func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning)
 		add(zerolog.WarnLevel, "tls.cert_file",
 			"the certificate is not for "+f.host+", the host of public_url; clients will refuse it")
 	}
+	// A group may be meant: programs that get certificates often share one with those that serve.
 	if info, err := os.Stat(f.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 {
 		add(zerolog.WarnLevel, "tls.key_file",
 			"everyone on this machine may read it; take the right from others: chmod o-r")
@@ -131,7 +137,8 @@ func (f *files) status() []CertStatus {
 	}}
 }
 
-// nameOf returns the first name that a certificate is for.
+// nameOf returns the first name that a certificate is for; the subject, which clients do not
+// look at any more, only for one without any.
 func nameOf(leaf *x509.Certificate) string {
 	switch {
 	case len(leaf.DNSNames) > 0:
@@ -145,7 +152,8 @@ func nameOf(leaf *x509.Certificate) string {
 // maxPEM bounds a PEM file; bundles of all public authorities have 250 KB.
 const maxPEM = 4 << 20
 
-// readFile reads a PEM file that key names, within bounds.
+// readFile reads a PEM file that key names, within bounds. It follows links, by which ACME
+// clients and Kubernetes exchange files.
 func readFile(key, file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err == nil {
@@ -165,7 +173,8 @@ func readFile(key, file string) ([]byte, error) {
 	return nil, &KeyError{key, "cannot be read: " + err.Error(), "check path, owner and mode of the file"}
 }
 
-// readPair reads a certificate with its key. Complaints about both files come together.
+// readPair reads a certificate with its key. Complaints about both files come together. What is
+// no PEM is said before the library is asked, whose words are about the first block alone.
 func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 	cert, err1 := readFile("tls.cert_file", certFile)
 	key, err2 := readFile("tls.key_file", keyFile)
@@ -189,7 +198,8 @@ func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// readPool reads the authorities of a PEM file.
+// readPool reads the authorities of a PEM file. One without a certificate would trust none, and
+// is an error: more likely it is the wrong file.
 func readPool(key, file string) (*x509.CertPool, error) {
 	data, err := readFile(key, file)
 	if err != nil {

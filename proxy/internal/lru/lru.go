@@ -7,7 +7,8 @@ import (
 )
 
 // Cache keeps values by key, at most size of them: a further one takes the place of the
-// one unused longest. It is safe for concurrent use.
+// one unused longest. It is for values by what clients send, of which there may be any number.
+// It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	// Get moves an entry to the front, so readers are writers, too.
 	mu    sync.Mutex
@@ -50,7 +51,8 @@ func (c *Cache[K, V]) Put(key K, value V) {
 	c.add(key, value)
 }
 
-// Ensure returns the value of key, made by fresh when there is none.
+// Ensure returns the value of key, made by fresh when there is none. Of callers at the same time
+// all get one value: fresh runs under the lock, and must be quick.
 func (c *Cache[K, V]) Ensure(key K, fresh func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,15 +70,18 @@ func (c *Cache[K, V]) Len() int {
 	return c.order.Len()
 }
 
+// find returns the item of key, which counts as used now; nil: there is none.
 func (c *Cache[K, V]) find(key K) *item[K, V] {
 	e := c.items[key]
 	if e == nil {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*item[K, V])
+	return e.Value.(*item[K, V]) // the list holds nothing else
 }
 
+// add puts a new item in front. With the lock held, as find: a lookup changes the order, so
+// that readers could not share it.
 func (c *Cache[K, V]) add(key K, value V) V {
 	c.items[key] = c.order.PushFront(&item[K, V]{key, value})
 	if c.order.Len() > c.size {

@@ -25,16 +25,18 @@ type Server struct {
 
 	t     testing.TB
 	dir   string
-	first []string // arguments before all others
-	tls   bool
-	args  []string
+	first []string // arguments before all others: the file of a Sentinel
+	tls   bool     // it speaks nothing else
+	args  []string // further arguments
+
 	mu    sync.Mutex
-	cmd   *exec.Cmd
+	cmd   *exec.Cmd     // nil: it does not run
 	ended chan struct{} // closed when cmd has
 }
 
 // Start runs a server with further arguments, such as "--requirepass", "x", until
-// the test ends.
+// the test ends. A real one, as what stores rely on is what Redis does: expiry, scripts,
+// rights, and how it goes away. The test is skipped where there is none.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return (&Server{t: t, dir: t.TempDir(), args: args}).begin()
@@ -47,7 +49,8 @@ func StartSentinel(t testing.TB, file string) *Server {
 }
 
 // StartTLS runs a server that speaks TLS alone and wants certificates of clients,
-// which the authority in the file ca has signed, as its own.
+// which the authority in the file ca has signed, as its own. It writes a log of its own
+// (appendonly), so that [Store.Inspect] of kv/redis finds nothing wrong but what a test is about.
 func StartTLS(t testing.TB, ca, cert, key string) *Server {
 	t.Helper()
 	return (&Server{t: t, dir: t.TempDir(), tls: true, args: []string{
@@ -59,7 +62,7 @@ func StartTLS(t testing.TB, ca, cert, key string) *Server {
 // begin runs the server on a port that is still free when it starts.
 func (s *Server) begin() *Server {
 	s.t.Helper()
-	s.t.Cleanup(s.Stop)
+	s.t.Cleanup(s.Stop) // before it runs: a start that fails half-way must leave no process
 	var err error
 	for range 10 {
 		s.Address = freeAddress(s.t)
@@ -116,15 +119,17 @@ func (s *Server) run() error {
 		s.t.Skip(how)
 	}
 	host, port, _ := strings.Cut(s.Address, ":")
+	// A later argument counts more: --port 0 closes the plain port of a server with TLS.
 	args := append(s.first, "--bind", host, "--port", port, "--dir", s.dir, "--daemonize", "no")
 	if s.tls {
 		args = append(args, "--port", "0", "--tls-port", port)
 	}
-	if len(s.first) == 0 {
+	if len(s.first) == 0 { // a Sentinel knows no snapshots
 		args = append(args, "--save", "")
 	}
 	cmd := exec.Command(path, append(args, s.args...)...)
 	cmd.Args[0] = "redis-server" // by which the program knows what it is to be
+	// To a file and not to a pipe, which children of a server that was killed would keep open.
 	name := filepath.Join(s.dir, "redis.log")
 	log, err := os.Create(name)
 	if err != nil {
@@ -145,6 +150,7 @@ func (s *Server) run() error {
 	s.cmd, s.ended = cmd, ended
 	s.mu.Unlock()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		// Asked first: a server that has ended after it answered is seen as ended.
 		up := s.answers()
 		select {
 		case <-ended: // what answers, if anything does, is another server on the port
@@ -195,7 +201,8 @@ func (s *Server) answers() bool {
 	return err == nil && (strings.HasPrefix(line, "+PONG") || strings.HasPrefix(line, "-NOAUTH"))
 }
 
-// Stop ends the server as a crash does.
+// Stop ends the server as a crash does: what it has not written to its disk is lost, and
+// connections break. One that was stopped already stays so.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	cmd, ended := s.cmd, s.ended
@@ -208,7 +215,8 @@ func (s *Server) Stop() {
 	<-ended
 }
 
-// Signal sends the server a signal.
+// Signal sends the server a signal, such as SIGSTOP, after which it takes connections and does
+// not answer.
 func (s *Server) Signal(sig os.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -221,7 +229,8 @@ func (s *Server) Signal(sig os.Signal) {
 	}
 }
 
-// Do sends one inline command and returns the first line of the answer.
+// Do sends one inline command and returns the first line of the answer, as it is: "+OK", or "-"
+// and an error. No client library is in between, so that tests of one do not rest on it.
 func (s *Server) Do(command string) string {
 	s.t.Helper()
 	line, _ := s.ask(command)
@@ -250,7 +259,7 @@ func (s *Server) ask(command string) (line string, rest io.Reader) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.Close() })
+	s.t.Cleanup(func() { _ = c.Close() }) // the caller still reads the rest
 	_ = c.SetDeadline(time.Now().Add(patience))
 	if _, err := fmt.Fprint(c, command+"\r\n"); err != nil {
 		s.t.Fatal(err)
@@ -262,7 +271,9 @@ func (s *Server) ask(command string) (line string, rest io.Reader) {
 	return strings.TrimSpace(line), r
 }
 
-// Cluster runs a cluster of three masters until the test ends, and returns them.
+// Cluster runs a cluster of three masters until the test ends, and returns them. Three are the
+// least that can agree on one that fails. Slots are given in equal parts, in the order of the
+// servers.
 func Cluster(t testing.TB) []*Server {
 	t.Helper()
 	var nodes []*Server
@@ -275,6 +286,7 @@ func Cluster(t testing.TB) []*Server {
 		if got := n.Do(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", first, last)); got != "+OK" {
 			t.Fatal(got)
 		}
+		// Different from the beginning; else they settle them by collisions, which takes time.
 		n.Do(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
 	}
 	deadline := time.Now().Add(patience)

@@ -38,7 +38,8 @@ type Site struct {
 	Plain string
 }
 
-// NewSite returns a site of free ports.
+// NewSite returns a site of free ports. The authority must know them before it runs, so they are
+// not those of listeners, which the test opens on them later.
 func NewSite(t testing.TB) Site {
 	t.Helper()
 	addrs := freeAddrs(t, 2)
@@ -72,6 +73,7 @@ type Options struct {
 // New runs an authority that validates s until the test ends.
 func New(t testing.TB, s Site, opts Options) *Authority {
 	t.Helper()
+	// Pebble waits up to 15 seconds before it validates, so that clients learn to wait.
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	quiet := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
@@ -92,7 +94,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 	}
 	a.Directory = "https://" + a.addr + wfe.DirectoryPath
 	a.Roots.AddCert(issuer.GetRootCert(0).Cert)
-	inner := front.Handler()
+	inner := front.Handler() // its paths are fixed, /order-plz is that of new orders
 	a.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/order-plz" {
 			w = &orderWriter{w, &a.Orders}
@@ -121,7 +123,7 @@ func (a *Authority) Up(t testing.TB) {
 	go func() { _ = server.ServeTLS(ln, "", "") }()
 }
 
-// Down makes it refuse connections.
+// Down makes it refuse connections. What it has issued and ordered stays.
 func (a *Authority) Down() { _ = a.server.Close() }
 
 // certificate returns one for the authority's own address, signed by itself.
@@ -151,9 +153,10 @@ func newDNS(t testing.TB, quiet *log.Logger) string {
 		t.Fatal(err)
 	}
 	dns.SetDefaultDNSIPv4(loopback())
-	dns.SetDefaultDNSIPv6("")
+	dns.SetDefaultDNSIPv6("") // else the validator tries ::1 first
 	go dns.Run()
 	t.Cleanup(dns.Shutdown)
+	// The server has no way to say that it listens.
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
