@@ -12,7 +12,7 @@ func PresetGlobs() []string {
 // Route returns the name of the tool that the raw tool takes a request for; ""
 // for none.
 func (s *Set) Route(method, path string) string {
-	if t, _ := s.routes.find(method, path); t != nil {
+	if t, _ := s.routes().find(method, path); t != nil {
 		return t.Name
 	}
 	return ""

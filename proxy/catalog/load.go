@@ -20,26 +20,20 @@ type Set struct {
 	tools    []*proxy.Tool // sorted by name
 	byName   map[string]*proxy.Tool
 	patterns map[string]*regexp.Regexp
-	routes   *router
-	rivals   map[string]*rivalry // by tool name
+	routes   func() *router      // made by the first call
 	asked    map[string][]string // what people ask for, by tool name
-	version  string
-	source   string
-	index    func() *index   // built by the first search
-	bind     config.Bind     // what the tools are bound to
-	outside  map[string]bool // names of the tools that the binding hides
+	index    func() *index       // built by the first search
+	bind     config.Bind         // what the tools are bound to
+	outside  map[string]bool     // names of the tools that the binding hides
 }
 
 // Load builds the tools of a catalog. It fails when a schema uses what the
 // validator does not enforce: clients would trust a rule that is not checked.
 func Load(cat *spec.Catalog) (*Set, error) {
 	l := loader{
-		cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat),
+		cat: cat, schemas: map[string]*proxy.Schema{}, listed: map[listedKey][]byte{}, expand: spec.NewExpander(cat),
 	}
-	s := &Set{
-		patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{},
-		version: cat.Version, source: cat.Source,
-	}
+	s := &Set{patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{}}
 	for i := range cat.Operations {
 		t, err := l.tool(&cat.Operations[i])
 		if err != nil {
@@ -57,20 +51,12 @@ func Load(cat *spec.Catalog) (*Set, error) {
 		}
 		s.patterns[text] = re
 	}
-	s.routes = newRouter(s.tools)
-	s.rivals = s.routes.rivals()
+	s.routes = sync.OnceValue(func() *router { return newRouter(s.tools) })
 	return s.with(s.tools), nil
 }
 
 // Tools returns every tool, sorted by name. Do not modify the slice.
 func (s *Set) Tools() []*proxy.Tool { return s.tools }
-
-// Version returns the catalog's version, Source the API description it was made
-// from.
-func (s *Set) Version() string { return s.version }
-
-// Source returns the name of the API description that the catalog was made from.
-func (s *Set) Source() string { return s.source }
 
 // Keep returns a set without the tools for which keep is false, for example
 // those whose operation the live server lacks. They stay known to the raw tool
@@ -96,9 +82,17 @@ func (s *Set) with(tools []*proxy.Tool) *Set {
 type loader struct {
 	cat      *spec.Catalog
 	schemas  map[string]*proxy.Schema // by JSON text
-	compacts map[string][]byte        // by JSON text
+	listed   map[listedKey][]byte     // what compact makes
 	patterns []string
 	expand   *spec.Expander
+	in       inputs // its memory serves one tool after another
+}
+
+// listedKey is a schema's JSON text, and whether it is listed without words: many schemas
+// are, in some tools.
+type listedKey struct {
+	text   string
+	silent bool
 }
 
 // tool makes a tool of an operation.
@@ -166,7 +160,9 @@ const CommonArguments = "Tools with admin in their name are for site administrat
 
 // inputs assembles the schema of the arguments, complete and as listed.
 func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.RawMessage) {
-	var in inputs
+	in := &l.in
+	in.full.reset()
+	in.listed.reset()
 	for i := range o.Params {
 		p := &o.Params[i]
 		raw := l.cat.Schema(p)
@@ -211,13 +207,15 @@ func (w *schemaWriter) add(name string, schema []byte, required bool) {
 // done returns the schema. Other arguments are refused, and saying so spares a model
 // the try.
 func (w *schemaWriter) done() json.RawMessage {
-	out := append([]byte(`{"type":"object","properties":{`), w.props...)
-	out = append(out, '}')
+	end := `},"additionalProperties":false}`
 	if len(w.required) != 0 {
-		out = append(out, `,"required":["`+strings.Join(w.required, `","`)+`"]`...)
+		end = `},"required":["` + strings.Join(w.required, `","`) + `"],"additionalProperties":false}`
 	}
-	return append(out, `,"additionalProperties":false}`...)
+	return slices.Concat([]byte(`{"type":"object","properties":{`), w.props, []byte(end))
 }
+
+// reset begins another schema.
+func (w *schemaWriter) reset() { w.props, w.required = w.props[:0], w.required[:0] }
 
 // startMember begins a member of the object that dst is or ends with. No value ends
 // with "{", so that sign says that the member is the first.
@@ -252,18 +250,11 @@ func edited(schema json.RawMessage, first string, value []byte, gone func(string
 // server's, and, when silent, the words: those of arguments that
 // [CommonArguments] explains for all tools, and of tools that should not be used any more.
 func (l *loader) compact(raw []byte, silent bool) []byte {
-	c := compactor{silent: silent}
-	key := string(raw)
-	// The same schema is written with and without words, and both are kept. No JSON
-	// text begins with a space here.
-	if c.silent {
-		key = " " + key
-	}
-	if got, ok := l.compacts[key]; ok {
+	if got, ok := l.listed[listedKey{string(raw), silent}]; ok {
 		return got
 	}
-	out := c.schema(nil, raw)
-	l.compacts[key] = out
+	out := compactor{silent}.schema(nil, raw)
+	l.listed[listedKey{string(raw), silent}] = out
 	return out
 }
 

@@ -62,7 +62,7 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (reached, op *proxy.Tool, 
 	}
 	// By the routes of the whole catalog, not of what is enabled: a path that reaches a
 	// hidden operation must not be taken for an unknown one.
-	found, values := sel.set.routes.find(w.Method, w.Path)
+	found, values := sel.set.routes().find(w.Method, w.Path)
 	switch {
 	case found == nil && sel.open:
 		reached = sel.derived(&proxy.Tool{

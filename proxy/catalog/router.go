@@ -4,19 +4,24 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"aegis/proxy"
 )
 
 // router finds the operation that a method and a path mean, and the values in the
-// path: nothing else reads paths that a client wrote. It serves the raw tool only,
+// path: nothing else reads paths that a client wrote. That serves the raw tool only,
 // so it is a plain scan.
-type router struct{ routes []route }
+type router struct {
+	routes []*route
+	byName map[string]*route // by tool name, for rivals
+}
 
 // route is the path template of a tool, taken apart once.
 type route struct {
 	tool     *proxy.Tool
 	segments []segment
+	rivals   func() []*route // see [router.rivals]
 }
 
 // segment is one part of a path template: a literal, or text with parameters.
@@ -33,13 +38,16 @@ type segment struct {
 
 // newRouter takes the routes of a whole catalog; see Set.with.
 func newRouter(tools []*proxy.Tool) *router {
-	r := &router{}
+	r := &router{byName: make(map[string]*route, len(tools))}
 	for _, t := range tools {
-		var segments []segment
-		for _, text := range strings.Split(strings.TrimPrefix(t.Path, "/"), "/") {
-			segments = append(segments, parseSegment(t, text))
+		rt := &route{tool: t}
+		for text := range strings.SplitSeq(strings.TrimPrefix(t.Path, "/"), "/") {
+			rt.segments = append(rt.segments, parseSegment(t, text))
 		}
-		r.routes = append(r.routes, route{t, segments})
+		// Compared with all others at the tool's first call and not at the start: all pairs
+		// of some five hundred routes cost more than a start should.
+		rt.rivals = sync.OnceValue(func() []*route { return r.rivals(rt) })
+		r.routes, r.byName[t.Name] = append(r.routes, rt), rt
 	}
 	return r
 }
@@ -83,8 +91,7 @@ func (r *router) find(method, path string) (*proxy.Tool, map[string]string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var best *route
 	bestRank := rank{literal: -1}
-	for i := range r.routes {
-		rt := &r.routes[i]
+	for _, rt := range r.routes {
 		if rt.tool.Method != method {
 			continue
 		}

@@ -45,10 +45,10 @@ func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 // operation returns what is known of the operation that a call reaches; nil for a
 // route that the catalog lacks.
 func (p *Policy) operation(c *proxy.Call) *operation {
-	if c.Op == nil {
+	if c.Op == nil || p.ops[c.Op.OperationID] == nil {
 		return nil
 	}
-	return p.ops[c.Op.OperationID]
+	return p.ops[c.Op.OperationID]()
 }
 
 // write decides about what only writes can do.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"aegis/config"
@@ -39,8 +40,8 @@ type Policy struct {
 	branches   branchRules
 	paths      patterns
 	budgets    config.Budgets
-	credential *proxy.Credential // nil: the identity's own
-	ops        map[string]*operation
+	credential *proxy.Credential            // nil: the identity's own
+	ops        map[string]func() *operation // by operation id
 	lookup     Lookup
 	hosts      map[string]bool
 	hour       *hour // nil: writes are not counted
@@ -53,7 +54,7 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Policy{budgets: cfg.Budgets, ops: make(map[string]*operation, len(o.Operations))}
+	p := &Policy{budgets: cfg.Budgets, ops: make(map[string]func() *operation, len(o.Operations))}
 	var err error
 	if p.scope, err = newScope(cfg); err != nil {
 		return nil, err
@@ -83,10 +84,14 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	if p.lookup = o.Lookup; p.lookup == nil {
 		p.lookup = asker{}
 	}
+	if p.empty { // nothing will be judged, and reading the table takes a start milliseconds
+		return p, nil
+	}
 	return p, p.learn(o.Operations)
 }
 
-// learn prepares the operations.
+// learn prepares the operations. What is known of one is put together at its first call:
+// every team has all of them, and most are never called.
 func (p *Policy) learn(tools []*proxy.Tool) error {
 	table, err := loadSites()
 	if err != nil {
@@ -97,10 +102,10 @@ func (p *Policy) learn(tools []*proxy.Tool) error {
 			continue
 		}
 		// Two tools of one operation would be judged by the table of one of them.
-		if before := p.ops[t.OperationID]; before != nil {
+		if p.ops[t.OperationID] != nil {
 			return fmt.Errorf("two operations are called %s", t.OperationID)
 		}
-		p.ops[t.OperationID] = newOperation(t, table[t.OperationID])
+		p.ops[t.OperationID] = sync.OnceValue(func() *operation { return newOperation(t, table[t.OperationID]) })
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -69,8 +70,8 @@ const (
 	rowsMixed    = "mixed"
 )
 
-// loadSites reads the table.
-func loadSites() (map[string]*site, error) {
+// loadSites reads the table once: all teams judge by the same one, and nothing changes it.
+var loadSites = sync.OnceValues(func() (map[string]*site, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(sitesYAML))
 	dec.KnownFields(true)
 	table := map[string]*site{}
@@ -89,7 +90,7 @@ func loadSites() (map[string]*site, error) {
 		}
 	}
 	return table, nil
-}
+})
 
 // places returns every argument that the entry is about.
 func (s *site) places() map[string]bool {
