@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"aegis/config"
@@ -46,10 +47,10 @@ func (sel *Selection) Cost() Costs {
 // InMode returns the same selection as tools.mode would list it: "full" or
 // "search".
 func (sel *Selection) InMode(mode string) *Selection {
-	return &Selection{
-		set: sel.set, mode: mode, raw: sel.raw, open: sel.open,
-		enabled: sel.enabled, names: sel.names, pinned: sel.pinned,
-	}
+	out := *sel
+	out.mode = mode
+	out.sudo = sync.OnceValue(out.sudoTools)
+	return &out
 }
 
 // PresetCost is what the list of one preset costs in full mode, the raw tool

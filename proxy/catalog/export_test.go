@@ -1,5 +1,7 @@
 package catalog
 
+import "aegis/proxy"
+
 // PresetGlobs returns every glob of every preset.
 func PresetGlobs() []string {
 	var out []string
@@ -16,4 +18,14 @@ func (s *Set) Route(method, path string) string {
 		return t.Name
 	}
 	return ""
+}
+
+// Enabled returns every enabled operation, sorted by name, whether the list
+// shows it or not.
+func (sel *Selection) Enabled() []*proxy.Tool {
+	out := make([]*proxy.Tool, 0, len(sel.names))
+	for _, n := range sel.names {
+		out = append(out, sel.enabled[n])
+	}
+	return out
 }

@@ -66,7 +66,8 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 		if !genericVerbs[d.verb] {
 			ix.verbs[d.verb] = true
 		}
-		for _, w := range words(strings.TrimPrefix(t.Name, "gitea_") + " " + t.Title) {
+		name := strings.TrimPrefix(t.Name, "gitea_")
+		for _, w := range words(name + " " + t.Title) {
 			ix.named[w] = true
 		}
 		// "my" in a question says something of the tool only where tools make that
@@ -84,7 +85,7 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 			text   string
 			weight float64
 		}{
-			{strings.TrimPrefix(t.Name, "gitea_"), weightName}, {t.Title, weightTitle},
+			{name, weightName}, {t.Title, weightTitle},
 			{ownWords(t.Description), weightDescription}, {argumentText(t), weightArgument},
 			{strings.Join(asked[t.Name], " "), weightAsked},
 		} {
@@ -92,10 +93,8 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 				counts[w] += f.weight
 			}
 		}
-		ix.phrases.add(n, strings.TrimPrefix(t.Name, "gitea_"))
-		ix.phrases.add(n, t.Title)
-		for _, a := range asked[t.Name] {
-			ix.phrases.add(n, a)
+		for _, p := range append([]string{name, t.Title}, asked[t.Name]...) {
+			ix.phrases.add(n, p)
 		}
 		for w, c := range counts {
 			d.length += c

@@ -33,10 +33,7 @@ type Selection struct {
 	enabled map[string]*proxy.Tool
 	names   []string // of enabled, sorted
 	pinned  map[string]bool
-	sudo    struct {
-		once sync.Once
-		list []*proxy.Tool
-	}
+	sudo    func() []*proxy.Tool // made by the first identity that may act as others
 }
 
 // rules are the filters, ready to decide.
@@ -85,6 +82,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	sel := &Selection{
 		set: s, mode: cmp.Or(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{},
 	}
+	sel.sudo = sync.OnceValue(sel.sudoTools)
 	for _, t := range s.tools {
 		if r.allow(t) {
 			sel.enabled[t.Name] = t

@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"aegis/config"
 	"aegis/proxy"
 )
 
@@ -259,8 +258,5 @@ func unknownMember(s *proxy.Schema, name string) string {
 	for _, p := range s.Properties {
 		names = append(names, p.Name)
 	}
-	if near := config.Nearest(name, names); near != "" {
-		return "is unknown; did you mean " + near + "?"
-	}
-	return "is unknown"
+	return unknownName(name, names)
 }
