@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -65,10 +64,7 @@ func pathParts(t *proxy.Tool, args proxy.Arguments) (parts []string) {
 			if p.In != proxy.InPath || !strings.Contains(text, "{"+p.Wire+"}") {
 				continue
 			}
-			value := ""
-			if v := args[p.Name]; v != nil {
-				value = fmt.Sprint(v) // a string or a json.Number
-			}
+			value, _ := proxy.Scalar(args[p.Name])
 			wild = wild || p.Wildcard
 			text = strings.ReplaceAll(text, "{"+p.Wire+"}", value)
 		}

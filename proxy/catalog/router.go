@@ -61,28 +61,18 @@ func parseSegment(t *proxy.Tool, text string) segment {
 	case open < 0 || end < open:
 		return segment{literal: text}
 	case open == 0 && end == len(text)-1:
-		p := pathParam(t, text[1:end])
-		return segment{param: text[1:end], many: p.Wildcard}
+		p := t.Param(proxy.InPath, text[1:end])
+		return segment{param: text[1:end], many: p != nil && p.Wildcard}
 	}
 	s := segment{prefix: text[:open], between: text[end+1:], first: text[open+1 : end]}
 	if next := strings.IndexByte(s.between, '{'); next >= 0 {
 		s.second = strings.Trim(s.between[next:], "{}")
 		s.between = s.between[:next]
-		if p := pathParam(t, s.second); p.Schema != nil {
+		if p := t.Param(proxy.InPath, s.second); p != nil && p.Schema != nil {
 			s.enum = p.Schema.Enum
 		}
 	}
 	return s
-}
-
-// pathParam returns the path parameter of this wire name, an empty one for none.
-func pathParam(t *proxy.Tool, wire string) proxy.Param {
-	for _, p := range t.Params {
-		if p.In == proxy.InPath && p.Wire == wire {
-			return p
-		}
-	}
-	return proxy.Param{}
 }
 
 // find returns the tool of the most literal route that matches, and the values of

@@ -101,7 +101,7 @@ func filterArg(call *proxy.Call, wire string) []string {
 	joined, _ := f.Value.(string)
 	list, _ := f.Value.([]any)
 	for _, item := range list {
-		if text, ok := scalar(item); ok {
+		if text, ok := proxy.Scalar(item); ok {
 			joined += "," + text
 		}
 	}

@@ -59,30 +59,12 @@ func (r *request) fillPath(call *proxy.Call) error {
 // buildPath fills the path template of an operation. Every value is escaped exactly
 // once, "/" included unless the parameter is a wildcard.
 func buildPath(op *proxy.Tool, values []proxy.Field) (string, error) {
-	var b strings.Builder
-	b.Grow(len(op.Path) + 64)
-	rest := op.Path
-	for {
-		open := strings.IndexByte(rest, '{')
-		if open < 0 {
-			b.WriteString(rest)
-			return b.String(), nil
-		}
-		end := strings.IndexByte(rest[open:], '}')
-		if end < 0 {
-			return "", proxy.NewError(proxy.KindInternal, "the tool's path is broken", nil)
-		}
-		b.WriteString(rest[:open])
-		if err := writePathValue(&b, op, rest[open+1:open+end], values); err != nil {
-			return "", err
-		}
-		rest = rest[open+end+1:]
-	}
+	return op.Expand(func(b *strings.Builder, wire string) error { return writePathValue(b, op, wire, values) })
 }
 
 // writePathValue appends the value of the path parameter with this wire name.
 func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []proxy.Field) error {
-	p := findParam(op, proxy.InPath, wire)
+	p := op.Param(proxy.InPath, wire)
 	if p == nil {
 		return proxy.NewError(proxy.KindInternal, "the tool has no argument for its path", nil)
 	}
@@ -91,7 +73,7 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 		return invalid(p.Name, "is required")
 	}
 	// A number is its digits; nothing else has one form as a segment.
-	text, ok := scalar(f.Value)
+	text, ok := proxy.Scalar(f.Value)
 	if !ok {
 		return invalid(argument(f), "must be a string or a number")
 	}
@@ -103,16 +85,6 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 		return invalid(argument(f), rule)
 	}
 	escapeInto(b, text, p.Wildcard)
-	return nil
-}
-
-// findParam returns the tool's parameter with this place and wire name.
-func findParam(tool *proxy.Tool, in proxy.In, wire string) *proxy.Param {
-	for i := range tool.Params {
-		if p := &tool.Params[i]; p.In == in && p.Wire == wire {
-			return p
-		}
-	}
 	return nil
 }
 

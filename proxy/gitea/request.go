@@ -170,7 +170,7 @@ func (r *request) fillQuery(op *proxy.Tool, query []proxy.Field) error {
 		}
 	}
 	for i := range query {
-		if f := &query[i]; findParam(op, proxy.InQuery, f.Name) == nil {
+		if f := &query[i]; op.Param(proxy.InQuery, f.Name) == nil {
 			if err := writeQuery(&b, f); err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	limit, limitGiven := pagingArg(query, limitName(op.Paging))
 	r.page, r.limit = max(page, 1), limit
 	// The caller's size, or a route that takes none.
-	if limit > 0 || findParam(op, proxy.InQuery, limitName(op.Paging)) == nil {
+	if limit > 0 || op.Param(proxy.InQuery, limitName(op.Paging)) == nil {
 		return
 	}
 	r.limit = defaultLimit
@@ -231,7 +231,7 @@ func pagingArg(query []proxy.Field, wire string) (n int, given bool) {
 	if f == nil {
 		return 0, false
 	}
-	text, _ := scalar(f.Value)
+	text, _ := proxy.Scalar(f.Value)
 	if n, err := strconv.Atoi(text); err == nil {
 		return max(n, 0), true
 	}
@@ -254,7 +254,7 @@ func writeQuery(b *strings.Builder, f *proxy.Field) error {
 	}
 	list, isList := f.Value.([]any)
 	if !isList {
-		text, ok := scalar(f.Value)
+		text, ok := proxy.Scalar(f.Value)
 		if !ok {
 			return invalid(argument(f), "must be a string, a number, a boolean or a list of these")
 		}
@@ -262,7 +262,7 @@ func writeQuery(b *strings.Builder, f *proxy.Field) error {
 	}
 	texts := make([]string, 0, len(list))
 	for _, item := range list {
-		text, ok := scalar(item)
+		text, ok := proxy.Scalar(item)
 		if !ok {
 			return invalid(argument(f), "must be a list of strings, numbers or booleans")
 		}
@@ -329,19 +329,6 @@ func checkQueryValue(wire, v string) string {
 		return cmp.Or(checkText(v), checkDots(v))
 	}
 	return ""
-}
-
-// scalar returns the text of a string, number or boolean.
-func scalar(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return strconv.FormatBool(v), true
-	}
-	return "", false
 }
 
 // invalid is the error of an argument that breaks a rule. The value is never

@@ -22,7 +22,7 @@ func (c *Client) fillForm(r *request, call *proxy.Call) error {
 		if f.In != proxy.InForm && f.In != proxy.InFile {
 			continue
 		}
-		text, ok := scalar(f.Value)
+		text, ok := proxy.Scalar(f.Value)
 		if !ok {
 			return invalid(argument(f), "must be a string")
 		}

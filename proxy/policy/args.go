@@ -30,7 +30,7 @@ func (r *reader) spelled() bool {
 	for i := range r.wire.Query {
 		f := &r.wire.Query[i]
 		// Paging is known of every list, and no rule is about it.
-		if f.Param == nil && f.Name != "page" && f.Name != "limit" && !r.takes(f.Name, proxy.InQuery) {
+		if f.Param == nil && f.Name != "page" && f.Name != "limit" && r.op.tool.Param(proxy.InQuery, f.Name) == nil {
 			return false
 		}
 	}
@@ -41,17 +41,13 @@ func (r *reader) spelled() bool {
 		}
 		// Forms and files reach Gitea as members of the body when a client spells the
 		// request itself.
-		takes := r.takes(f.Name, proxy.InBody) || r.takes(f.Name, proxy.InForm) || r.takes(f.Name, proxy.InFile)
-		if !takes || !r.op.spells(f.Value, 0) {
+		places := []proxy.In{proxy.InBody, proxy.InForm, proxy.InFile}
+		takes := func(in proxy.In) bool { return r.op.tool.Param(in, f.Name) != nil }
+		if !slices.ContainsFunc(places, takes) || !r.op.spells(f.Value, 0) {
 			return false
 		}
 	}
 	return true
-}
-
-// takes reports whether the operation has an argument of exactly this name.
-func (r *reader) takes(wire string, in proxy.In) bool {
-	return slices.ContainsFunc(r.op.tool.Params, func(p proxy.Param) bool { return p.Wire == wire && p.In == in })
 }
 
 // spells reports whether no member inside a value is called nearly, but not

@@ -153,42 +153,50 @@ func ruleFits(want, got string) bool {
 
 // Repository answers from the file.
 func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Repository, error) {
-	for name, r := range s.Repositories {
-		if strings.EqualFold(name, at.Owner+"/"+at.Repo) && r.DefaultBranch != "" {
-			return r, nil
-		}
+	r, ok := said(s.Repositories, at.Owner+"/"+at.Repo)
+	if !ok || r.DefaultBranch == "" {
+		return Repository{}, errors.New("repositories: the file does not say it")
 	}
-	return Repository{}, errors.New("repositories: the file does not say it")
+	return r, nil
 }
 
 // Pull answers from the file.
 func (s *Suite) Pull(_ context.Context, _ *proxy.Call, at Place) (Pull, error) {
-	for name, p := range s.Pulls {
-		if strings.EqualFold(name, at.String()) {
-			return p.Pull, nil
-		}
+	p, ok := said(s.Pulls, at.String())
+	if !ok {
+		return Pull{}, errors.New("pulls: the file does not say it")
 	}
-	return Pull{}, errors.New("pulls: the file does not say it")
+	return p.Pull, nil
 }
 
 // Files answers from the file.
 func (s *Suite) Files(_ context.Context, _ *proxy.Call, at Place) ([]string, error) {
-	for name, p := range s.Pulls {
-		if strings.EqualFold(name, at.String()) && p.Files != nil {
-			return p.Files, nil
-		}
+	p, _ := said(s.Pulls, at.String())
+	if p.Files == nil {
+		return nil, errors.New("pulls: the file does not say which files it changes")
 	}
-	return nil, errors.New("pulls: the file does not say which files it changes")
+	return p.Files, nil
 }
 
 // Release answers from the file.
 func (s *Suite) Release(_ context.Context, _ *proxy.Call, at Place) (Release, error) {
-	for name, r := range s.Releases {
-		if strings.EqualFold(name, at.String()) {
-			return r, nil
+	r, ok := said(s.Releases, at.String())
+	if !ok {
+		return Release{}, errors.New("releases: the file does not say it")
+	}
+	return r, nil
+}
+
+// said returns what a file says of a name. Gitea compares names without case, and people
+// write them as they like.
+func said[V any](entries map[string]V, name string) (V, bool) {
+	for key, v := range entries {
+		if strings.EqualFold(key, name) {
+			return v, true
 		}
 	}
-	return Release{}, errors.New("releases: the file does not say it")
+	var none V
+	return none, false
 }
 
 // String is the place as suites write it: acme/web#7.

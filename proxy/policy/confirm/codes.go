@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,12 +114,8 @@ func (c *Confirm) wait(ctx context.Context, call *proxy.Call, digest []byte) err
 		return proxy.NewError(proxy.KindPolicyDenied, "a person must confirm calls of "+call.Tool.Name+
 			", and there is no page where this identity could read a code; nothing was sent", nil)
 	}
-	s := c.subject(ctx, call)
-	code, err := newCode()
-	if err != nil {
-		return unavailable(err)
-	}
-	err = c.change(ctx, call.Identity.UserID, func(w *waiting) {
+	s, code := c.subject(ctx, call), newCode()
+	err := c.change(ctx, call.Identity.UserID, func(w *waiting) {
 		// A model that repeats its call must not fill the list, nor make the code void
 		// that the person is about to read.
 		for _, p := range w.Calls {
@@ -183,13 +178,9 @@ func (c *Confirm) redeem(ctx context.Context, call *proxy.Call, digest []byte) e
 }
 
 // newCode returns 60 random bits in groups of four that are easy to read aloud.
-func newCode() (string, error) {
-	b := make([]byte, 8)
-	if _, err := rand.Read(b); err != nil {
-		return "", err
-	}
-	s := base32.StdEncoding.EncodeToString(b)[:12]
-	return s[:4] + "-" + s[4:8] + "-" + s[8:], nil
+func newCode() string {
+	s := rand.Text()[:12] // base32: five bits a letter
+	return s[:4] + "-" + s[4:8] + "-" + s[8:]
 }
 
 // normal forgives case, spaces and hyphens.

@@ -138,13 +138,9 @@ func (c *Confirm) permitted(ctx context.Context, call *proxy.Call) error {
 // ask returns the question.
 func (c *Confirm) ask(ctx context.Context, call *proxy.Call, digest []byte) error {
 	s := c.subject(ctx, call)
-	state, err := c.newState(digest, s.retype)
-	if err != nil {
-		return unavailable(err)
-	}
 	return &proxy.Error{
 		Kind: proxy.KindConfirm, Public: "waiting for the user to confirm: " + s.text,
-		Question: &proxy.Question{State: state, Message: s.question(), Retype: s.retype},
+		Question: &proxy.Question{State: c.newState(digest, s.retype), Message: s.question(), Retype: s.retype},
 	}
 }
 
@@ -184,8 +180,7 @@ func refused(what string, cause error) error {
 		what+", so nothing was sent; call again without it to be asked anew", cause)
 }
 
-// unavailable is the error when the store or the source of randomness fails. The call
-// is refused, as it is not known whether a person has permitted it.
+// unavailable is the error when the store fails. The call is refused, as it is not known whether a person has permitted it.
 func unavailable(err error) error {
 	return proxy.NewError(proxy.KindInternal, "the confirmation could not be checked, so nothing was sent; "+
 		"the request id names the reason in the server's log", err)
