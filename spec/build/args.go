@@ -262,7 +262,7 @@ func (b *builder) unusedWords(op *FactOperation, list []arg, doc *opDoc) {
 	for _, key := range sortedKeys(doc.Args) {
 		parent, _, _ := strings.Cut(key, ".")
 		if !slices.ContainsFunc(list, func(a arg) bool { return a.name == parent || a.wire == parent }) {
-			b.problem("%s: descriptions: no argument %q", op.ID, key)
+			b.problems.add("%s: descriptions: no argument %q", op.ID, key)
 		}
 	}
 }

@@ -57,18 +57,13 @@ type builder struct {
 	facts    *Facts
 	report   *Report
 	strict   bool
-	problems []error
+	problems findings
 	// Taken names are kept by what they belong to, since a foreign description may have
 	// two operations of one id, or derive a name that is taken.
 	names map[string]bool // canonical names in use
 	ids   map[string]bool // operation ids in use
 	used  map[string]bool // definitions that results refer to
 	nodes int             // of the schema in the making
-}
-
-// problem notes a mistake in the hand-made files.
-func (b *builder) problem(format string, args ...any) {
-	b.problems = append(b.problems, fmt.Errorf(format, args...))
 }
 
 // Build makes a catalog of facts.
@@ -152,16 +147,16 @@ func check(cat *spec.Catalog) error {
 func (b *builder) complete(cat *spec.Catalog) {
 	for _, id := range sortedKeys(b.in.names) {
 		if !b.ids[id] {
-			b.problem("names.yaml: %s is not in the API description", id)
+			b.problems.add("names.yaml: %s is not in the API description", id)
 		}
 	}
 	for i := range cat.Operations {
 		if o := &cat.Operations[i]; len(o.Aliases) == 0 {
-			b.problem("aliases.yaml: %s has no aliases", o.ID)
+			b.problems.add("aliases.yaml: %s has no aliases", o.ID)
 		}
 	}
 	for _, l := range b.report.Left {
-		b.problem("%s", l)
+		b.problems.add("%s", l)
 	}
 }
 
@@ -224,7 +219,7 @@ func (b *builder) entry(f *FactOperation) (nameEntry, bool) {
 		return n, true
 	}
 	if b.strict {
-		b.problem("names.yaml: %s %s (%s) has no entry", f.Method, f.Path, f.ID)
+		b.problems.add("names.yaml: %s %s (%s) has no entry", f.Method, f.Path, f.ID)
 	}
 	n = b.derive(f)
 	b.names[n.Name] = true
@@ -275,11 +270,11 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 	if op.Description != "" {
 		text, err := b.in.reference(op.Description)
 		if err != nil {
-			b.problem("%s: descriptions: %w", f.ID, err)
+			b.problems.add("%s: descriptions: %w", f.ID, err)
 		}
 		// Counted after the references are filled in: that is what a model pays for.
 		if n := utf8.RuneCountInString(text); n > 400 {
-			b.problem("%s: descriptions: the description has %d characters; at most 400", f.ID, n)
+			b.problems.add("%s: descriptions: the description has %d characters; at most 400", f.ID, n)
 		}
 		op.Description = text
 	}
@@ -296,7 +291,7 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 		if raw, err := marshal(doc.Example); err == nil {
 			op.Example = raw
 		} else {
-			b.problem("%s: descriptions: the example is no JSON: %w", f.ID, err)
+			b.problems.add("%s: descriptions: the example is no JSON: %w", f.ID, err)
 		}
 	}
 }
@@ -311,7 +306,7 @@ func (b *builder) params(op *spec.Operation, args []arg) error {
 		a := &args[i]
 		s, err := b.argument(a)
 		if err != nil {
-			b.problem("%s: %s: %w", op.ID, a.name, err)
+			b.problems.add("%s: %s: %w", op.ID, a.name, err)
 			continue
 		}
 		p := spec.Param{

@@ -56,10 +56,6 @@ type member struct {
 	schema   *schema
 }
 
-func (list members) index(name string) int {
-	return slices.IndexFunc(list, func(m member) bool { return m.name == name })
-}
-
 // MarshalJSON writes an object in the order of its members.
 func (list members) MarshalJSON() ([]byte, error) {
 	out := []byte("{")
@@ -115,11 +111,11 @@ func (b *builder) argument(a *arg) (*schema, error) {
 	}
 	for _, path := range sortedKeys(a.nested) {
 		doc := a.nested[path]
-		sub := s.find(path)
-		if sub == nil {
+		in, i := s.find(path)
+		if i < 0 {
 			return nil, fmt.Errorf("descriptions: the argument has no part %q", path)
 		}
-		if err := sub.describe(&doc); err != nil {
+		if err := in.Members[i].schema.describe(&doc); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -127,37 +123,28 @@ func (b *builder) argument(a *arg) (*schema, error) {
 	return s, nil
 }
 
-// find returns the part of s at a dotted path, looking through arrays.
-func (s *schema) find(path string) *schema {
-	name, rest, deeper := strings.Cut(path, ".")
+// find returns the object that has the part of s at a dotted path, looking through arrays,
+// and the part's place in it; -1 for none.
+func (s *schema) find(path string) (in *schema, i int) {
 	for s.Items != nil {
 		s = s.Items
 	}
-	i := s.Members.index(name)
-	switch {
-	case i < 0:
-		return nil
-	case deeper:
+	name, rest, deeper := strings.Cut(path, ".")
+	i = slices.IndexFunc(s.Members, func(m member) bool { return m.name == name })
+	if i >= 0 && deeper {
 		return s.Members[i].schema.find(rest)
 	}
-	return s.Members[i].schema
+	return s, i
 }
 
 // twin puts a text member beside the base64 member at path.
 func (s *schema) twin(path, name string) bool {
-	for s.Items != nil {
-		s = s.Items
-	}
-	parent, rest, deeper := strings.Cut(path, ".")
-	i := s.Members.index(parent)
-	switch {
-	case i < 0:
+	in, i := s.find(path)
+	if i < 0 {
 		return false
-	case deeper:
-		return s.Members[i].schema.twin(rest, name)
 	}
-	s.Members[i].schema.Encoding, s.Members[i].required = "base64", false // either of the two will do
-	s.Members = slices.Insert(s.Members, i+1, member{name: name, schema: &schema{
+	in.Members[i].schema.Encoding, in.Members[i].required = "base64", false // either of the two will do
+	in.Members = slices.Insert(in.Members, i+1, member{name: name, schema: &schema{
 		Type: "string", Description: "The same as plain text.", MaxLength: fileText,
 	}})
 	return true
