@@ -13,6 +13,7 @@ import (
 // pattern.
 type glob struct {
 	text string
+	rule string // its place in the configuration: "repos.deny[0]"
 	re   *regexp.Regexp
 	fold bool // the letters' case does not count
 	// Most patterns are a name, or a beginning and one wild card. These are
@@ -100,32 +101,29 @@ func (g *glob) match(text string) bool {
 	return true
 }
 
-// globs is a list of patterns and its name in the configuration.
-type globs struct {
-	list  []glob
-	rules []string // "repos.deny[0]", …
-}
+// globs is a list of patterns.
+type globs []glob
 
 // newGlobs compiles the list of a configuration key. The error names the key and
 // place.
-func newGlobs(key string, patterns []string, fold bool) (globs, error) {
-	var out globs
+func newGlobs(key string, patterns []string, fold bool) (out globs, err error) {
 	for i, p := range patterns {
+		rule := fmt.Sprintf("%s[%d]", key, i)
 		g, err := newGlob(p, fold)
 		if err != nil {
-			return globs{}, fmt.Errorf("%s[%d]: %w", key, i, err)
+			return nil, fmt.Errorf("%s: %w", rule, err)
 		}
-		out.list = append(out.list, g)
-		out.rules = append(out.rules, fmt.Sprintf("%s[%d]", key, i))
+		g.rule = rule
+		out = append(out, g)
 	}
 	return out, nil
 }
 
 // match returns the rule that text matches, such as "repos.deny[1]"; "" for none.
-func (l *globs) match(text string) string {
-	for i := range l.list {
-		if l.list[i].match(text) {
-			return l.rules[i]
+func (l globs) match(text string) string {
+	for i := range l {
+		if l[i].match(text) {
+			return l[i].rule
 		}
 	}
 	return ""
@@ -149,11 +147,11 @@ func newPatterns(key string, cfg config.Patterns, fold bool) (r patterns, err er
 	return r, err
 }
 
-func (r *patterns) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 }
+func (r *patterns) any() bool { return len(r.allow)+len(r.deny) > 0 }
 
 // name returns a list that is set, for refusals that concern both.
 func (r *patterns) name() string {
-	if len(r.allow.list) > 0 {
+	if len(r.allow) > 0 {
 		return r.key + ".allow"
 	}
 	return r.key + ".deny"
@@ -164,7 +162,7 @@ func (r *patterns) closes(text string) string {
 	if rule := r.deny.match(text); rule != "" {
 		return rule
 	}
-	if len(r.allow.list) > 0 && r.allow.match(text) == "" {
+	if len(r.allow) > 0 && r.allow.match(text) == "" {
 		return r.key + ".allow"
 	}
 	return ""

@@ -23,7 +23,7 @@ const maxRepaged = 40
 // repages reports whether an operation's pages are made anew.
 func (p *Policy) repages(op *operation) bool {
 	s := p.scope
-	hides := s.bindRepo != "" || len(s.allow.list)+len(s.deny.list) > 0 // some of the owner's own
+	hides := s.bindRepo != "" || s.any() // some of the owner's own
 	return s.bindOwner != "" && op.tool.Paging == proxy.PagingPage && op.site.Rows != "" &&
 		(op.site.Foreign || hides && op.repo == "")
 }

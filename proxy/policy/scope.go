@@ -17,9 +17,8 @@ type scope struct {
 
 // ownerGlob is a pattern of repositories seen from its owner.
 type ownerGlob struct {
-	owner glob
+	glob
 	whole bool // the pattern covers every repository of the owners it matches
-	rule  string
 }
 
 // newScope compiles the rules about repositories. Gitea compares names without case, so
@@ -30,16 +29,16 @@ func newScope(cfg config.Policy) (*scope, error) {
 	if s.patterns, err = newPatterns("repos", cfg.Repos, true); err != nil {
 		return nil, err
 	}
-	if s.allowOwners, err = cutGlobs(&s.allow); err != nil {
+	if s.allowOwners, err = cutGlobs(s.allow); err != nil {
 		return nil, err
 	}
-	s.denyOwners, err = cutGlobs(&s.deny)
+	s.denyOwners, err = cutGlobs(s.deny)
 	return s, err
 }
 
 // cutGlobs returns the owners' part of patterns.
-func cutGlobs(l *globs) (out []ownerGlob, err error) {
-	for i, g := range l.list {
+func cutGlobs(list globs) (out []ownerGlob, err error) {
+	for _, g := range list {
 		owner, name, found := strings.Cut(g.text, "/")
 		if !found || strings.Contains(owner, "**") {
 			owner = "*" // ** may end anywhere: take it for every owner …
@@ -53,7 +52,8 @@ func cutGlobs(l *globs) (out []ownerGlob, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, ownerGlob{cut, name == "*" || name == "**", l.rules[i]})
+		cut.rule = g.rule
+		out = append(out, ownerGlob{cut, name == "*" || name == "**"})
 	}
 	return out, nil
 }
@@ -108,12 +108,12 @@ func (s *scope) whole(owner string) string {
 // repositories are open, or else whether any may be.
 func (s *scope) byOwner(owner string, all bool) string {
 	for i := range s.denyOwners {
-		if g := &s.denyOwners[i]; (all || g.whole) && g.owner.match(owner) {
+		if g := &s.denyOwners[i]; (all || g.whole) && g.match(owner) {
 			return g.rule
 		}
 	}
 	for i := range s.allowOwners {
-		if g := &s.allowOwners[i]; (!all || g.whole) && g.owner.match(owner) {
+		if g := &s.allowOwners[i]; (!all || g.whole) && g.match(owner) {
 			return ""
 		}
 	}

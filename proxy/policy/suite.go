@@ -153,50 +153,42 @@ func ruleFits(want, got string) bool {
 
 // Repository answers from the file.
 func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Repository, error) {
-	r, ok := said(s.Repositories, at.Owner+"/"+at.Repo)
-	if !ok || r.DefaultBranch == "" {
-		return Repository{}, errors.New("repositories: the file does not say it")
+	r, err := said("repositories", s.Repositories, at.Owner+"/"+at.Repo)
+	if err == nil && r.DefaultBranch == "" { // an entry without it says too little, as for Gitea's own answers
+		err = errors.New("repositories: the file does not say it")
 	}
-	return r, nil
+	return r, err
 }
 
 // Pull answers from the file.
 func (s *Suite) Pull(_ context.Context, _ *proxy.Call, at Place) (Pull, error) {
-	p, ok := said(s.Pulls, at.String())
-	if !ok {
-		return Pull{}, errors.New("pulls: the file does not say it")
-	}
-	return p.Pull, nil
+	p, err := said("pulls", s.Pulls, at.String())
+	return p.Pull, err
 }
 
 // Files answers from the file.
 func (s *Suite) Files(_ context.Context, _ *proxy.Call, at Place) ([]string, error) {
-	p, _ := said(s.Pulls, at.String())
-	if p.Files == nil {
-		return nil, errors.New("pulls: the file does not say which files it changes")
+	p, err := said("pulls", s.Pulls, at.String())
+	if err == nil && p.Files == nil {
+		err = errors.New("pulls: the file does not say which files it changes")
 	}
-	return p.Files, nil
+	return p.Files, err
 }
 
 // Release answers from the file.
 func (s *Suite) Release(_ context.Context, _ *proxy.Call, at Place) (Release, error) {
-	r, ok := said(s.Releases, at.String())
-	if !ok {
-		return Release{}, errors.New("releases: the file does not say it")
-	}
-	return r, nil
+	return said("releases", s.Releases, at.String())
 }
 
-// said returns what a file says of a name. Gitea compares names without case, and people
-// write them as they like.
-func said[V any](entries map[string]V, name string) (V, bool) {
-	for key, v := range entries {
+// said returns the entry of a name in a part of the file. Gitea compares names without
+// case, and people write them as they like. The error makes the policy refuse the call.
+func said[V any](part string, entries map[string]V, name string) (v V, err error) {
+	for key, entry := range entries {
 		if strings.EqualFold(key, name) {
-			return v, true
+			return entry, nil
 		}
 	}
-	var none V
-	return none, false
+	return v, errors.New(part + ": the file does not say it")
 }
 
 // String is the place as suites write it: acme/web#7.

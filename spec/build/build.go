@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -324,27 +325,21 @@ func (b *builder) params(op *spec.Operation, args []arg) error {
 // finish shares the schemas that many arguments of one name have, and adds the
 // definitions.
 func (b *builder) finish(cat *spec.Catalog) {
-	counts := map[string]map[string]int{}
+	type use struct{ name, schema string }
+	counts := map[use]int{}
 	for i := range cat.Operations {
 		for _, p := range cat.Operations[i].Params {
-			if counts[p.Name] == nil {
-				counts[p.Name] = map[string]int{}
-			}
-			counts[p.Name][string(p.Schema)]++
+			counts[use{p.Name, string(p.Schema)}]++
 		}
 	}
 	cat.Arguments = map[string]json.RawMessage{}
-	for _, name := range sortedKeys(counts) {
-		// A schema that three operations or more share is worth a place of its own.
-		// Ties go to the first in sorted order, so that two builds agree.
-		best, n := "", 2
-		for _, text := range sortedKeys(counts[name]) {
-			if counts[name][text] > n {
-				best, n = text, counts[name][text]
-			}
-		}
-		if best != "" {
-			cat.Arguments[name] = json.RawMessage(best)
+	// A schema that three operations or more share is worth a place of its own.
+	// Ties go to the first in sorted order, so that two builds agree.
+	most := map[string]int{}
+	bySchema := func(x, y use) int { return strings.Compare(x.schema, y.schema) }
+	for _, u := range slices.SortedFunc(maps.Keys(counts), bySchema) {
+		if n := counts[u]; n > max(2, most[u.name]) {
+			cat.Arguments[u.name], most[u.name] = json.RawMessage(u.schema), n
 		}
 	}
 	for i := range cat.Operations {
