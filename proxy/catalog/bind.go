@@ -189,7 +189,7 @@ func withoutMembers(object json.RawMessage, gone func(string) bool) json.RawMess
 	}
 	out := []byte{'{'}
 	for name, v := range jsonscan.Members(object) {
-		if !gone(unquote(name)) {
+		if !gone(jsonscan.Unquote(name)) {
 			out = append(startMember(out, bytes.TrimSpace(name)), v...)
 		}
 	}

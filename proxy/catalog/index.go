@@ -158,12 +158,12 @@ func ownWords(text string) string {
 func argumentText(t *proxy.Tool) string {
 	var b strings.Builder
 	for name, schema := range jsonscan.Members(jsonscan.Member(t.InputSchema, "properties")) {
-		switch n := unquote(name); n {
+		switch n := jsonscan.Unquote(name); n {
 		case "owner", "repo", "org", "page", "limit", "fields", "cursor":
 		default:
 			b.WriteString(n + " ")
 			if d := jsonscan.Member(schema, "description"); d != nil {
-				b.WriteString(unquote(d) + " ")
+				b.WriteString(jsonscan.Unquote(d) + " ")
 			}
 			b.Write(bytes.ReplaceAll(jsonscan.Member(schema, "enum"), []byte(`"`), []byte(" ")))
 			b.WriteByte(' ')

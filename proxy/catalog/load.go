@@ -231,14 +231,14 @@ func startMember(dst, name []byte) []byte {
 func edited(schema json.RawMessage, first string, value []byte, gone func(string) bool) json.RawMessage {
 	required := map[string]bool{}
 	for _, name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
-		required[unquote(name)] = true
+		required[jsonscan.Unquote(name)] = true
 	}
 	var w schemaWriter
 	if first != "" {
 		w.add(first, value, false)
 	}
 	for name, sub := range jsonscan.Members(jsonscan.Member(schema, "properties")) {
-		if n := unquote(name); !gone(n) {
+		if n := jsonscan.Unquote(name); !gone(n) {
 			w.add(n, sub, required[n])
 		}
 	}

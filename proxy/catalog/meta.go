@@ -111,12 +111,49 @@ func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handle
 func innerArguments(raw json.RawMessage) (json.RawMessage, error) {
 	inner := jsonscan.Member(raw, "arguments")
 	if jsonscan.Kind(inner) == '"' {
-		inner = []byte(unquote(inner))
+		inner = []byte(jsonscan.Unquote(inner))
 		if err := checkText(inner); err != nil {
 			return nil, proxy.NewError(proxy.KindInvalidArguments, "arguments must be an object", nil)
 		}
 	}
 	return inner, nil
+}
+
+// Target returns the tool that a call of this name with these arguments means:
+// the inner one of gitea_call_tool, and for the raw tool the operation that its
+// method and path reach. It is nil for a call that will be refused, and for the
+// tools that ask Gitea nothing. A tool without OperationID is a route that the
+// catalog lacks.
+func (sel *Selection) Target(name string, args json.RawMessage) *proxy.Tool {
+	if sel.mode == "search" && isMeta(name) {
+		if name != callName {
+			return nil
+		}
+		outer, _, err := sel.set.validate(metaTools()[callName], args, grants{})
+		if err != nil {
+			return nil
+		}
+		name, _ = outer["name"].(string)
+		if args, err = innerArguments(args); err != nil {
+			return nil
+		}
+	}
+	t, err := sel.operation(name)
+	if err != nil {
+		return nil
+	}
+	if t != sel.raw {
+		return t
+	}
+	// Whether they may be given is for the call itself; here only the route matters.
+	raw, _, err := sel.set.validate(t, args, grants{sudo: true, code: true})
+	if err != nil {
+		return nil
+	}
+	if t, _, _, err = sel.rawTarget(raw); err != nil {
+		return nil
+	}
+	return t
 }
 
 // found is one tool in a search result.

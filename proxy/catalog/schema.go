@@ -86,7 +86,7 @@ func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
 		if err != nil {
 			return err
 		}
-		key := unquote(name)
+		key := jsonscan.Unquote(name)
 		required := slices.Contains(r.Required, key)
 		s.Properties = append(s.Properties, proxy.Property{Name: key, Required: required, Schema: sub})
 	}
@@ -119,16 +119,4 @@ func markTwins(s *proxy.Schema, r *rawSchema) {
 			p.Wire, p.Encode = base, proxy.EncodeBase64
 		}
 	}
-}
-
-// unquote decodes a JSON string that is known to be one.
-func unquote(raw []byte) string {
-	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

@@ -191,6 +191,19 @@ func newTransport(cfg config.Gitea) (*http.Transport, error) {
 	return t, nil
 }
 
+// PassTransport returns a connection pool of its own to the server that cfg
+// describes, for requests that are passed through. WebSockets and event streams
+// keep their connections, so these are not bounded: the clients' connections are.
+func PassTransport(cfg config.Gitea) (*http.Transport, error) {
+	t, err := newTransport(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t.MaxConnsPerHost = 0
+	t.ExpectContinueTimeout = time.Second
+	return t, nil
+}
+
 // rootCAs returns the system's authorities and those of file; nil means the
 // system's alone.
 func rootCAs(file string) (*x509.CertPool, error) {

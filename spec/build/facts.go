@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"aegis/spec"
 )
 
 // Facts are what an API description says, reduced to what tools need.
@@ -106,6 +108,27 @@ func (f *Facts) Encode() ([]byte, error) {
 		return nil, err
 	}
 	b.WriteString("}\n")
+	return b.Bytes(), nil
+}
+
+// Encode writes a catalog with one operation, definition and shared argument a
+// line. The same catalog gives the same bytes.
+func Encode(cat *spec.Catalog) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"version\": %s, \"source\": %s, \"gitea_version\": %s,\n",
+		quote(cat.Version), quote(cat.Source), quote(cat.GiteaVersion))
+	if err := writeMap(&b, "arguments", cat.Arguments); err != nil {
+		return nil, err
+	}
+	b.WriteString(",\n")
+	if err := writeMap(&b, "definitions", cat.Definitions); err != nil {
+		return nil, err
+	}
+	b.WriteString(",\n\"operations\": [\n")
+	if err := writeList(&b, cat.Operations); err != nil {
+		return nil, err
+	}
+	b.WriteString("]}\n")
 	return b.Bytes(), nil
 }
 
