@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -34,7 +33,7 @@ type Costs struct {
 func (sel *Selection) Cost() Costs {
 	out := Costs{Domains: map[string]Cost{}}
 	for _, t := range sel.Tools() {
-		entry := ListEntry(t)
+		entry, _ := proxy.Encode(t.Entry(true)) // fails for schemas that are no JSON only, which Load refuses
 		c := Cost{Tools: 1, Bytes: len(entry), Tokens: EstimateTokens(entry)}
 		d := out.Domains[t.Domain]
 		d.add(c)
@@ -68,41 +67,6 @@ func (s *Set) PresetCosts() []PresetCost {
 		out = append(out, PresetCost{name, sel.Cost().Total})
 	}
 	return out
-}
-
-// listEntry is a tool in tools/list.
-type listEntry struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations annotations     `json:"annotations"`
-}
-
-// annotations are the hints of MCP about what a tool does. Two are pointers, as tools
-// that write must say false too: a destructiveHint that is left out counts as true.
-type annotations struct {
-	ReadOnly    bool  `json:"readOnlyHint"`
-	Destructive *bool `json:"destructiveHint,omitempty"`
-	Idempotent  *bool `json:"idempotentHint,omitempty"`
-	OpenWorld   bool  `json:"openWorldHint"`
-}
-
-// ListEntry returns a tool as tools/list shows it.
-func ListEntry(t *proxy.Tool) []byte {
-	e := listEntry{
-		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.ListSchema,
-		Annotations: annotations{ReadOnly: t.ReadOnly, OpenWorld: t.OpenWorld},
-	}
-	if e.InputSchema == nil {
-		e.InputSchema = t.InputSchema
-	}
-	// MCP gives these two hints a meaning for tools that write only.
-	if !t.ReadOnly {
-		e.Annotations.Destructive, e.Annotations.Idempotent = &t.Destructive, &t.Idempotent
-	}
-	entry, _ := encode(e) // fails for schemas that are no JSON only, which Load refuses
-	return entry
 }
 
 // EstimateTokens estimates the tokens of JSON with English text in the

@@ -29,3 +29,9 @@ func (sel *Selection) Enabled() []*proxy.Tool {
 	}
 	return out
 }
+
+// ListEntry returns a tool as [Selection.Cost] counts it.
+func ListEntry(t *proxy.Tool) []byte {
+	entry, _ := proxy.Encode(t.Entry(true))
+	return entry
+}

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -274,21 +273,11 @@ func describe(t *proxy.Tool, output bool) description {
 
 // answer wraps what Aegis says itself as a result.
 func answer(v any) (*proxy.Result, error) {
-	body, err := encode(v)
+	body, err := proxy.Encode(v)
 	if err != nil {
 		return nil, err
 	}
 	return &proxy.Result{
 		Status: http.StatusOK, Kind: proxy.BodyJSON, Body: body, ContentType: "application/json", Source: "aegis",
 	}, nil
-}
-
-// encode returns v as JSON in which "<", ">" and "&" stay readable: models and
-// people read it, no browser does.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -1,10 +1,8 @@
 package gitea
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // maxNesting bounds how deep Aegis looks into an argument.
@@ -41,11 +40,11 @@ func (r *request) setWhole(tool *proxy.Tool, v any) error {
 		r.body, r.contentType = []byte(text), tool.Consumes
 		return nil
 	}
-	var buf bytes.Buffer
-	if err := encodeJSON(&buf, v); err != nil {
+	body, err := proxy.Encode(v)
+	if err != nil {
 		return invalid("body", "cannot be written as JSON")
 	}
-	r.body, r.contentType = buf.Bytes(), mediaJSON
+	r.body, r.contentType = body, mediaJSON
 	return nil
 }
 
@@ -58,28 +57,26 @@ func (c *Client) fillObject(r *request, call *proxy.Call) error {
 	// Only the routes of contents take paths and files in their bodies; elsewhere
 	// "path" and "content" are words like any other.
 	files := strings.Contains(path, "contents")
-	var buf bytes.Buffer
-	buf.WriteByte('{')
+	body := []byte{'{'}
 	for i := range call.Wire.Body {
 		f := &call.Wire.Body[i]
 		v, err := c.wireValue(f, files)
 		if err != nil {
 			return err
 		}
-		if buf.Len() > 1 {
-			buf.WriteByte(',')
-		}
-		_ = encodeJSON(&buf, f.Name) // a string is always written
-		buf.WriteByte(':')
-		if err := encodeJSON(&buf, v); err != nil {
+		text, err := proxy.Encode(v)
+		if err != nil {
 			return invalid(argument(f), "cannot be written as JSON")
 		}
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(append(jsonscan.AppendQuote(body, f.Name), ':'), text...)
 	}
-	buf.WriteByte('}')
 	if err := checkPairs(call.Tool, call.Wire.Body); err != nil {
 		return err
 	}
-	r.body, r.contentType = buf.Bytes(), mediaJSON
+	r.body, r.contentType = append(body, '}'), mediaJSON
 	return nil
 }
 
@@ -251,17 +248,5 @@ func checkMember(key string, v any) error {
 			}
 		}
 	}
-	return nil
-}
-
-// encodeJSON appends v, without the newline of encoding/json and without
-// escaping characters for HTML.
-func encodeJSON(buf *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	buf.Truncate(buf.Len() - 1)
 	return nil
 }

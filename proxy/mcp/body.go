@@ -199,7 +199,7 @@ func (req *request) refuse(w http.ResponseWriter, status int, kind proxy.Kind, m
 // writeRPCError refuses a body before any request in it could be read. MCP
 // writes such an error without an id.
 func writeRPCError(w http.ResponseWriter, code int64, message string) {
-	body, err := encode(response{Version: "2.0", Error: &responseError{Code: code, Message: message}})
+	body, err := proxy.Encode(response{Version: "2.0", Error: &responseError{Code: code, Message: message}})
 	if err != nil {
 		http.Error(w, message, http.StatusBadRequest)
 		return

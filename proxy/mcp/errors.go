@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,7 +44,7 @@ func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
 		seconds := proxy.Seconds(err.RetryAfter)
 		body.Error.RetryAfter = &seconds
 	}
-	text, merr := encode(body)
+	text, merr := proxy.Encode(body)
 	return text, merr == nil
 }
 
@@ -70,16 +68,4 @@ type errorBody struct {
 	RequestID string     `json:"request_id"`
 	// RetryAfter is in seconds; null when unknown.
 	RetryAfter *int64 `json:"retry_after"`
-}
-
-// encode is json.Marshal that leaves <, > and & as they are: each escape
-// would cost a model several tokens.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode JSON: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

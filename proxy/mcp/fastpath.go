@@ -140,12 +140,12 @@ func newFastWords(o *Options, c sdk.Cacheable) (fastWords, error) {
 	if o.CatalogVersion != "" {
 		words.meta += `"` + metaCatalogVersion + `":` + string(jsonscan.AppendQuote(nil, o.CatalogVersion)) + `,`
 	}
-	server, err := encode(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: o.Version})
+	server, err := proxy.Encode(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: o.Version})
 	if err != nil {
 		return words, err
 	}
 	words.server = `"` + sdk.MetaKeyServerInfo + `":` + string(server)
-	cache, err := encode(c)
+	cache, err := proxy.Encode(c)
 	if err != nil {
 		return words, err
 	}
@@ -184,7 +184,7 @@ func (e *endpoint) appendFailure(b []byte, q *fastRequest, c *proxy.Call, err *p
 	b = b[:0]
 	rpc := protocolError(c, err)
 	body := &responseError{Code: rpc.Code, Message: proxy.Clip(rpc.Message, maxErrorText), Data: rpc.Data}
-	msg, merr := encode(response{Version: "2.0", ID: q.id, Error: body})
+	msg, merr := proxy.Encode(response{Version: "2.0", ID: q.id, Error: body})
 	if merr != nil { // texts always encode
 		return append(b, internalError...), http.StatusOK
 	}

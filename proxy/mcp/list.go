@@ -107,28 +107,6 @@ func newToolList(tools []*proxy.Tool, outputSchemas bool) (*toolList, error) {
 	return l, nil
 }
 
-// toolEntry is a tool in tools/list. What equals the protocol's default or
-// says nothing for this tool is left out: some clients put the whole entry
-// before the model.
-type toolEntry struct {
-	Name         string           `json:"name"`
-	Title        string           `json:"title,omitempty"`
-	Description  string           `json:"description,omitempty"`
-	InputSchema  json.RawMessage  `json:"inputSchema"`
-	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
-	Annotations  entryAnnotations `json:"annotations"`
-}
-
-// entryAnnotations are always explicit where a client may decide by them:
-// destructive and idempotent mean something for writing tools only.
-type entryAnnotations struct {
-	Title       string `json:"title,omitempty"`
-	ReadOnly    bool   `json:"readOnlyHint"`
-	Destructive *bool  `json:"destructiveHint,omitempty"`
-	Idempotent  *bool  `json:"idempotentHint,omitempty"`
-	OpenWorld   bool   `json:"openWorldHint"`
-}
-
 // wrapped returns the schema of structuredContent, which must be an object (MCP 2025-06-18):
 // the data, which may be an array or a string, is in its member data.
 func wrapped(data json.RawMessage) json.RawMessage {
@@ -138,30 +116,14 @@ func wrapped(data json.RawMessage) json.RawMessage {
 
 // add appends the encoding of t.
 func (t *encodedTools) add(tool *proxy.Tool, titled, outputSchemas bool) error {
-	entry := toolEntry{
-		Name:        tool.Name,
-		Description: tool.Description,
-		InputSchema: tool.InputSchema,
-		Annotations: entryAnnotations{ReadOnly: tool.ReadOnly, OpenWorld: tool.OpenWorld},
-	}
 	if len(tool.InputSchema) == 0 || !bytes.HasPrefix(bytes.TrimSpace(tool.InputSchema), []byte("{")) {
 		return errors.New("the input schema is not an object")
 	}
-	if titled {
-		entry.Title = tool.Title
-	} else {
-		entry.Annotations.Title = tool.Title
-	}
-	if !tool.ReadOnly {
-		entry.Annotations.Destructive, entry.Annotations.Idempotent = &tool.Destructive, &tool.Idempotent
-	}
-	if len(tool.ListSchema) > 0 {
-		entry.InputSchema = tool.ListSchema
-	}
+	entry := tool.Entry(titled)
 	if outputSchemas && len(tool.OutputSchema) > 0 {
 		entry.OutputSchema = wrapped(tool.OutputSchema)
 	}
-	b, err := encode(entry)
+	b, err := proxy.Encode(entry)
 	if err != nil {
 		return err
 	}

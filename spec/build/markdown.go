@@ -3,51 +3,103 @@ package build
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
 	"encoding/json"
+	"fmt"
 	"strings"
-	"text/template"
 
 	"aegis/spec"
 )
 
-//go:embed tools.md.tmpl
-var toolsTemplate string
-
-// domain is a section of the tool reference.
-type domain struct {
-	Name  string
-	Tools []*spec.Operation // sorted by name, as in the catalog
-}
-
-// Markdown renders the tool reference, grouped by domain. The error is one of the template.
-func Markdown(cat *spec.Catalog) ([]byte, error) {
-	t, err := template.New("tools.md").Funcs(template.FuncMap{
-		"cell": cell, "output": outputForm,
-		"code":    func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" },
-		"summary": func(p spec.Param) row { return summary(&p, cat.Schema(&p)) },
-	}).Parse(toolsTemplate)
-	if err != nil {
-		return nil, err
-	}
+// Markdown renders the tool reference, grouped by domain.
+func Markdown(cat *spec.Catalog) []byte {
 	var b bytes.Buffer
-	err = t.Execute(&b, map[string]any{"Catalog": cat, "Domains": byDomain(cat)})
-	return b.Bytes(), err
+	fmt.Fprintf(&b, "# Tools\n\nGenerated from spec/ by `go generate ./...`; do not edit.\n\n")
+	fmt.Fprintf(&b, "%d tools, version %s, made from %s. "+
+		"Risk classes (R0 to R4), presets and filters are explained in\n[toolsets.md](toolsets.md), "+
+		"arguments in [arguments.md](arguments.md), results in [results.md](results.md).\n\n",
+		len(cat.Operations), cat.Version, cat.Source)
+	b.WriteString("Arguments with * are required. " +
+		"Reading tools also take `fields` (the paths of the data to keep), and those that return something take\n" +
+		"`cursor` (to continue a truncated result). " +
+		"*Slim* are the fields that `results.slim: true` keeps when a call names none;\n" +
+		"a list without them comes whole. " +
+		"*Output* is the form of `data`; `gitea_describe_tool` and `aegis tools --json` give whole schemas.\n\n")
+	domains := byDomain(cat)
+	b.WriteString("| domain | tools |\n|---|---|\n")
+	for _, domain := range spec.Domains() {
+		heading := fmt.Sprintf("%s-%d", domain, len(domains[domain]))
+		fmt.Fprintf(&b, "| [%s](#%s) | %d |\n", domain, heading, len(domains[domain]))
+	}
+	for _, domain := range spec.Domains() {
+		fmt.Fprintf(&b, "\n## %s (%d)\n\n| tool | what it does | risk |\n|---|---|---|\n", domain, len(domains[domain]))
+		for _, o := range domains[domain] {
+			fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", o.Name, o.Name, cell(o.Title), o.Risk)
+		}
+		for _, o := range domains[domain] {
+			markdownTool(&b, cat, o)
+		}
+	}
+	return b.Bytes()
 }
 
-// byDomain groups the operations.
-func byDomain(cat *spec.Catalog) []domain {
-	var list []domain
-	for _, name := range spec.Domains() {
-		d := domain{Name: name}
-		for i := range cat.Operations {
-			if o := &cat.Operations[i]; o.Domain == name {
-				d.Tools = append(d.Tools, o)
-			}
-		}
-		list = append(list, d)
+// byDomain groups the operations; they stay sorted by name.
+func byDomain(cat *spec.Catalog) map[string][]*spec.Operation {
+	out := map[string][]*spec.Operation{}
+	for i := range cat.Operations {
+		o := &cat.Operations[i]
+		out[o.Domain] = append(out[o.Domain], o)
 	}
-	return list
+	return out
+}
+
+// markdownTool writes the section of one tool. Its heading is the bare name, so that
+// links to it stay good.
+func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
+	fmt.Fprintf(b, "\n### %s\n\n**%s.** %s\n\n", o.Name, cell(o.Title), cell(o.Description))
+	fmt.Fprintf(b, "`%s %s` (%s), risk %s", o.Method, o.Path, o.ID, o.Risk)
+	if len(o.Scopes) != 0 {
+		fmt.Fprintf(b, ", scopes `%s`", strings.Join(o.Scopes, "`, `"))
+	}
+	for _, f := range []struct {
+		on   bool
+		text string
+	}{
+		{o.ReadOnly, "read-only"}, {o.Destructive, "destructive"}, {o.Idempotent && !o.ReadOnly, "idempotent"},
+		{o.OpenWorld, "open world"}, {o.CredentialIssuing, "hands out a credential"},
+		{o.BasicAuthOnly, "never works with a token"}, {o.Deprecated, "deprecated"},
+		{o.Paging == "page" || o.Paging == "per_page", "paged"},
+	} {
+		if f.on {
+			fmt.Fprintf(b, ", %s", f.text)
+		}
+	}
+	b.WriteString(".")
+	if o.ReplacedBy != "" {
+		fmt.Fprintf(b, " Use %s instead.", o.ReplacedBy)
+	}
+	b.WriteString("\n")
+	if len(o.Params) != 0 {
+		b.WriteString("\n| argument | type | in | |\n|---|---|---|---|\n")
+	}
+	for i := range o.Params {
+		p := &o.Params[i]
+		name := "`" + p.Name + "`"
+		if p.Required {
+			name += " *"
+		}
+		typ, text := summary(cat.Schema(p))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, typ, p.In, text)
+	}
+	if form := outputForm(o.Output); form != "" {
+		fmt.Fprintf(b, "\nOutput: %s.", form)
+		if len(o.Slim) != 0 {
+			fmt.Fprintf(b, " Slim: `%s`.", strings.Join(o.Slim, "`, `"))
+		}
+		b.WriteString("\n")
+	}
+	if len(o.Example) != 0 {
+		fmt.Fprintf(b, "\nExample: `%s`\n", o.Example)
+	}
 }
 
 // outputForm tells the schema of a result in a few words; "" without one.
@@ -76,14 +128,11 @@ func outputForm(raw json.RawMessage) string {
 	if name := strings.Trim(string(s.Type), `"`); !strings.HasPrefix(name, "[") {
 		return name
 	}
-	return "object" // or null: almost any object can be, so that is not worth the words
+	return "object"
 }
 
-// row is an argument in the table of its tool.
-type row struct{ Type, In, Text string }
-
-// summary tells the schema of an argument in a few words.
-func summary(p *spec.Param, raw json.RawMessage) row {
+// summary tells a schema in a few words.
+func summary(raw json.RawMessage) (typ, text string) {
 	var s struct {
 		Type        string          `json:"type"`
 		Description string          `json:"description"`
@@ -96,21 +145,21 @@ func summary(p *spec.Param, raw json.RawMessage) row {
 		} `json:"items"`
 	}
 	if json.Unmarshal(raw, &s) != nil {
-		return row{Type: "any", In: p.In}
+		return "any", ""
 	}
-	out := row{Type: cmp.Or(s.Format, s.Type, "any"), In: p.In, Text: cell(s.Description)}
+	typ = cmp.Or(s.Format, s.Type, "any")
 	if s.Items != nil {
-		out.Type = "array of " + cmp.Or(s.Items.Type, "any")
+		typ = "array of " + cmp.Or(s.Items.Type, "any")
 		s.Enum = s.Items.Enum
 	}
+	text = cell(s.Description)
 	if len(s.Enum) != 0 {
-		out.Text += " One of `" + strings.Join(s.Enum, "`, `") + "`."
+		text += " One of `" + strings.Join(s.Enum, "`, `") + "`."
 	}
 	if len(s.Default) != 0 {
-		out.Text += " Default `" + string(s.Default) + "`."
+		text += " Default `" + string(s.Default) + "`."
 	}
-	out.Text = strings.TrimSpace(out.Text)
-	return out
+	return typ, strings.TrimSpace(text)
 }
 
 // cell makes text safe inside a Markdown table.

@@ -59,11 +59,7 @@ func generate(root, swagger string) error {
 	if err := os.WriteFile(filepath.Join(root, "spec", "catalog.json"), text, 0o644); err != nil {
 		return err
 	}
-	reference, err := build.Markdown(cat)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(root, "docs", "tools.md"), reference, 0o644)
+	return os.WriteFile(filepath.Join(root, "docs", "tools.md"), build.Markdown(cat), 0o644)
 }
 
 // pin replaces the facts by those of a description, without its prose: the words of our
