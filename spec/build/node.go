@@ -42,7 +42,7 @@ func (r *reader) node(raw json.RawMessage, depth int) *Node {
 	}
 	out := &Node{
 		Format: clean(n.Format, 40), Default: n.Default, Minimum: integer(n.Minimum), Maximum: integer(n.Maximum),
-		Deprecated: n.XDeprecated, Nullable: n.XNullable, Description: clean(n.Description, maxProse),
+		Deprecated: n.XDeprecated, Nullable: n.XNullable, Description: r.words(n.Description),
 	}
 	// Members beside a reference mean nothing in Swagger 2.0, but Gitea describes its
 	// arguments there.
@@ -178,31 +178,4 @@ func clean(s string, limit int) string {
 		b.WriteRune(c)
 	}
 	return b.String()
-}
-
-// dropProse removes the document's own text.
-func (f *Facts) dropProse() {
-	for i := range f.Operations {
-		o := &f.Operations[i]
-		o.Summary, o.Description = "", ""
-		for j := range o.Params {
-			o.Params[j].Schema.dropProse()
-		}
-		o.Result.dropProse()
-	}
-	for _, n := range f.Definitions {
-		n.dropProse()
-	}
-}
-
-func (n *Node) dropProse() {
-	if n == nil {
-		return
-	}
-	n.Description = ""
-	n.Items.dropProse()
-	n.Map.dropProse()
-	for _, p := range n.Properties {
-		p.dropProse()
-	}
 }

@@ -74,6 +74,15 @@ type swaggerResponse struct {
 type reader struct {
 	doc    swagger
 	report *Report
+	prose  bool // summaries and descriptions are kept
+}
+
+// words returns the document's own text where it is kept.
+func (r *reader) words(text string) string {
+	if !r.prose {
+		return ""
+	}
+	return clean(text, maxProse)
 }
 
 // ParseSwagger reduces a Swagger 2.0 document to facts. With prose, the
@@ -85,7 +94,7 @@ func ParseSwagger(data []byte, prose bool) (*Facts, *Report, error) {
 	if err := checkDepth(data, maxDepth); err != nil {
 		return nil, nil, err
 	}
-	r := reader{report: new(Report)}
+	r := reader{report: new(Report), prose: prose}
 	if err := json.Unmarshal(data, &r.doc); err != nil {
 		return nil, nil, fmt.Errorf("the API description is not a Swagger 2.0 document in JSON: %w", err)
 	}
@@ -107,9 +116,6 @@ func ParseSwagger(data []byte, prose bool) (*Facts, *Report, error) {
 	}
 	if len(f.Operations) == 0 {
 		return nil, nil, ErrNoOperations
-	}
-	if !prose {
-		f.dropProse()
 	}
 	return f, r.report, nil
 }
@@ -148,7 +154,7 @@ func (r *reader) path(f *Facts, path string) error {
 func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperation, bool) {
 	op := FactOperation{
 		ID: clean(o.ID, 100), Method: method, Path: path, Deprecated: o.Deprecated,
-		Summary: clean(o.Summary, maxProse), Description: clean(o.Description, maxProse),
+		Summary: r.words(o.Summary), Description: r.words(o.Description),
 	}
 	for _, raw := range o.Parameters {
 		p, ok := r.param(raw)
