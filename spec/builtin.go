@@ -22,8 +22,8 @@ var inputs embed.FS
 //go:embed facts/gitea.json
 var facts []byte
 
-// Facts returns the pinned facts of Gitea's API, as spec/build encodes them. The
-// caller must not change them.
+// Facts returns the pinned facts of Gitea's API, a Swagger 2.0 document as spec/build writes
+// it. The caller must not change them.
 func Facts() []byte { return facts }
 
 // Builtin returns the catalog of the pinned Gitea version. It is parsed anew at

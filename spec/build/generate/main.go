@@ -73,7 +73,7 @@ func pin(swagger, factsFile string) error {
 	if err != nil {
 		return err
 	}
-	text, err := facts.Encode()
+	text, err := facts.Swagger()
 	if err != nil {
 		return err
 	}
