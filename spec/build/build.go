@@ -16,8 +16,10 @@ import (
 	"aegis/spec"
 )
 
-// ToolsVersion is the semantic version of the tools' interface. A removed or
-// renamed tool or argument raises the first number, a new one the second.
+// ToolsVersion is the semantic version of the tools' interface. A removed or renamed tool
+// or argument raises the first number, a new one the second. Clients may pin it, so it is
+// raised by hand and not taken from the version of Gitea, which changes without any tool
+// changing.
 const ToolsVersion = "1.0.0"
 
 // Options steer a build.
@@ -32,9 +34,11 @@ type Options struct {
 	Baseline *spec.Catalog
 }
 
-// FromSwagger makes a catalog of any Gitea or Forgejo server from its Swagger
-// 2.0 description. Operations that the inputs know get our names and words,
-// the others a derived name, the strictest sensible risk and their own prose.
+// FromSwagger makes a catalog of any Gitea or Forgejo server from its Swagger 2.0
+// description. Operations that the inputs know get our names and words, the others a
+// derived name, the strictest sensible risk and their own prose. Prose is kept here, as
+// nobody has written words for operations that only another server has, and dropped for the
+// pinned version, whose tools all have words of ours.
 func FromSwagger(data []byte, opt Options) (*spec.Catalog, *Report, error) {
 	facts, report, err := ParseSwagger(data, true)
 	if err != nil {
@@ -67,7 +71,9 @@ type builder struct {
 	nodes int             // of the schema in the making
 }
 
-// Build makes a catalog of facts.
+// Build makes a catalog of facts. It goes on after mistakes of either kind: those of a
+// foreign description go into the report, those of our own files come back together as one
+// error.
 func Build(facts *Facts, opt Options) (*spec.Catalog, *Report, error) {
 	in, err := loadInputs(opt.Inputs)
 	if err != nil {
@@ -134,7 +140,8 @@ func (b *builder) recognise(f *FactOperation, base *spec.Catalog) {
 	}
 }
 
-// check sends the catalog through the parser that will read it.
+// check sends the catalog through the parser that will read it. So nothing is built that a
+// server would refuse to start with.
 func check(cat *spec.Catalog) error {
 	data, err := Encode(cat)
 	if err != nil {
@@ -144,7 +151,9 @@ func check(cat *spec.Catalog) error {
 	return err
 }
 
-// complete adds the problems of a build in which nothing may be missing.
+// complete adds the problems of a build in which nothing may be missing. A missing alias or
+// an entry of another version would not break a build, only make its tools worse without a
+// sign.
 func (b *builder) complete(cat *spec.Catalog) {
 	for _, id := range sortedKeys(b.in.names) {
 		if !b.ids[id] {
@@ -165,7 +174,9 @@ func (b *builder) complete(cat *spec.Catalog) {
 // no percent signs, no characters that a proxy might take for something else.
 var routePattern = regexp.MustCompile(`^(/([A-Za-z0-9_.-]|\{[A-Za-z0-9_-]+\})+)+$`)
 
-// operation makes a tool of an operation. The error says why it cannot be one.
+// operation makes a tool of an operation. The error says why it cannot be one. What
+// names.yaml leaves open follows from the method: HTTP says that GET reads and that all but
+// POST can be repeated, and Gitea keeps to it with the exceptions that names.yaml lists.
 func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	if !routePattern.MatchString(f.Path) || strings.Contains(f.Path, "..") || len(f.Path) > 500 {
 		return spec.Operation{}, errors.New("its path cannot be called safely")
@@ -213,7 +224,9 @@ func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	return op, b.params(&op, args)
 }
 
-// entry finds the operation's line in names.yaml, or derives one.
+// entry finds the operation's line in names.yaml, or derives one. An id that was used
+// before counts as unknown: the second operation of that id is another one, and must not
+// inherit a risk class that somebody gave to the first.
 func (b *builder) entry(f *FactOperation) (nameEntry, bool) {
 	n, ok := b.in.names[f.ID]
 	if ok && !b.ids[f.ID] {
@@ -238,7 +251,9 @@ func (b *builder) id(f *FactOperation) string {
 	return id
 }
 
-// paging tells how the operation divides its answer.
+// paging tells how the operation divides its answer. Gitea has three ways, and its
+// description shows only by the parameters which one a route has; corrections.yaml decides
+// where they mislead.
 func (b *builder) paging(f *FactOperation, c *correction) string {
 	has := func(name string) bool {
 		return slices.ContainsFunc(f.Params, func(p FactParam) bool { return p.In == "query" && p.Name == name }) ||
@@ -260,8 +275,9 @@ func (b *builder) paging(f *FactOperation, c *correction) string {
 	return ""
 }
 
-// words sets title and description: ours, else the description's own, else
-// derived ones.
+// words sets title and description: ours, else the description's own, else derived ones.
+// Foreign prose is cleaned and cut like any other text of a stranger: it is read by models,
+// and a server can write into it what it likes.
 func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 	doc := b.in.docs[f.ID]
 	if !known {
@@ -322,8 +338,9 @@ func (b *builder) params(op *spec.Operation, args []arg) error {
 	return nil
 }
 
-// finish shares the schemas that many arguments of one name have, and adds the
-// definitions.
+// finish shares the schemas that many arguments of one name have, and adds the definitions.
+// Owner and repo alone are arguments of some four hundred operations; sharing takes a
+// fifth off the catalog, which every start reads.
 func (b *builder) finish(cat *spec.Catalog) {
 	type use struct{ name, schema string }
 	counts := map[use]int{}
@@ -353,7 +370,8 @@ func (b *builder) finish(cat *spec.Catalog) {
 	cat.Definitions = b.definitions()
 }
 
-// or returns *p, or otherwise when nothing is said.
+// or returns *p, or otherwise when nothing is said. A pointer, as cmp.Or would take a false
+// that was written for nothing said.
 func or(p *bool, otherwise bool) bool {
 	if p != nil {
 		return *p

@@ -37,7 +37,9 @@ func raw(v any) json.RawMessage {
 	return text
 }
 
-// swagger returns the operation as a document has it.
+// swagger returns the operation as a document has it. Of all answers only the one that
+// results read is left, under the code that such an answer usually has: facts do not keep
+// the code.
 func (o *FactOperation) swagger() *swaggerOperation {
 	out := &swaggerOperation{
 		ID: o.ID, Summary: o.Summary, Description: o.Description, Deprecated: o.Deprecated,

@@ -22,7 +22,8 @@ type Facts struct {
 	Definitions map[string]*Node
 }
 
-// FactOperation is one operation of a description.
+// FactOperation is one operation of a description. Its fields are plain values without
+// references to other operations, so that corrections of one cannot change another.
 type FactOperation struct {
 	ID     string
 	Method string
@@ -112,6 +113,8 @@ func writeList[T any](b *bytes.Buffer, list []T) error {
 }
 
 // writeMap writes a member that holds an object, in sorted order and one member a line.
+// Written by hand, as encoding/json has no layout between one line for all and one line for
+// each value.
 func writeMap[V any](b *bytes.Buffer, name string, m map[string]V) error {
 	fmt.Fprintf(b, "%s: {\n", quote(name))
 	keys := sortedKeys(m)

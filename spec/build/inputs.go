@@ -17,7 +17,9 @@ import (
 	"aegis/spec"
 )
 
-// inputs are the hand-made YAML files.
+// inputs are the hand-made YAML files. They hold what no description says: names that do
+// not change when Gitea renames an operation, how much harm a call can do, words for
+// models.
 type inputs struct {
 	// All but scopes and common are by operation id; common is by argument name.
 	names       map[string]nameEntry
@@ -28,7 +30,8 @@ type inputs struct {
 	aliases     map[string][]string
 }
 
-// nameEntry is one line of names.yaml.
+// nameEntry is one line of names.yaml. Every operation of the pinned version has one: a
+// risk class is a decision of a person, never a guess of the generator.
 type nameEntry struct {
 	// Name is the wire name without gitea_, Risk the class R0 to R4.
 	Name string `yaml:"name"`
@@ -66,7 +69,9 @@ type wildcard struct {
 	Params []string `yaml:"params"`
 }
 
-// correction is one operation's entry in corrections.yaml.
+// correction is one operation's entry in corrections.yaml. Each is a difference between the
+// description and the server that was seen in practice; the reason says where, so that it
+// can go when the description is put right.
 type correction struct {
 	// Reason is why the description is wrong; an entry without one is refused. Rename
 	// gives arguments other names, by place and wire name, Args corrects them.
@@ -147,7 +152,8 @@ func (d *argDoc) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(d))
 }
 
-// loadInputs reads every file and checks that they fit together.
+// loadInputs reads every file and checks that they fit together. All files are read before
+// anything is refused: whoever edits several of them gets one list of mistakes.
 func loadInputs(files fs.FS) (*inputs, error) {
 	in := &inputs{docs: map[string]opDoc{}}
 	var names struct {
@@ -248,7 +254,9 @@ func (in *inputs) check() error {
 	return errors.Join(found...)
 }
 
-// checkAliases finds aliases of nothing, of two operations, or too long.
+// checkAliases finds aliases of nothing, of two operations, or too long. The bounds are
+// those of spec.Parse, but for the least number: fewer than four phrases leave the search
+// to the words of the name.
 func (in *inputs) checkAliases(found *findings) {
 	of := map[string]string{}
 	for _, id := range sortedKeys(in.aliases) {
@@ -272,7 +280,9 @@ func (in *inputs) checkAliases(found *findings) {
 	}
 }
 
-// reference replaces {operationId} in text with the operation's wire name.
+// reference replaces {operationId} in text with the operation's wire name. Descriptions
+// point to other tools by operation id, so that renaming a tool is one line in names.yaml
+// and no text goes stale.
 func (in *inputs) reference(text string) (string, error) {
 	var b strings.Builder
 	for {

@@ -10,7 +10,9 @@ import (
 	"aegis/spec"
 )
 
-// Markdown renders the tool reference, grouped by domain.
+// Markdown renders the tool reference, grouped by domain. It writes to a buffer without a
+// template: text/template keeps every method of the program alive in the binary, see
+// docs/adr/0001-dependencies.md.
 func Markdown(cat *spec.Catalog) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Tools\n\nGenerated from spec/ by `go generate ./...`; do not edit.\n\n")
@@ -123,7 +125,8 @@ func outputForm(s *output) string {
 	return "object" // or null, as nearly all of them can be
 }
 
-// summary tells a schema in a few words.
+// summary tells a schema in a few words. Bounds are left out: the table is for people who
+// choose a tool, and the error of a call names the bound that it breaks.
 func summary(raw json.RawMessage) (typ, text string) {
 	var s struct {
 		Type        string          `json:"type"`

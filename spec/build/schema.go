@@ -74,7 +74,8 @@ func (s *schema) json() json.RawMessage {
 	return raw(s)
 }
 
-// require sets Required, in everything that is in s.
+// require sets Required, in everything that is in s. Late, since twins and corrections
+// still change what is required.
 func (s *schema) require() {
 	s.Required = nil
 	for _, m := range s.Members {
@@ -87,8 +88,9 @@ func (s *schema) require() {
 	}
 }
 
-// argument makes the schema of one argument: what the description says of it,
-// corrected, then described, then bounded.
+// argument makes the schema of one argument: what the description says of it, corrected,
+// then described, then bounded. The order of the steps is their rank: a bound is only given
+// where neither the description nor a hand-made file has one.
 func (b *builder) argument(a *arg) (*schema, error) {
 	b.nodes = 0
 	s := b.schemaOf(a.node, 1, nil)
@@ -150,8 +152,9 @@ func (s *schema) twin(path, name string) bool {
 	return true
 }
 
-// schemaOf follows a node and its references. Deeper or recursive parts become
-// open objects.
+// schemaOf follows a node and its references. Deeper or recursive parts become open
+// objects. Spelled out, as clients and providers of models know no references in the
+// schemas of arguments.
 func (b *builder) schemaOf(n *Node, depth int, seen []string) *schema {
 	if n == nil {
 		return &schema{}
@@ -210,7 +213,9 @@ func (b *builder) arrayOf(s *schema, n *Node, depth int, seen []string) {
 	s.MaxItems = 1000
 }
 
-// objectOf completes the schema of an object: its members, or the values of a map.
+// objectOf completes the schema of an object: its members, or the values of a map. Objects
+// without described members stay open: Gitea has some whose members only its source names.
+// Those with members are closed, so that a misspelled one is an error and not ignored.
 func (b *builder) objectOf(s *schema, n *Node, depth int, seen []string) {
 	s.Enum = nil
 	if depth >= maxSchemaDepth || n.Properties == nil {
@@ -242,7 +247,8 @@ func rankMember(m member) int {
 	return 1
 }
 
-// correct applies corrections.yaml.
+// correct applies corrections.yaml. A corrected type drops what belonged to the wrong one.
+// Limits go the way of descriptions, so that both files have the same words for them.
 func (s *schema) correct(f *argFix) error {
 	if f.Type != "" {
 		s.Type, s.Items, s.Members, s.Rest = f.Type, nil, nil, nil
@@ -289,7 +295,8 @@ func (s *schema) describe(d *argDoc) error {
 	return nil
 }
 
-// fits reports whether raw can be a default of s.
+// fits reports whether raw can be a default of s. Absent fits: most arguments have no
+// default.
 func (s *schema) fits(raw json.RawMessage) bool {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {

@@ -32,7 +32,10 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// generate writes the catalog and the reference, after pinning new facts where asked.
+// generate writes the catalog and the reference, after pinning new facts where asked. The
+// files are read from the working tree and not from those embedded in spec, so that one run
+// shows the effect of an edit. Both outputs are written together: a test fails when one of
+// them is not what the inputs give.
 func generate(root, swagger string) error {
 	factsFile := filepath.Join(root, "spec", "facts", "gitea.json")
 	if swagger != "" {
@@ -63,7 +66,9 @@ func generate(root, swagger string) error {
 }
 
 // pin replaces the facts by those of a description, without its prose: the words of our
-// tools are written by hand.
+// tools are written by hand, since those of a web page are too long for a list of tools.
+// The new facts are read back by generate, so a description that cannot be built from fails
+// here and not at the next start.
 func pin(swagger, factsFile string) error {
 	data, err := os.ReadFile(swagger)
 	if err != nil {
