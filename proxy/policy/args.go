@@ -9,14 +9,18 @@ import (
 	"aegis/proxy"
 )
 
-// reader reads the values of one call by their place in the request.
+// reader reads the values of one call by their place in the request. It reads by the names
+// of Gitea's API and never by those of arguments, so a rule sees the same call however the
+// client spelled it.
 type reader struct {
 	op   *operation
 	wire *proxy.Wire
 	self string // the account that acts, as Gitea spells it; "" unknown
 }
 
-// newReader returns a reader, or false when the call cannot be read for certain.
+// newReader returns a reader, or false when the call cannot be read for certain. A call
+// that could be read in two ways is refused before any rule looks at it; a rule that met it
+// would have to know which way Gitea takes.
 func newReader(c *proxy.Call, op *operation, self string) (*reader, bool) {
 	r := &reader{op: op, wire: &c.Wire, self: self}
 	return r, r.spelled()
@@ -88,8 +92,9 @@ func folded(name string) string {
 // maxDepth bounds how deep arguments are looked into.
 const maxDepth = 64
 
-// values returns the values at a place such as "body.files[].path". Ok is false
-// when the place holds something else.
+// values returns the values at a place such as "body.files[].path". Ok is false when the
+// place holds something else. Something else is not skipped: a list with one item of
+// another kind may still be read by Gitea for the rest of its items.
 func (r *reader) values(place string) (out []any, ok bool) {
 	in, rest, _ := strings.Cut(place, ".")
 	top, nested, isList := strings.Cut(rest, "[].")
@@ -185,7 +190,8 @@ func (r *reader) fields() (out []*proxy.Field) {
 	return out
 }
 
-// pathText returns the text of a path parameter.
+// pathText returns the text of a path parameter. Numbers and missing values are refused
+// alike: no name of an account or repository is one.
 func (r *reader) pathText(wire string) (string, bool) {
 	f := proxy.Find(r.wire.Values, wire)
 	if f == nil {
@@ -195,7 +201,9 @@ func (r *reader) pathText(wire string) (string, bool) {
 	return text, ok
 }
 
-// first returns the texts of the first place that has any, and that place.
+// first returns the texts of the first place that has any, and that place. The order is
+// that in which Gitea looks, so a value further back that Gitea would not read decides
+// nothing.
 func (r *reader) first(places []string) (texts []string, place string, ok bool) {
 	for _, place := range places {
 		// What comes behind the default cannot be reached.

@@ -23,8 +23,9 @@ type glob struct {
 	rest   string // "", "*" or "**"
 }
 
-// newGlob compiles a pattern: * matches any characters but a slash, ** for any
-// characters, ? for one that is no slash, and **/ also for nothing.
+// newGlob compiles a pattern: * matches any characters but a slash, ** for any characters,
+// ? for one that is no slash, and **/ also for nothing. RE2 underneath, since patterns come
+// from people who do not expect a pattern to be slow: no backtracking whatever is written.
 func newGlob(text string, fold bool) (glob, error) {
 	if text == "" || len(text) > maxGlob {
 		return glob{}, fmt.Errorf("a pattern must have 1 to %d bytes", maxGlob)
@@ -80,6 +81,8 @@ func ascii(s string) bool {
 // maxGlob bounds a pattern, in bytes.
 const maxGlob = 300
 
+// match reports whether the whole text fits. It is asked for each row of a list, where an
+// expression costs many times what comparing two texts does.
 func (g *glob) match(text string) bool {
 	// Folding can change the length of what is no ASCII, and then bytes cannot be
 	// compared by place.
@@ -136,8 +139,9 @@ type patterns struct {
 	allow, deny globs
 }
 
-// newPatterns compiles the lists of a key. What is closed is closed in every case, as
-// on some file systems Main is main; fold says whether what is open is too.
+// newPatterns compiles the lists of a key. What is closed is closed in every case, as on
+// some file systems Main is main; fold says whether what is open is too. Folding can only
+// close more, so it is safe for deny whatever the server's file system does.
 func newPatterns(key string, cfg config.Patterns, fold bool) (r patterns, err error) {
 	r.key = key
 	if r.allow, err = newGlobs(key+".allow", cfg.Allow, fold); err != nil {
@@ -157,7 +161,8 @@ func (r *patterns) name() string {
 	return r.key + ".deny"
 }
 
-// closes returns the rule that closes a text, "" when it is open.
+// closes returns the rule that closes a text, "" when it is open. An empty allow opens all,
+// a list opens what it names and nothing else; deny wins over both.
 func (r *patterns) closes(text string) string {
 	if rule := r.deny.match(text); rule != "" {
 		return rule

@@ -15,7 +15,8 @@ import (
 	"aegis/proxy"
 )
 
-// Options are what a policy needs besides its rules.
+// Options are what a policy needs besides its rules. Everything that a policy asks of the
+// world is in here, so that it can be tried without one.
 type Options struct {
 	// Operations are every tool that the team's set has, complete: those of the
 	// bound set, not of a selection.
@@ -113,10 +114,11 @@ func (p *Policy) learn(tools []*proxy.Tool) error {
 // Empty reports whether there is no rule: both stages are nil then.
 func (p *Policy) Empty() bool { return p.empty }
 
-// Stage returns the stage that decides about a call before Gitea is asked. It
-// belongs behind the catalog's and the limiter's. A refusal is an error of kind
-// policy_denied. With write_token, writes go on with that credential. It is nil
-// when there is no rule.
+// Stage returns the stage that decides about a call before Gitea is asked. It belongs
+// behind the catalog's and the limiter's. A refusal is an error of kind policy_denied. With
+// write_token, writes go on with that credential. It is nil when there is no rule. Behind
+// the limiter, as a refusal may cost a lookup: a client that tries at random is slowed down
+// first.
 func (p *Policy) Stage() proxy.Stage {
 	if p.empty {
 		return nil
@@ -198,7 +200,8 @@ func writeTokenError(err error) error {
 	return err
 }
 
-// denial is a refusal. The text names the rule and what to do, never a value.
+// denial is a refusal. The text names the rule and what to do, never a value. It is no
+// error yet, so that a check can hand on the rule to another text.
 type denial struct {
 	rule string
 	text string

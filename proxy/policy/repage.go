@@ -16,8 +16,8 @@ import (
 // its pages are made of the rows that the team may see: a page with gaps, or an
 // empty one before the last, would tell how many there are of the others.
 
-// maxRepaged bounds the pages of Gitea's that one page of a bound team's is made
-// of.
+// maxRepaged bounds the pages of Gitea's that one page of a bound team's is made of. It
+// bounds the load on Gitea that one call of a bound team can cause.
 const maxRepaged = 40
 
 // repages reports whether an operation's pages are made anew.
@@ -95,8 +95,9 @@ func (b *book) add(rows [][]byte) {
 	}
 }
 
-// list returns the rows of an answer that may be seen, and what is around
-// them.
+// list returns the rows of an answer that may be seen, and what is around them. Members
+// besides the list that are objects or lists go: in such an answer they are about all rows,
+// hidden ones included.
 func (w *view) list(data []byte) (head []byte, rows [][]byte, tail []byte) {
 	if jsonscan.Kind(data) == '[' {
 		return []byte("["), w.visible(data), []byte("]")

@@ -6,7 +6,8 @@ import (
 	"aegis/config"
 )
 
-// scope are the repositories that a team may reach.
+// scope are the repositories that a team may reach. The binding is kept apart from the
+// patterns: it is exact, and a team that has one sees nothing of the existence of others.
 type scope struct {
 	bindOwner, bindRepo string // in lower case
 	patterns
@@ -36,7 +37,9 @@ func newScope(cfg config.Policy) (*scope, error) {
 	return s, err
 }
 
-// cutGlobs returns the owners' part of patterns.
+// cutGlobs returns the owners' part of patterns. One that cannot be
+// cut counts for every owner, but for none of them as a whole: it then denies what concerns
+// a whole account, and allows only what concerns some of one.
 func cutGlobs(list globs) (out []ownerGlob, err error) {
 	for _, g := range list {
 		owner, name, found := strings.Cut(g.text, "/")

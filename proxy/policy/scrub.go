@@ -14,8 +14,9 @@ var (
 	movedTo  = regexp.MustCompile(`is now ([A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)?);`)
 )
 
-// scrub makes an error fit for the team: it names no repository that the team may
-// not see, unless the call named it itself.
+// scrub makes an error fit for the team: it names no repository that the team may not see,
+// unless the call named it itself. Gitea's words are withheld as a whole: cutting a name
+// out of a sentence leaves the fact that there was one.
 func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 	e := proxy.AsError(err)
 	switch {

@@ -83,7 +83,8 @@ func ParseSuite(data []byte) (*Suite, error) {
 	return &s, errors.Join(problems...)
 }
 
-// Outcome is what became of one call of a suite.
+// Outcome is what became of one call of a suite. Failed ones keep the real verdict, as its
+// text says what to change.
 type Outcome struct {
 	// Name is the call's name, or its place and tool.
 	Name string
@@ -98,8 +99,9 @@ type Outcome struct {
 	OK bool
 }
 
-// Run decides about every call. Team returns an endpoint by name, "" for the
-// default one; false when there is none.
+// Run decides about every call. Team returns an endpoint by name, "" for the default one;
+// false when there is none. A mistake in one call does not end the run: whoever changes
+// rules wants to see all that they changed.
 func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)) []Outcome {
 	type ready struct {
 		endpoint Endpoint

@@ -183,7 +183,8 @@ func newCode() string {
 	return s[:4] + "-" + s[4:8] + "-" + s[8:]
 }
 
-// normal forgives case, spaces and hyphens.
+// normal forgives case, spaces and hyphens. People read codes aloud and type them by hand;
+// none of the three carries a bit of the code.
 func normal(code string) string {
 	return strings.NewReplacer("-", "", " ", "").Replace(strings.ToUpper(code))
 }

@@ -87,7 +87,8 @@ func (c *Confirm) Asks(call *proxy.Call) bool {
 	return c.named(call.Tool.Name) || c.named(call.Op.Name)
 }
 
-// named reports whether a rule is about the tool of this name.
+// named reports whether a rule is about the tool of this name. A glob, so that a rule also
+// covers tools that a later catalog adds to a family.
 func (c *Confirm) named(name string) bool {
 	return name != "" && slices.ContainsFunc(c.globs, func(g string) bool {
 		ok, _ := path.Match(g, name) // checked in New
@@ -135,7 +136,8 @@ func (c *Confirm) permitted(ctx context.Context, call *proxy.Call) error {
 		"Ask your user to do it in Gitea, or in a client that supports MCP elicitation", nil)
 }
 
-// ask returns the question.
+// ask returns the question. The client carries the state, so any replica can take the
+// answer and a question that is never answered costs nothing.
 func (c *Confirm) ask(ctx context.Context, call *proxy.Call, digest []byte) error {
 	s := c.subject(ctx, call)
 	return &proxy.Error{

@@ -146,8 +146,8 @@ func destinations(call *proxy.Call) (shown []string) {
 	return shown
 }
 
-// addressOnly returns a URL without what may be a secret in it: user, password and
-// query. Other texts stay.
+// addressOnly returns a URL without what may be a secret in it: user, password and query.
+// Other texts stay. The question is shown on screens and kept in histories of chats.
 func addressOnly(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
@@ -156,7 +156,8 @@ func addressOnly(s string) string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
-// maxName bounds what a question quotes of one name, in characters.
+// maxName bounds what a question quotes of one name, in characters. A longer one could push
+// the end of the question off the screen.
 const maxName = 200
 
 // clean keeps what prints, so that a name cannot rewrite the question around it.
