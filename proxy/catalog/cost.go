@@ -10,7 +10,8 @@ import (
 	"aegis/proxy"
 )
 
-// Cost is what a tool list costs a client.
+// Cost is what a tool list costs a client. A list is part of every conversation of a
+// client, so operators choose tools by it.
 type Cost struct {
 	// Tools is the number of tools in the list, Bytes the size of their entries
 	// as JSON, Tokens an estimate for current models; see [EstimateTokens].
@@ -43,8 +44,8 @@ func (sel *Selection) Cost() Costs {
 	return out
 }
 
-// InMode returns the same selection as tools.mode would list it: "full" or
-// "search".
+// InMode returns the same selection as tools.mode would list it: "full" or "search". The
+// command line shows both beside each other.
 func (sel *Selection) InMode(mode string) *Selection {
 	out := *sel
 	out.mode = mode
@@ -69,11 +70,12 @@ func (s *Set) PresetCosts() []PresetCost {
 	return out
 }
 
-// EstimateTokens estimates the tokens of JSON with English text in the
-// encodings of current models (o200k_base is the yardstick; the error on tool
-// lists is 3 per cent at most). Words cost one token each and one more for every
-// eight letters beyond the first twelve, numbers one per three digits, runs of
-// punctuation one per three characters, other scripts one per rune.
+// EstimateTokens estimates the tokens of JSON with English text in the encodings of current
+// models (o200k_base is the yardstick; the error on tool lists is 3 per cent at most).
+// Words cost one token each and one more for every eight letters beyond the first twelve,
+// numbers one per three digits, runs of punctuation one per three characters, other scripts
+// one per rune. A tokenizer of a provider's would be exact, but for one model, and needs a
+// table of megabytes.
 func EstimateTokens(text []byte) int {
 	tokens := 0
 	for i := 0; i < len(text); {

@@ -11,7 +11,8 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// maxArgumentDepth bounds the nesting of a call's arguments.
+// maxArgumentDepth bounds the nesting of a call's arguments. No schema of the catalog goes
+// deeper than eight levels; the rest is room for open objects.
 const maxArgumentDepth = 100
 
 // maxArgumentValues bounds the values of one call: decoded they take far more
@@ -96,7 +97,7 @@ func loneSurrogate(raw []byte) bool {
 	return false
 }
 
-// join appends a member's name to a path.
+// join appends a member's name to a path. The name is the client's, so it is shown as such.
 func join(path, name string) string {
 	name = show(name)
 	if path == "" {

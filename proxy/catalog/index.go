@@ -22,8 +22,9 @@ const (
 	bm25B = 0.3
 )
 
-// index answers free-text questions about tools by BM25 over weighted fields
-// (Robertson et al., "Simple BM25 extension to multiple weighted fields").
+// index answers free-text questions about tools by BM25 over weighted fields (Robertson et
+// al., "Simple BM25 extension to multiple weighted fields"). It is built from the tools of
+// one set and never changes, so searches need no lock.
 type index struct {
 	docs    []doc
 	terms   map[string][]posting
@@ -112,7 +113,8 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 	return ix
 }
 
-// newDoc takes a tool's name apart.
+// newDoc takes a tool's name apart. Names are regular ([spec.Parse] refuses others), so no
+// list says which word is what.
 func newDoc(t *proxy.Tool) doc {
 	d := doc{tool: t, domain: stem(t.Domain)}
 	list := words(strings.TrimPrefix(t.Name, "gitea_"+t.Domain+"_"))
@@ -153,8 +155,9 @@ func ownWords(text string) string {
 	return b.String()
 }
 
-// argumentText returns the names and words of a tool's arguments but the ones
-// that nearly every tool has.
+// argumentText returns the names and words of a tool's arguments but the ones that nearly
+// every tool has. From the complete schema: that of the list lacks the words of common
+// arguments.
 func argumentText(t *proxy.Tool) string {
 	var b strings.Builder
 	for name, schema := range jsonscan.Members(jsonscan.Member(t.InputSchema, "properties")) {

@@ -5,10 +5,11 @@ import "strings"
 // The lexicon says what people call the things and deeds of the catalog. It is
 // written in plain words and compiled to stems once.
 
-// lexicon maps stems to stems.
+// lexicon maps stems to stems. The first meaning is the best one; later ones count less.
 type lexicon map[string][]string
 
-// compile reads lines of "word, word: meaning meaning".
+// compile reads lines of "word, word: meaning meaning". A text and not a map literal: it
+// reads as a dictionary does, and stems need not be written by hand.
 func compile(text string) lexicon {
 	out := lexicon{}
 	for line := range strings.Lines(text) {

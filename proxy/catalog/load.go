@@ -58,16 +58,18 @@ func Load(cat *spec.Catalog) (*Set, error) {
 // Tools returns every tool, sorted by name. Do not modify the slice.
 func (s *Set) Tools() []*proxy.Tool { return s.tools }
 
-// Keep returns a set without the tools for which keep is false, for example
-// those whose operation the live server lacks. They stay known to the raw tool
-// as routes that are not available.
+// Keep returns a set without the tools for which keep is false, for example those whose
+// operation the live server lacks. They stay known to the raw tool as routes that are not
+// available. So a path that reaches one of them is refused and not taken for an unknown
+// route, which may be open.
 func (s *Set) Keep(keep func(*proxy.Tool) bool) *Set {
 	return s.with(slices.DeleteFunc(slices.Clone(s.tools), func(t *proxy.Tool) bool { return !keep(t) }))
 }
 
-// with returns the set with these tools only. Routes and rivals stay those of the
-// whole catalog: a path that reaches a tool which is gone must not be taken for
-// another one's.
+// with returns the set with these tools only. Routes and rivals stay those of the whole
+// catalog: a path that reaches a tool which is gone must not be taken for another one's.
+// Patterns stay as well; to compile them again would cost every bound team a part of a
+// start.
 func (s *Set) with(tools []*proxy.Tool) *Set {
 	out := *s
 	out.tools, out.byName = tools, make(map[string]*proxy.Tool, len(tools))
@@ -78,7 +80,8 @@ func (s *Set) with(tools []*proxy.Tool) *Set {
 	return &out
 }
 
-// loader shares what many tools have in common.
+// loader shares what many tools have in common. It lives for one Load; what it has made is
+// shared by the tools and must not be changed.
 type loader struct {
 	cat      *spec.Catalog
 	schemas  map[string]*proxy.Schema // by JSON text
@@ -95,7 +98,8 @@ type listedKey struct {
 	silent bool
 }
 
-// tool makes a tool of an operation.
+// tool makes a tool of an operation. The vocabulary has a type of its own for a tool, as
+// packages that judge calls must not depend on the form of the catalog's file.
 func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
 	// A catalog may come from a file of the operator's, so nothing of it is taken for
 	// granted.
@@ -158,7 +162,8 @@ const CommonArguments = "Tools with admin in their name are for site administrat
 	"cursor continues a truncated result and comes from its truncation.cursor. " +
 	"Times are RFC 3339, for example 2026-01-31T12:00:00Z."
 
-// inputs assembles the schema of the arguments, complete and as listed.
+// inputs assembles the schema of the arguments, complete and as listed. The two are made
+// once, at the start, so that a list is bytes to be copied and never a marshalled value.
 func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.RawMessage) {
 	in := &l.in
 	in.full.reset()

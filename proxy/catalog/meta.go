@@ -25,7 +25,8 @@ const (
 	maxHits     = 25
 )
 
-// metaTools returns the three tools of search mode by name.
+// metaTools returns the three tools of search mode by name. On demand, as only endpoints in
+// search mode need them.
 var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
 	name := own(proxy.Param{Name: "name", Required: true, Schema: text(100)}, wording{text: "Exact name of the tool."})
 	boolean, one, most := &proxy.Schema{Type: "boolean"}, int64(1), int64(maxHits)
@@ -71,8 +72,9 @@ var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
 // isMeta reports whether a name is that of a tool of search mode.
 func isMeta(name string) bool { return metaTools()[name] != nil }
 
-// meta answers search and describe, and turns gitea_call_tool into the call
-// that it asks for.
+// meta answers search and describe, and turns gitea_call_tool into the call that it asks
+// for. They are answered here, above limits and policy: they read nothing of Gitea's and
+// tell of enabled tools alone.
 func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	c.Tool = metaTools()[c.Name]
 	args, _, err := sel.set.validate(c.Tool, c.RawArgs, grants{})
@@ -104,9 +106,10 @@ func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handle
 	return sel.dispatch(ctx, c, next)
 }
 
-// innerArguments returns the arguments object of gitea_call_tool as it was
-// sent. Models sometimes send the object as a string of JSON; nothing is lost
-// by reading it.
+// innerArguments returns the arguments object of gitea_call_tool as it was sent. Models
+// sometimes send the object as a string of JSON; nothing is lost by reading it. They are
+// checked against the inner tool later, as bytes, so that nothing is lost by decoding them
+// twice.
 func innerArguments(raw json.RawMessage) (json.RawMessage, error) {
 	inner := jsonscan.Member(raw, "arguments")
 	if jsonscan.Kind(inner) == '"' {

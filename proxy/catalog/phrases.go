@@ -40,7 +40,8 @@ const (
 	unknownShare = 0.3
 )
 
-// add adds a phrase for the tool doc.
+// add adds a phrase for the tool doc. Fillers are left out, as people put them in or not by
+// habit.
 func (ix *phraseIndex) add(doc int, text string) {
 	if ix.with == nil {
 		ix.with = map[string][]int32{}
@@ -80,9 +81,10 @@ func (ix *phraseIndex) finish(docs int) {
 	}
 }
 
-// match returns by tool how like the best of its phrases the question is: 0 to
-// little more than 1. Likeness is cubed, since a phrase of which half fits says
-// next to nothing.
+// match returns by tool how like the best of its phrases the question is: 0 to little more
+// than 1. Likeness is cubed, since a phrase of which half fits says next to nothing. The
+// second best phrase counts a little, because a question that is like two phrases of a tool
+// is hardly about another one.
 func (ix *phraseIndex) match(list []said, docs int) []float64 {
 	common, all, owned := ix.common(list, docs)
 	best, second := make([]float64, docs), make([]float64, docs)
@@ -142,7 +144,8 @@ func (ix *phraseIndex) common(list []said, docs int) (common []float64, all floa
 	return common, all, owned
 }
 
-// kin returns a word and the words that it may stand for, with their shares.
+// kin returns a word and the words that it may stand for, with their shares. Later meanings
+// of a verb count less and less: "get" fits "list" better than "download".
 func kin(w string) map[string]float64 {
 	out := map[string]float64{w: 1}
 	for _, v := range synonyms[w] {

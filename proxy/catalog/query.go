@@ -85,7 +85,8 @@ func (p *parser) said(w string) []said {
 	return []said{{w, weight}}
 }
 
-// word adds what the i-th word says.
+// word adds what the i-th word says. The cases are in the order of certainty: what is
+// certainly no thing must not be looked up as one.
 func (p *parser) word(list []string, i int) {
 	w := list[i]
 	// Only in what the question is about, not behind a preposition or in a reason.
@@ -171,8 +172,9 @@ func (p *parser) endClause() {
 	p.acted, p.asked, p.share = false, false, 1
 }
 
-// named adds what the named objects are. They matter most when nothing else was
-// said of what the question is about.
+// named adds what the named objects are. They matter most when nothing else was said of
+// what the question is about. A question such as "close #12" names its thing by the number
+// alone.
 func (p *parser) named() {
 	alone := 1.0
 	if p.things > 0 {
@@ -236,7 +238,8 @@ type parser struct {
 	number, repository, file, mail bool // names of objects that were seen
 }
 
-// thing adds what a word may mean.
+// thing adds what a word may mean. Weights are shares of what the question says at that
+// place; the retrieval test holds what they do together.
 func (p *parser) thing(w string) {
 	share := p.share
 	switch {

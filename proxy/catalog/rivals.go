@@ -53,9 +53,10 @@ func (s *Set) strays(t *proxy.Tool, args proxy.Arguments) bool {
 	})
 }
 
-// pathParts returns the segments of a call's path as the server sees them: a
-// value is one segment, whatever it holds, but on wildcard routes its slashes
-// count.
+// pathParts returns the segments of a call's path as the server sees them: a value is one
+// segment, whatever it holds, but on wildcard routes its slashes count. Not by splitting
+// the finished path: a slash inside of a value is escaped on the way and would be taken for
+// a border here.
 func pathParts(t *proxy.Tool, args proxy.Arguments) (parts []string) {
 	for text := range strings.SplitSeq(strings.TrimPrefix(t.Path, "/"), "/") {
 		wild := false

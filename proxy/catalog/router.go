@@ -53,7 +53,7 @@ func newRouter(tools []*proxy.Tool) *router {
 }
 
 // parseSegment reads one segment of a template: "issues", "{index}" or
-// "{index}.{diffType}".
+// "{index}.{diffType}". Gitea has no segment of more than two parameters.
 func parseSegment(t *proxy.Tool, text string) segment {
 	open := strings.IndexByte(text, '{')
 	end := strings.IndexByte(text, '}')

@@ -114,7 +114,8 @@ func (sel *Selection) Stage() proxy.Stage {
 	}
 }
 
-// dispatch resolves one operation or the raw tool and sends the call on.
+// dispatch resolves one operation or the raw tool and sends the call on. The tools of
+// search mode end here too, so a call through them meets the same checks as a direct one.
 func (sel *Selection) dispatch(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	if err := sel.prepare(c); err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (sel *Selection) dispatch(ctx context.Context, c *proxy.Call, next proxy.Ha
 }
 
 // prepare fills in what the call means. Nothing is filled in but its tool when it is
-// refused.
+// refused. Stages below may rely on the rest being there or the call not reaching them.
 func (sel *Selection) prepare(c *proxy.Call) error {
 	t, err := sel.operation(c.Name)
 	if err != nil {

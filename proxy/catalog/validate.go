@@ -13,8 +13,9 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// validate checks the arguments of a call against a tool and brings them into
-// the form that the stages below rely on. All problems are told at once.
+// validate checks the arguments of a call against a tool and brings them into the form that
+// the stages below rely on. All problems are told at once. A model corrects all of its
+// mistakes in one further call then, instead of one for each.
 func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Arguments, proxy.CallOptions, error) {
 	var opts proxy.CallOptions
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
@@ -78,9 +79,10 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Ar
 	return args, opts, nil
 }
 
-// digits turns a whole number for a text in the path or the query into its
-// digits. On the wire it is text in any case, and where Gitea takes a name or an
-// id (milestones, labels), the id of an earlier result is a number.
+// digits turns a whole number for a text in the path or the query into its digits. On the
+// wire it is text in any case, and where Gitea takes a name or an id (milestones, labels),
+// the id of an earlier result is a number. Refusing it would only send the model back for
+// quotation marks.
 func digits(p *proxy.Param, x any) any {
 	n, ok := x.(json.Number)
 	if ok && p.Schema.Type == "string" && (p.In == proxy.InPath || p.In == proxy.InQuery) && isNumber(string(n)) {
@@ -125,7 +127,9 @@ func (p *problems) about(name string) bool {
 	return p.more > 0
 }
 
-// unknownArgument says why a name is refused, and what may have been meant.
+// unknownArgument says why a name is refused, and what may have been meant. Names of
+// options are only proposed where the call may have them: sudo must not be advertised to
+// those who may not use it.
 func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 	switch lower := strings.ToLower(name); {
 	// Said at once: a model that has read Gitea's documentation would try it again
@@ -161,7 +165,8 @@ func unknownName(name string, known []string) string {
 	return "is unknown"
 }
 
-// grants are the arguments of Aegis's own that only some calls may have.
+// grants are the arguments of Aegis's own that only some calls may have. They depend on the
+// caller and the endpoint, not on the tool, so no schema can say them.
 type grants struct{ sudo, code bool }
 
 // option returns the argument of this name that steers Aegis itself, nil where the call may
@@ -197,8 +202,9 @@ func setOption(opts *proxy.CallOptions, name string, x any) {
 	}
 }
 
-// splitFields reads "number, user.login" as the list that was meant. A list in
-// quotes and an empty text are no such thing.
+// splitFields reads "number, user.login" as the list that was meant. A list in quotes and
+// an empty text are no such thing. These go to the check as they are, which says what is
+// wanted.
 func splitFields(text string) any {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed[0] == '[' || strings.ContainsAny(text, `"'{`) {
