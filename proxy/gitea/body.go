@@ -16,7 +16,8 @@ import (
 // maxNesting bounds how deep Aegis looks into an argument.
 const maxNesting = 32
 
-// fillBody builds the request's body from the values that belong there.
+// fillBody builds the request's body from the values that belong there. A body with GET is
+// dropped by some proxies and refused by others, so none is sent.
 func (c *Client) fillBody(r *request, call *proxy.Call) error {
 	w := &call.Wire
 	if call.Op == nil && w.Sends != "" && (r.method == http.MethodGet || r.method == http.MethodHead) {
@@ -33,8 +34,8 @@ func (c *Client) fillBody(r *request, call *proxy.Call) error {
 	return nil
 }
 
-// setWhole makes v the whole body: text where the tool consumes text, JSON
-// otherwise.
+// setWhole makes v the whole body: text where the tool consumes text, JSON otherwise.
+// Markdown to be rendered is sent as text, for example.
 func (r *request) setWhole(tool *proxy.Tool, v any) error {
 	if text, ok := v.(string); ok && strings.HasPrefix(tool.Consumes, "text/") {
 		r.body, r.contentType = []byte(text), tool.Consumes
@@ -48,7 +49,9 @@ func (r *request) setWhole(tool *proxy.Tool, v any) error {
 	return nil
 }
 
-// fillObject builds a JSON object of the body's members in their order.
+// fillObject builds a JSON object of the body's members in their order. In the order of the
+// operation's parameters, so that the same call is the same bytes whichever way it was
+// spelled.
 func (c *Client) fillObject(r *request, call *proxy.Call) error {
 	path := call.Wire.Path
 	if call.Op != nil {
@@ -102,7 +105,8 @@ func (c *Client) wireValue(f *proxy.Field, files bool) (any, error) {
 	return c.nested(p.Schema, f.Value, p.Name, files)
 }
 
-// fileText encodes text that is due as base64, and bounds file contents.
+// fileText encodes text that is due as base64, and bounds file contents. Bounded here and
+// not by the schema, which counts characters and does not know results.max_binary_bytes.
 func (c *Client) fileText(name string, enc proxy.Encoding, isFile bool, text string) (any, error) {
 	if enc == proxy.EncodeBase64 {
 		// Before it grows by a third.
@@ -172,8 +176,8 @@ func (c *Client) nestedObject(s *proxy.Schema, v map[string]any, name string, fi
 	return out, nil
 }
 
-// encodes reports whether a schema has members that change on the way out or
-// that carry files.
+// encodes reports whether a schema has members that change on the way out or that carry
+// files. Most arguments have none, and copying them would cost memory for nothing.
 func encodes(s *proxy.Schema) bool {
 	if s == nil {
 		return false
@@ -183,7 +187,8 @@ func encodes(s *proxy.Schema) bool {
 	})
 }
 
-// checkPairs demands exactly one of a tool's arguments that share a wire name.
+// checkPairs demands exactly one of a tool's arguments that share a wire name. A list of
+// required names cannot say it, so the catalog leaves both optional.
 func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
 	// A value that the client spelled itself is what Gitea wants, and has no twin.
 	given := func(p *proxy.Param) bool {
@@ -204,8 +209,9 @@ func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
 	return nil
 }
 
-// walkPaths refuses paths in the body of a contents request that Gitea would clean
-// into other paths.
+// walkPaths refuses paths in the body of a contents request that Gitea would clean into
+// other paths. It also looks into members that the schema does not name, as Gitea's decoder
+// may know them.
 func walkPaths(v any, depth int) error {
 	if depth > maxNesting {
 		return invalid("body", "is nested too deep")

@@ -11,7 +11,8 @@ import (
 	"aegis/proxy"
 )
 
-// issueRow is the part of an issue that filters look at.
+// issueRow is the part of an issue that filters look at. Decoded only where such a filter
+// was asked for.
 type issueRow struct {
 	Labels    []labelRow `json:"labels"`
 	Milestone *struct {

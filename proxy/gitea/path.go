@@ -56,8 +56,9 @@ func (r *request) fillPath(call *proxy.Call) error {
 	return nil
 }
 
-// buildPath fills the path template of an operation. Every value is escaped exactly
-// once, "/" included unless the parameter is a wildcard.
+// buildPath fills the path template of an operation. Every value is escaped exactly once,
+// "/" included unless the parameter is a wildcard. Escaping twice, or not at all, would
+// each let a value reach another route.
 func buildPath(op *proxy.Tool, values []proxy.Field) (string, error) {
 	return op.Expand(func(b *strings.Builder, wire string) error { return writePathValue(b, op, wire, values) })
 }
@@ -88,9 +89,10 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 	return nil
 }
 
-// checkPathValue returns the rule that a path value breaks, "" when it may go
-// out. Gitea cleans paths before it reads or writes: a value that is not
-// already clean would reach another object than the one it names.
+// checkPathValue returns the rule that a path value breaks, "" when it may go out. Gitea
+// cleans paths before it reads or writes: a value that is not already clean would reach
+// another object than the one it names. The catalog has checked most of this by schema;
+// here is the last place before the wire, and it does not rely on that.
 func checkPathValue(wire, v string) string {
 	switch {
 	case v == "":
@@ -153,9 +155,10 @@ func checkDots(v string) string {
 	return ""
 }
 
-// hasSegment reports whether a segment of v, between slashes of either kind and
-// however percent-encoded, is one that bad describes. Endless is set when v is
-// encoded more often than anyone needs.
+// hasSegment reports whether a segment of v, between slashes of either kind and however
+// percent-encoded, is one that bad describes. Endless is set when v is encoded more often
+// than anyone needs. Found first and endless second: a value that is refused anyway should
+// say the plainer reason.
 func hasSegment(v string, bad func(string) bool) (found, endless bool) {
 	for range maxUnescape {
 		if slices.ContainsFunc(strings.FieldsFunc(v, isSlash), bad) {

@@ -31,7 +31,8 @@ const (
 	maxQuery      = 64 << 10
 )
 
-// request is one HTTP request to Gitea, ready to send.
+// request is one HTTP request to Gitea, ready to send. It has no headers of the client's,
+// so none can reach Gitea.
 type request struct {
 	method      string
 	path        string // escaped, below /api/v1
@@ -49,8 +50,9 @@ type request struct {
 	keep *jsonscan.Selection
 }
 
-// prepare builds the request of a call, or says what is wrong with it before
-// anything has been sent.
+// prepare builds the request of a call, or says what is wrong with it before anything has
+// been sent. The stages above have checked most of this; whatever they let through by
+// mistake ends here.
 func (c *Client) prepare(call *proxy.Call) (*request, error) {
 	tool, op := call.Tool, call.Op
 	if tool == nil || call.Identity == nil {
@@ -91,7 +93,8 @@ func (c *Client) prepare(call *proxy.Call) (*request, error) {
 	return req, c.fillBody(req, call)
 }
 
-// acceptOf returns the Accept header of a tool's request.
+// acceptOf returns the Accept header of a tool's request. Gitea chooses between forms on
+// few routes; on the others it ignores the header.
 func acceptOf(tool *proxy.Tool) string {
 	if tool.Produces == mediaJSON {
 		return mediaJSON
@@ -118,8 +121,9 @@ func (r *request) setSudo(call *proxy.Call) error {
 
 func notASCII(r rune) bool { return r >= utf8.RuneSelf }
 
-// checkNames refuses tools that would send what Gitea takes for a credential or
-// for an impersonation: it honours these in queries and in form bodies.
+// checkNames refuses tools that would send what Gitea takes for a credential or for an
+// impersonation: it honours these in queries and in form bodies. The parser of catalogs
+// refuses them in queries; forms, and tools made in any other way, meet the check here.
 func checkNames(tool *proxy.Tool) error {
 	for i := range tool.Params {
 		p := &tool.Params[i]
@@ -202,7 +206,8 @@ func limitName(paging proxy.Paging) string {
 	return "limit"
 }
 
-// setPaging decides page and size.
+// setPaging decides page and size. They are remembered for reading the answer: Gitea's says
+// what it gave and not what it was asked for.
 func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	if op.Paging != proxy.PagingPage && op.Paging != proxy.PagingPerPage {
 		return
@@ -238,8 +243,9 @@ func pagingArg(query []proxy.Field, wire string) (n int, given bool) {
 	return 0, true
 }
 
-// writeQuery appends one parameter. What a client has spelled itself is refused
-// where it could mean more than a value: by its name.
+// writeQuery appends one parameter. What a client has spelled itself is refused where it
+// could mean more than a value: by its name. Values are Gitea's to judge; a name decides
+// which parameter is set.
 func writeQuery(b *strings.Builder, f *proxy.Field) error {
 	if f.Param == nil {
 		if f.Name == "" || isSteering(strings.TrimSpace(f.Name)) {
