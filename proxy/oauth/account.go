@@ -267,7 +267,7 @@ func (s *Server) forget(ctx context.Context, userID int64) error {
 	if len(left) > 0 {
 		return nil
 	}
-	s.recent.drop(userID)
+	s.recent.Take(userID)
 	if err := s.o.Upstream.Forget(ctx, userID); err != nil {
 		return fmt.Errorf("credential: %w", err)
 	}

@@ -46,8 +46,8 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The sweep must not take the credential for a leftover before the code has become a
 	// grant, and calls must not go on with the token of before.
-	s.unused.keep(user.ID)
-	s.recent.drop(user.ID)
+	s.unused.Delete(user.ID)
+	s.recent.Take(user.ID)
 	if f.Purpose == forAccount {
 		return s.signedIn(w, r, user)
 	}

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"aegis/config"
 	"aegis/proxy"
+	"aegis/proxy/internal/lru"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
@@ -133,8 +135,12 @@ type Server struct {
 	routes    map[string]http.Handler
 	policy    string // Content-Security-Policy of the pages
 	rates     *rates
-	unused    *unused // people whose credential no grant needs
-	recent    *recent // credentials of a moment ago
+	// unused are the times since when people with a stored credential have had no grant,
+	// by their number. A sign-in stores the credential a moment before its code becomes a
+	// grant, so one look is not enough to call a credential unused.
+	unused sync.Map
+	// recent are the credentials of a moment ago, by the person's number.
+	recent *lru.Cache[int64, recentCredential]
 }
 
 // New returns the authorization server that o describes.
@@ -166,7 +172,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.keys = newKeys(o.Keys)
 	s.rates = newRates(o.Now)
-	s.unused, s.recent = newUnused(), newRecent()
+	s.recent = lru.New[int64, recentCredential](maxRecent)
 	s.policy = pagePolicy()
 	s.routes = s.handlers()
 	return s, nil

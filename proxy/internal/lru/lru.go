@@ -63,6 +63,19 @@ func (c *Cache[K, V]) Ensure(key K, fresh func() V) V {
 	return c.add(key, fresh())
 }
 
+// Take returns the value of key and removes it.
+func (c *Cache[K, V]) Take(key K) (value V, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it := c.find(key)
+	if it == nil {
+		return value, false
+	}
+	c.order.Remove(c.items[key])
+	delete(c.items, key)
+	return it.value, true
+}
+
 // Len returns how many values there are.
 func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()
