@@ -60,7 +60,7 @@ var layers = []layer{
 	{"proxy/oauth/client", "MCP clients: registration, documents, redirect URIs", []string{"config", "proxy", "proxy/internal/lru", "proxy/kv", "proxy/oauth/scope"}},
 	{"proxy/oauth/grant", "codes and tokens of people who signed in", []string{"proxy/kv", "proxy/oauth/scope"}},
 	{"proxy/oauth/scope", "Gitea's scopes: what a token may do, by area", nil},
-	{"proxy/oauth/upstream", "Aegis as an OAuth client of Gitea", []string{"config", "proxy", "proxy/kv", "proxy/oauth/scope"}},
+	{"proxy/oauth/upstream", "Aegis as an OAuth client of Gitea", []string{"config", "proxy", "proxy/internal/lru", "proxy/kv", "proxy/oauth/scope"}},
 	{"proxy/edge", "what a request meets first", []string{"config", "proxy"}},
 	{"proxy/edge/certs", "certificates and the plain listener beside TLS", []string{"config", "proxy", "config/watch"}},
 	{"proxy/edge/certs/acmetest", "a real certificate authority for tests", nil},

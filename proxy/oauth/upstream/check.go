@@ -73,7 +73,7 @@ func (g *Gitea) checkDiscovery(ctx context.Context) error {
 	}
 	if !strings.EqualFold(answer.Authorize, g.conf.Endpoint.AuthURL) {
 		return fmt.Errorf("auth.oauth.browser_url: browsers are sent to %s, Gitea itself says %s; "+
-			"set browser_url to Gitea's ROOT_URL", g.conf.Endpoint.AuthURL, printableURL(answer.Authorize))
+			"set browser_url to Gitea's ROOT_URL", g.conf.Endpoint.AuthURL, printable(answer.Authorize, 300))
 	}
 	return nil
 }
@@ -114,17 +114,4 @@ func (g *Gitea) checkConfidential(ctx context.Context) error {
 // problem is what the operator must solve before people can sign in.
 func problem(format string, args ...any) *Error {
 	return misconfigured(fmt.Sprintf(format, args...), nil)
-}
-
-// printableURL returns what of a URL of Gitea's a log can hold.
-func printableURL(s string) string {
-	if len(s) > 300 {
-		s = s[:300] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
 }

@@ -77,7 +77,7 @@ func (g *Gitea) State(ctx context.Context, userID int64) (bool, error) {
 // revoke the grant itself at [Gitea.RevokeURL].
 func (g *Gitea) Forget(ctx context.Context, userID int64) error {
 	g.members.drop(userID)
-	g.unsaved.take(userID)
+	g.unsaved.Take(userID)
 	if err := g.store.Delete(ctx, recordKey(userID)); err != nil {
 		return storeTrouble(err)
 	}
@@ -119,10 +119,10 @@ func (g *Gitea) credential(r *record) Credential {
 // fly runs one refresh for all callers of this process that want the same.
 func (g *Gitea) fly(ctx context.Context, what string, userID int64, needs func(*record) bool) (*record, error) {
 	return join(ctx, g, what, userID, func(ctx context.Context) (*record, error) {
-		if !g.running.begin() {
+		if !g.running.TryRLock() {
 			return nil, unavailable(textClosing, nil)
 		}
-		defer g.running.done()
+		defer g.running.RUnlock()
 		return g.refresh(ctx, userID, needs)
 	})
 }

@@ -22,10 +22,10 @@ const concurrent = 10 * time.Minute
 // ([Gitea.Member]); call [Gitea.Forget] when not. A caller that goes away does
 // not stop the exchange: the answer may have ended the refresh token before it.
 func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, error) {
-	if !g.running.begin() {
+	if !g.running.TryRLock() {
 		return nil, unavailable(textClosing, nil)
 	}
-	defer g.running.done()
+	defer g.running.RUnlock()
 	// Gitea takes a code once: a browser that leaves must not end this half-way.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.lease)
 	defer cancel()
@@ -95,7 +95,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	}
 	g.hold.clear(r.id)
 	g.members.drop(r.id)
-	g.unsaved.take(r.id)
+	g.unsaved.Take(r.id)
 	g.report(EventSignedIn, r.id, r.login, "")
 	return &User{
 		ID: told.id, Login: told.login, Scopes: got.set.Within(g.scopeSet).Words(),
@@ -108,17 +108,12 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 func (g *Gitea) saveSignIn(ctx context.Context, r *record) error {
 	cur, err := g.load(ctx, r.id)
 	switch {
-	case replaceable(err):
-		if r.version, err = g.versionOf(ctx, r.id); err != nil {
-			return err
-		}
-	case err != nil:
+	case err != nil && !replaceable(err):
 		return err
 	case cur.outdates(r) && g.now().Sub(cur.seen) < concurrent:
 		return nil
-	default:
-		r.version = cur.version
 	}
+	r.version = cur.version
 	_, err = g.save(ctx, r, true)
 	return err
 }

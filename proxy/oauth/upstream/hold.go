@@ -3,6 +3,8 @@ package upstream
 import (
 	"sync"
 	"time"
+
+	"aegis/proxy/internal/lru"
 )
 
 const (
@@ -46,11 +48,11 @@ func (h held) answer(now time.Time) error {
 // may be the user's alone, and for all when Gitea refuses Aegis itself.
 type hold struct {
 	mu     sync.Mutex
-	users  map[int64]held
+	users  *lru.Cache[int64, held]
 	client held
 }
 
-func newHold() *hold { return &hold{users: map[int64]held{}} }
+func newHold() *hold { return &hold{users: lru.New[int64, held](maxHeld)} }
 
 // check returns the failure to answer for the user now, nil when Gitea may be
 // asked.
@@ -60,17 +62,16 @@ func (h *hold) check(id int64, now time.Time) error {
 	if err := h.client.answer(now); err != nil {
 		return err
 	}
-	return h.users[id].answer(now)
+	user, _ := h.users.Get(id)
+	return user.answer(now)
 }
 
 // user remembers a failure of one user's refresh.
 func (h *hold) user(id int64, err *Error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.users[id]; !ok && len(h.users) >= maxHeld {
-		clear(h.users)
-	}
-	h.users[id] = h.users[id].next(err, now)
+	last, _ := h.users.Get(id)
+	h.users.Put(id, last.next(err, now))
 }
 
 // all remembers that Gitea refuses Aegis, and reports whether an alarm is due:
@@ -89,32 +90,6 @@ func (h *hold) all(err *Error, now time.Time) bool {
 func (h *hold) clear(id int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.users, id)
+	h.users.Take(id)
 	h.client = held{}
-}
-
-// unsaved are answers of Gitea that the store did not take.
-type unsaved struct {
-	mu      sync.Mutex
-	records map[int64]*record
-}
-
-func newUnsaved() *unsaved { return &unsaved{records: map[int64]*record{}} }
-
-// put remembers r; when there are too many, it is lost.
-func (u *unsaved) put(r *record) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, ok := u.records[r.id]; ok || len(u.records) < maxHeld {
-		u.records[r.id] = r
-	}
-}
-
-// take returns and forgets the user's record, nil when there is none.
-func (u *unsaved) take(id int64) *record {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	r := u.records[id]
-	delete(u.records, id)
-	return r
 }

@@ -44,7 +44,7 @@ func (g *Gitea) leased(ctx context.Context, r *record, lease uint64, needs func(
 	if err != nil {
 		return nil, err
 	}
-	if u := g.unsaved.take(r.id); u != nil && !r.outdates(u) {
+	if u, ok := g.unsaved.Take(r.id); ok && !r.outdates(u) {
 		if r, err = g.keep(ctx, u); err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (g *Gitea) adopt(ctx context.Context, r *record, answer *pair) (*record, er
 func (g *Gitea) keep(ctx context.Context, r *record) (*record, error) {
 	kept, err := g.save(ctx, r, false)
 	if isKind(err, Unavailable) {
-		g.unsaved.put(r)
+		g.unsaved.Put(r.id, r)
 	}
 	return kept, err
 }
@@ -183,17 +183,12 @@ func (g *Gitea) save(ctx context.Context, r *record, create bool) (*record, erro
 		}
 		cur, loadErr := g.load(ctx, r.id)
 		switch {
-		case create && replaceable(loadErr):
-			if r.version, err = g.versionOf(ctx, r.id); err != nil {
-				return nil, err
-			}
-		case loadErr != nil:
+		case loadErr != nil && !(create && replaceable(loadErr)):
 			return nil, loadErr
 		case cur.outdates(r): // it has the newer refresh token
 			return cur, nil
-		default:
-			r.version = cur.version
 		}
+		r.version = cur.version
 	}
 	if errors.Is(err, kv.ErrConflict) {
 		return nil, storeTrouble(err)

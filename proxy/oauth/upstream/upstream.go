@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -15,6 +16,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
+	"aegis/proxy/internal/lru"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/scope"
 )
@@ -56,11 +58,16 @@ type Gitea struct {
 	event    func(Event)
 	pace     pace
 	flights  singleflight.Group
-	running  running
-	hold     *hold
-	unsaved  *unsaved
-	members  *members
-	version  versionCheck
+	// running is held for reading by work that must be finished before the store closes. stop
+	// takes it for writing and keeps it: it waits for that work, and no other can begin.
+	running sync.RWMutex
+	stop    func()
+	hold    *hold
+	// unsaved are answers of Gitea that the store did not take.
+	unsaved *lru.Cache[int64, *record]
+	members *members
+	// newEnough is until when Gitea is believed to be one that knows scopes; nil: not yet asked.
+	newEnough atomic.Pointer[time.Time]
 }
 
 // pace are the waits of a [Gitea].
@@ -117,9 +124,10 @@ func New(o Options) (*Gitea, error) {
 		event:    o.Event,
 		pace:     defaultPace(),
 		hold:     newHold(),
-		unsaved:  newUnsaved(),
+		unsaved:  lru.New[int64, *record](maxHeld),
 		members:  newMembers(),
 	}
+	g.stop = sync.OnceFunc(g.running.Lock)
 	if g.now == nil {
 		g.now = time.Now
 	}
@@ -229,39 +237,12 @@ func (g *Gitea) report(kind EventKind, userID int64, login, detail string) {
 	}
 }
 
-// running counts work that must be finished before the store closes.
-type running struct {
-	mu     sync.Mutex
-	wg     sync.WaitGroup
-	closed bool
-}
-
-// begin reports whether work may start; then done must follow.
-func (r *running) begin() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
-	r.wg.Add(1)
-	return true
-}
-
-func (r *running) done() { r.wg.Done() }
-
-func (r *running) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.wg.Wait()
-}
-
 // Close starts no further refresh or sign-in and waits for those under way, so
 // that no answer of Gitea is lost between its arrival and the store. Close the
 // store afterwards.
 func (g *Gitea) Close(ctx context.Context) error {
 	done := make(chan struct{})
-	go func() { g.running.close(); close(done) }()
+	go func() { g.stop(); close(done) }()
 	select {
 	case <-done:
 		return nil
