@@ -96,11 +96,8 @@ func (e *endpoint) leave(w http.ResponseWriter, r *http.Request, req *request, b
 // would leave the client waiting, or be taken for that of another request.
 func exactID(body []byte) bool {
 	id := jsonscan.Member(body, "id")
-	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
-		return true
-	}
-	digits := bytes.TrimPrefix(id, []byte("-"))
-	return len(digits) <= 15 && len(bytes.Trim(digits, "0123456789")) == 0
+	isNumber := len(id) > 0 && (id[0] == '-' || '0' <= id[0] && id[0] <= '9')
+	return !isNumber || exactInteger(id)
 }
 
 // batchSize returns the number of messages in body, which has passed the
