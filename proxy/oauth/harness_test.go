@@ -265,7 +265,7 @@ func settings() config.OAuth {
 func build(t testing.TB, change func(*oauth.Options)) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{at: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}, addr: "192.0.2.7", codes: &fakeCodes{},
-		gitea:  &fakeGitea{user: upstream.User{ID: 7, Login: "alice", Scopes: settings().Scopes}, member: true},
+		gitea:  &fakeGitea{user: upstream.User{ID: 7, Credential: upstream.Credential{Login: "alice", Scopes: settings().Scopes}}, member: true},
 		grants: &fakeGrants{codes: map[string]grant.Code{}, grants: map[string]*grant.Grant{}}}
 	w.store = kv.NewMemory(w.clock.now)
 	ring, err := seal.New([]byte("a key of at least thirty-two bytes"))

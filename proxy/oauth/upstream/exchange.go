@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy"
 )
 
 // concurrent is how far apart two sign-ins of one person can be stored and still
@@ -97,10 +96,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	g.members.drop(r.id)
 	g.unsaved.Take(r.id)
 	g.report(EventSignedIn, r.id, r.login, "")
-	return &User{
-		ID: told.id, Login: told.login, Scopes: got.set.Within(g.scopeSet).Words(),
-		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal()),
-	}, nil
+	return &User{ID: told.id, Credential: g.credential(r)}, nil
 }
 
 // saveSignIn stores the credential of a sign-in over whatever is there, unless another

@@ -30,7 +30,9 @@ func TestSignIn(t *testing.T) {
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
-	want := &upstream.User{ID: u.ID, Login: "alice", Scopes: []string{"write:issue", "read:organization", "write:repository", "read:user"}}
+	want := &upstream.User{ID: u.ID, Credential: upstream.Credential{
+		Login: "alice", Scopes: []string{"write:issue", "read:organization", "write:repository", "read:user"},
+	}}
 	if u.Login != want.Login || !slices.Equal(u.Scopes, want.Scopes) || u.ID == 0 || u.Token.Secret() != l.must(g, u.ID).Token.Secret() || strings.Contains(fmt.Sprintf("%+v", u), u.Token.Secret()) {
 		t.Errorf("%+v", u)
 	}

@@ -44,12 +44,14 @@ func (h held) answer(now time.Time) error {
 	return &e
 }
 
+// everybody is the number under which a [hold] keeps what concerns all: no user has it.
+const everybody = 0
+
 // hold keeps failing refreshes from hammering Gitea: by user, since the trouble
-// may be the user's alone, and for all when Gitea refuses Aegis itself.
+// may be the user's alone, and for everybody when Gitea refuses Aegis itself.
 type hold struct {
-	mu     sync.Mutex
-	users  *lru.Cache[int64, held]
-	client held
+	mu    sync.Mutex
+	users *lru.Cache[int64, held]
 }
 
 func newHold() *hold { return &hold{users: lru.New[int64, held](maxHeld)} }
@@ -57,39 +59,31 @@ func newHold() *hold { return &hold{users: lru.New[int64, held](maxHeld)} }
 // check returns the failure to answer for the user now, nil when Gitea may be
 // asked.
 func (h *hold) check(id int64, now time.Time) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.client.answer(now); err != nil {
-		return err
+	for _, who := range []int64{everybody, id} {
+		last, _ := h.users.Get(who)
+		if err := last.answer(now); err != nil {
+			return err
+		}
 	}
-	user, _ := h.users.Get(id)
-	return user.answer(now)
+	return nil
 }
 
-// user remembers a failure of one user's refresh.
-func (h *hold) user(id int64, err *Error, now time.Time) {
+// fail remembers a failure of one user's refresh, or of everybody's, and reports whether
+// it is the first since the last wait was over: an alarm is due once for each hold, and
+// refreshes that failed at the same time make the wait no longer.
+func (h *hold) fail(id int64, err *Error, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, _ := h.users.Get(id)
-	h.users.Put(id, last.next(err, now))
-}
-
-// all remembers that Gitea refuses Aegis, and reports whether an alarm is due:
-// once for each hold.
-func (h *hold) all(err *Error, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.client.answer(now) != nil {
+	if last.answer(now) != nil {
 		return false
 	}
-	h.client = h.client.next(err, now)
+	h.users.Put(id, last.next(err, now))
 	return true
 }
 
-// clear forgets the failures of a user, and of all: Gitea has answered.
+// clear forgets the failures of a user, and of everybody: Gitea has answered.
 func (h *hold) clear(id int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.users.Take(id)
-	h.client = held{}
+	h.users.Take(everybody)
 }

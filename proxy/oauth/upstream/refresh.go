@@ -93,13 +93,13 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 	case client:
 		// Aegis itself is refused: all wait, and no sign-in ends for it.
 		e := &Error{Kind: Config, Public: textClient, RetryAfter: firstHold, Err: err}
-		if g.hold.all(e, g.now()) {
+		if g.hold.fail(everybody, e, g.now()) {
 			g.report(EventClient, 0, "", "refreshing a credential: "+err.Error())
 		}
 		return nil, false, e
 	}
 	e := unavailable(textDown, err)
-	g.hold.user(r.id, e, g.now())
+	g.hold.fail(r.id, e, g.now())
 	return nil, false, e
 }
 

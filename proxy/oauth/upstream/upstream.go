@@ -186,12 +186,8 @@ func (g *Gitea) RevokeURL() string { return g.browser + "/user/settings/applicat
 type User struct {
 	// ID is Gitea's number of the user, which a renaming does not change.
 	ID int64
-	// Login is the user name at the moment.
-	Login string
-	// Scopes are what Gitea granted, as far as they are configured.
-	Scopes []string
-	// Token is the token that was just issued. Calls use [Gitea.Credential].
-	Token proxy.Credential
+	// Credential has the token that was just issued. Calls use [Gitea.Credential].
+	Credential
 }
 
 // Credential is what a call of a person is made with. It prints no secret.
