@@ -1,11 +1,11 @@
 package oauth
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/scope"
@@ -65,10 +65,7 @@ type consentView struct {
 func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) error {
 	browser := s.browser(w, r)
 	if c.form == "" {
-		var err error
-		if c.form, err = s.seal(c.asked); err != nil {
-			return err
-		}
+		c.form = s.seal(c.asked)
 	}
 	status := http.StatusOK
 	if c.problem != "" {
@@ -89,21 +86,10 @@ func (c consent) loopback() bool {
 	return c.client.LoopbackOnly || c.client.Kind != client.Static && strings.HasPrefix(c.asked.RedirectURI, "http:")
 }
 
-// displayName makes a name of the client's own harmless once more: no characters
-// that are invisible or turn text around, 60 at most.
+// displayName makes a name of the client's own harmless once more: one of the store may be
+// from a version of Aegis that knew fewer tricks.
 func displayName(name string) string {
-	n := 0
-	name = strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || n >= 60 {
-			return -1
-		}
-		n++
-		return r
-	}, name)
-	if name = strings.TrimSpace(name); name == "" {
-		return "A client without a name"
-	}
-	return name
+	return cmp.Or(client.CleanName(name), "A client without a name")
 }
 
 // redirectHost says where an address leads, in a word and in a sentence.

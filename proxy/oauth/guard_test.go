@@ -27,7 +27,7 @@ import (
 )
 
 // tools is a catalog of a few tools and of the two that stand for others.
-var tools = oauth.NeedsFunc(func(tool string, args json.RawMessage) []string {
+var tools = oauth.Needs(func(tool string, args json.RawMessage) []string {
 	switch tool {
 	case "read_issue":
 		return []string{"read:issue"}
@@ -391,7 +391,7 @@ func TestEveryOperationOfGitea(t *testing.T) {
 	person := &anybody{}
 	d := guard(t, "", func(g *oauth.Guard) {
 		g.Verifier, g.Offered = person, nil
-		g.Needs = oauth.NeedsFunc(func(tool string, _ json.RawMessage) []string { return scopes[tool] })
+		g.Needs = oauth.Needs(func(tool string, _ json.RawMessage) []string { return scopes[tool] })
 	})
 	refused := 0
 	for name, need := range scopes {

@@ -88,10 +88,7 @@ func (s *Server) MetadataURL(resource string) string {
 func (s *Server) documents() map[string][]byte {
 	docs := map[string][]byte{}
 	add := func(path string, v any) {
-		body, err := json.Marshal(v)
-		if err == nil { // texts always marshal
-			docs[path] = body
-		}
+		docs[path], _ = json.Marshal(v) // texts always marshal
 	}
 	for _, r := range s.resources {
 		m := resourceMetadata{

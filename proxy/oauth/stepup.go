@@ -13,22 +13,13 @@ import (
 	"aegis/proxy/oauth/scope"
 )
 
-// Needs says which Gitea scopes a call needs.
-type Needs interface {
-	// Needs returns the scopes of a tools/call of this name with these arguments,
-	// as the client spelled both; args may be nil. All of them are needed. A name
-	// that is no tool needs none: the call is refused for that. Tools that stand
-	// for others (gitea_call_tool, gitea_api_request) need what the call that
-	// they mean needs. It does no I/O, and is called for every call of an OAuth
-	// identity.
-	Needs(tool string, args json.RawMessage) []string
-}
-
-// NeedsFunc makes a function a [Needs].
-type NeedsFunc func(tool string, args json.RawMessage) []string
-
-// Needs calls f.
-func (f NeedsFunc) Needs(tool string, args json.RawMessage) []string { return f(tool, args) }
+// Needs returns the Gitea scopes of a tools/call of this name with these arguments,
+// as the client spelled both; args may be nil. All of them are needed. A name
+// that is no tool needs none: the call is refused for that. Tools that stand
+// for others (gitea_call_tool, gitea_api_request) need what the call that
+// they mean needs. It does no I/O, and is called for every call of an OAuth
+// identity.
+type Needs func(tool string, args json.RawMessage) []string
 
 // maxMessages bounds a batch.
 const maxMessages = 100
@@ -78,7 +69,7 @@ func callOf(message []byte, needs Needs) ([]string, error) {
 	if jsonscan.Kind(name) != '"' {
 		return nil, nil // the MCP layer refuses it
 	}
-	return needs.Needs(jsonscan.Unquote(name), args), nil
+	return needs(jsonscan.Unquote(name), args), nil
 }
 
 // pick returns two members of an object, nil for those that are absent. It fails

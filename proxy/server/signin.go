@@ -129,7 +129,7 @@ func (s *core) guardOf(t *team) *oauth.Guard {
 	if in := s.signIn; in != nil {
 		g.Verifier = in.server.Verifier(s.base.String()+t.path(), s.tokens)
 		g.Scopes, g.Offered = in.server.Scopes(), s.cfg.Auth.OAuth.Scopes
-		g.Needs = oauth.NeedsFunc(func(name string, args json.RawMessage) []string {
+		g.Needs = func(name string, args json.RawMessage) []string {
 			tool := s.tools(t).Target(name, args)
 			switch {
 			case tool == nil:
@@ -138,7 +138,7 @@ func (s *core) guardOf(t *team) *oauth.Guard {
 				return s.cfg.Auth.OAuth.Scopes
 			}
 			return tool.Scopes
-		})
+		}
 	}
 	return g
 }

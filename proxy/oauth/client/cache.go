@@ -211,7 +211,7 @@ func (d *documents) recall(ctx context.Context, url string) (*record, bool) {
 	if json.Unmarshal(e.Value, &r) != nil || r.URL != url {
 		return nil, false
 	}
-	r.URIs, r.Name = redirectable(r.URIs, d.private), cleanName(r.Name) // the rules may have changed since
+	r.URIs, r.Name = redirectable(r.URIs, d.private), CleanName(r.Name) // the rules may have changed since
 	return &r, len(r.URIs) > 0 && r.Name != ""
 }
 

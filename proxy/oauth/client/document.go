@@ -53,7 +53,7 @@ func readDocument(url string, body []byte, private []string) (*Client, error) {
 	if p != nil {
 		return nil, badDocument("cannot be used: " + p.text)
 	}
-	name := cleanName(m.name)
+	name := CleanName(m.name)
 	if name == "" {
 		name = host[:min(len(host), maxName)]
 	}

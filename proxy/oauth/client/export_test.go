@@ -13,9 +13,6 @@ func IsPublic(a netip.Addr) bool { return isPublic(a) }
 // Freshness is freshness.
 func Freshness(h http.Header, now time.Time) time.Duration { return freshness(h, now) }
 
-// CleanName is cleanName.
-func CleanName(s string) string { return cleanName(s) }
-
 // DomainOf is domainOf.
 func DomainOf(host string) string { return domainOf(host) }
 
