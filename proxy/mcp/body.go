@@ -196,11 +196,7 @@ func (req *request) refuse(w http.ResponseWriter, status int, kind proxy.Kind, m
 // writeRPCError refuses a body before any request in it could be read. MCP
 // writes such an error without an id.
 func writeRPCError(w http.ResponseWriter, code int64, message string) {
-	body, err := proxy.Encode(response{Version: "2.0", Error: &responseError{Code: code, Message: message}})
-	if err != nil {
-		http.Error(w, message, http.StatusBadRequest)
-		return
-	}
+	body, _ := proxy.Encode(response{Version: "2.0", Error: &responseError{Code: code, Message: message}}) // texts encode
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(body) // a client that went away needs no answer

@@ -16,23 +16,18 @@ func (e *endpoint) failure(c *proxy.Call, err *proxy.Error) (*sdk.CallToolResult
 	if err.Question != nil && c.CanAsk {
 		return e.ask(c, err.Question)
 	}
-	text, ok := failureText(c, err)
-	if !ok {
+	if err.Kind == proxy.KindUnknownTool {
 		return nil, protocolError(c, err)
 	}
 	return &sdk.CallToolResult{
 		Meta:    e.meta(c, ""),
-		Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+		Content: []sdk.Content{&sdk.TextContent{Text: string(failureText(c, err))}},
 		IsError: true,
 	}, nil
 }
 
-// failureText returns what a model reads of a failure; false when the failure is
-// one of the protocol.
-func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
-	if err.Kind == proxy.KindUnknownTool {
-		return nil, false
-	}
+// failureText returns what a model reads of a failure.
+func failureText(c *proxy.Call, err *proxy.Error) []byte {
 	var body struct {
 		Error errorBody `json:"error"`
 	}
@@ -44,15 +39,12 @@ func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
 		seconds := proxy.Seconds(err.RetryAfter)
 		body.Error.RetryAfter = &seconds
 	}
-	text, merr := proxy.Encode(body)
-	return text, merr == nil
+	text, _ := proxy.Encode(body) // texts and numbers always encode
+	return text
 }
 
-// protocolError is the JSON-RPC error of a failure that has no text.
+// protocolError is the JSON-RPC error of a tool that is not known.
 func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
-	if err.Kind != proxy.KindUnknownTool { // it is here because its text could not be encoded
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-	}
 	// Marshalling two strings cannot fail; without data the error is still one.
 	data, _ := json.Marshal(map[string]string{"kind": string(err.Kind), "request_id": c.RequestID})
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
