@@ -80,7 +80,7 @@ func (g *Gitea) checkDiscovery(ctx context.Context) error {
 
 // checkClient offers a false code: Gitea must come as far as refusing that.
 func (g *Gitea) checkClient(ctx context.Context) error {
-	_, err := g.trade(ctx, probeCode, probeCode)
+	_, err := g.trade(ctx, g.oauth(), probeCode, probeCode)
 	e := refusedCode(err)
 	switch {
 	case err == nil:
@@ -100,11 +100,8 @@ func (g *Gitea) checkClient(ctx context.Context) error {
 // checkConfidential offers the false code without the secret: an application
 // that comes as far again needs none, and everybody could be it.
 func (g *Gitea) checkConfidential(ctx context.Context) error {
-	conf := g.conf // which has no secret
-	ctx, cancel := context.WithTimeout(ctx, g.pace.work)
-	defer cancel()
-	_, err := conf.Exchange(g.oauthContext(ctx), probeCode)
-	if err == nil || refusedCode(trouble(err)).Kind != Denied {
+	_, err := g.trade(ctx, &g.conf, probeCode, probeCode) // g.conf has no secret
+	if err == nil || refusedCode(err).Kind != Denied {
 		return nil
 	}
 	return problem("auth.oauth.client_id: the application in Gitea is a public client; " +

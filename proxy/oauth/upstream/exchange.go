@@ -31,7 +31,7 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 	if err := g.granular(ctx, ""); err != nil {
 		return nil, err
 	}
-	answer, err := g.trade(ctx, code, verifier)
+	answer, err := g.trade(ctx, g.oauth(), code, verifier)
 	if err != nil {
 		e := refusedCode(err)
 		if e.Kind == Config {
