@@ -112,7 +112,7 @@ type Grants struct {
 	life  Lifetimes
 	now   func() time.Time
 	event func(Event)
-	cache cache
+	cache *cache
 	// outage is that of the options.
 	outage time.Duration
 }
