@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -143,14 +142,10 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	// Last, so that a form that was refused above can be sent again.
-	err = s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie)))
-	switch {
-	case errors.Is(err, errAnswered):
-		return newNotice(http.StatusConflict, "This was answered already",
-			"Every request can be answered once. To connect again, start again in your MCP client.")
-	case err != nil:
+	if err := s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie))); err != nil {
 		return err
-	case say == sayDeny:
+	}
+	if say == sayDeny {
 		return s.denied(w, r, c)
 	}
 	c.asked.Scopes = left

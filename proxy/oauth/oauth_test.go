@@ -205,10 +205,7 @@ func TestGuardWithoutRequestInfoIsClosed(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()
-	h, err := oauth.Metadata("https://aegis.example/mcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := oauth.Metadata("https://aegis.example/mcp")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"resource":"https://aegis.example/mcp"`) || w.Header().Get("Access-Control-Allow-Origin") != "*" {

@@ -123,18 +123,17 @@ type Options struct {
 // Server is the HTTP side of the authorization server. It is safe for concurrent
 // use. Requests must carry a [proxy.RequestInfo].
 type Server struct {
-	o         Options
-	issuer    string    // Base without a trailing slash
-	origin    string    // scheme://host[:port] of Base
-	prefix    string    // path of Base, "" or "/…" without a trailing slash
-	resources []string  // as configured
-	baseline  []string  // scopes of a client that asks for none
-	allowed   scope.Set // most that a client can get
-	secure    bool      // Base is https
-	keys      keys
-	routes    map[string]http.Handler
-	policy    string // Content-Security-Policy of the pages
-	rates     *rates
+	o        Options
+	issuer   string    // Base without a trailing slash
+	origin   string    // scheme://host[:port] of Base
+	prefix   string    // path of Base, "" or "/…" without a trailing slash
+	baseline []string  // scopes of a client that asks for none
+	allowed  scope.Set // most that a client can get
+	secure   bool      // Base is https
+	keys     keys
+	routes   map[string]http.Handler
+	policy   string // Content-Security-Policy of the pages
+	rates    *rates
 	// unused are the times since when people with a stored credential have had no grant,
 	// by their number. A sign-in stores the credential a moment before its code becomes a
 	// grant, so one look is not enough to call a credential unused.
@@ -154,7 +153,7 @@ func New(o Options) (*Server, error) {
 	if o.Event == nil {
 		o.Event = func(*proxy.RequestInfo, Event) {}
 	}
-	s := &Server{o: o, resources: o.Resources, secure: o.Base.Scheme == "https"}
+	s := &Server{o: o, secure: o.Base.Scheme == "https"}
 	s.prefix = strings.TrimRight(o.Base.Path, "/")
 	s.origin = o.Base.Scheme + "://" + o.Base.Host
 	s.issuer = s.origin + strings.TrimRight(o.Base.EscapedPath(), "/")
@@ -165,7 +164,7 @@ func New(o Options) (*Server, error) {
 	if len(s.baseline) == 0 {
 		return nil, errors.New("auth.oauth.scopes names no scope; name at least one, such as read:repository")
 	}
-	for _, r := range s.resources {
+	for _, r := range s.o.Resources {
 		if !strings.HasPrefix(r, s.issuer+"/") {
 			return nil, fmt.Errorf("the endpoint %s is not below the public address %s", r, s.issuer)
 		}

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,17 +75,14 @@ func callOf(message []byte, needs Needs) ([]string, error) {
 // when a name like theirs, whatever its case, comes twice or in another case.
 func pick(object []byte, first, second string) (a, b []byte, err error) {
 	for name, value := range jsonscan.Members(object) {
-		plain := name[1 : len(name)-1]
-		if bytes.IndexByte(plain, '\\') >= 0 {
-			plain = []byte(jsonscan.Unquote(name))
-		}
+		plain := jsonscan.Unquote(name)
 		for _, want := range []struct {
 			name string
 			at   *[]byte
 		}{{first, &a}, {second, &b}} {
 			switch {
-			case !strings.EqualFold(string(plain), want.name):
-			case *want.at != nil || string(plain) != want.name:
+			case !strings.EqualFold(plain, want.name):
+			case *want.at != nil || plain != want.name:
 				return nil, nil, errTwice
 			default:
 				*want.at = value
