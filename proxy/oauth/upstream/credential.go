@@ -21,14 +21,14 @@ func (g *Gitea) Credential(ctx context.Context, userID int64) (Credential, error
 	if err != nil {
 		return Credential{}, err
 	}
-	if r.fresh(g.now()) {
+	if r.fresh(g.o.Now()) {
 		return g.credential(r), nil
 	}
-	renewed, err := g.fly(ctx, "renew/", userID, func(r *record) bool { return !r.fresh(g.now()) })
+	renewed, err := g.fly(ctx, "renew/", userID, func(r *record) bool { return !r.fresh(g.o.Now()) })
 	switch {
 	case err == nil:
 		return g.credential(renewed), nil
-	case !isKind(err, Gone) && r.live(g.now()):
+	case !isKind(err, Gone) && r.live(g.o.Now()):
 		return g.credential(r), nil
 	}
 	return Credential{}, err
@@ -52,7 +52,7 @@ func (g *Gitea) Rejected(ctx context.Context, userID int64, used proxy.Credentia
 	if !same(r) {
 		return nil
 	}
-	if g.now().Before(r.expires.Add(tooSoon - r.life)) {
+	if g.o.Now().Before(r.expires.Add(tooSoon - r.life)) {
 		return &Error{Kind: Unavailable, Public: textRefusing, RetryAfter: tooSoon}
 	}
 	_, err = g.fly(ctx, "rejected/", userID, same)
@@ -78,7 +78,7 @@ func (g *Gitea) State(ctx context.Context, userID int64) (bool, error) {
 func (g *Gitea) Forget(ctx context.Context, userID int64) error {
 	g.members.drop(userID)
 	g.unsaved.Take(userID)
-	if err := g.store.Delete(ctx, recordKey(userID)); err != nil {
+	if err := g.o.Store.Delete(ctx, recordKey(userID)); err != nil {
 		return storeTrouble(err)
 	}
 	g.report(EventForgotten, userID, "", "")

@@ -80,7 +80,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	r := &record{
 		id: told.id, login: told.login, scope: told.scope,
 		access: answer.access, refresh: answer.refresh,
-		life: answer.life, expires: g.now().Add(answer.life), seen: g.now(),
+		life: answer.life, expires: g.o.Now().Add(answer.life), seen: g.o.Now(),
 	}
 	if problem := g.judge(got); problem != nil {
 		g.report(EventRefused, told.id, told.login, string(problem.Kind))
@@ -106,7 +106,7 @@ func (g *Gitea) saveSignIn(ctx context.Context, r *record) error {
 	switch {
 	case err != nil && !replaceable(err):
 		return err
-	case cur.outdates(r) && g.now().Sub(cur.seen) < concurrent:
+	case cur.outdates(r) && g.o.Now().Sub(cur.seen) < concurrent:
 		return nil
 	}
 	r.version = cur.version

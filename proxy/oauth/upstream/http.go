@@ -163,7 +163,7 @@ var codes = []string{
 
 // oauthContext makes x/oauth2 use g's client.
 func (g *Gitea) oauthContext(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, g.http)
+	return context.WithValue(ctx, oauth2.HTTPClient, g.o.HTTP)
 }
 
 // introspection is the answer of RFC 7662 as far as it is needed.
@@ -188,7 +188,7 @@ func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, e
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	// RFC 7662 section 2.1: the endpoint is for the application alone.
-	req.SetBasicAuth(g.conf.ClientID, g.secret.Reveal())
+	req.SetBasicAuth(g.conf.ClientID, g.o.Config.ClientSecret.Reveal())
 	status, body, err := g.do(req)
 	r, refused := errors.AsType[*refusal](err)
 	switch {
@@ -271,7 +271,7 @@ func (g *Gitea) request(ctx context.Context, method, path string, body io.Reader
 
 // do sends a request and reads a JSON answer of at most maxAnswer bytes.
 func (g *Gitea) do(req *http.Request) (status int, body []byte, err error) {
-	resp, err := g.http.Do(req)
+	resp, err := g.o.HTTP.Do(req)
 	if err != nil {
 		return 0, nil, trouble(err)
 	}

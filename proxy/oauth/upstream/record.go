@@ -137,7 +137,7 @@ var errUnreadable = errors.New("the record is not one of this version of Aegis")
 // no record of this server and application. With one that is [replaceable] the record has
 // nothing but the version that a new one has to overwrite.
 func (g *Gitea) load(ctx context.Context, id int64) (*record, error) {
-	entry, err := g.store.Get(ctx, recordKey(id))
+	entry, err := g.o.Store.Get(ctx, recordKey(id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return &record{}, gone(textSignIn)
 	}
@@ -180,7 +180,7 @@ func (g *Gitea) swap(ctx context.Context, r *record) error {
 	if err != nil {
 		return storeTrouble(err)
 	}
-	version, err := g.store.CompareAndSwap(ctx, recordKey(r.id), r.version, value, ttl)
+	version, err := g.o.Store.CompareAndSwap(ctx, recordKey(r.id), r.version, value, ttl)
 	if errors.Is(err, kv.ErrConflict) {
 		return kv.ErrConflict
 	}

@@ -19,7 +19,7 @@ func (g *Gitea) refresh(ctx context.Context, userID int64, needs func(*record) b
 		if err != nil || !needs(r) {
 			return r, err
 		}
-		if err := g.hold.check(userID, g.now()); err != nil {
+		if err := g.hold.check(userID, g.o.Now()); err != nil {
 			return nil, err
 		}
 		lease, err := g.acquire(ctx, userID)
@@ -93,13 +93,13 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 	case client:
 		// Aegis itself is refused: all wait, and no sign-in ends for it.
 		e := &Error{Kind: Config, Public: textClient, RetryAfter: firstHold, Err: err}
-		if g.hold.fail(everybody, e, g.now()) {
+		if g.hold.fail(everybody, e, g.o.Now()) {
 			g.report(EventClient, 0, "", "refreshing a credential: "+err.Error())
 		}
 		return nil, false, e
 	}
 	e := unavailable(textDown, err)
-	g.hold.fail(r.id, e, g.now())
+	g.hold.fail(r.id, e, g.o.Now())
 	return nil, false, e
 }
 
@@ -144,7 +144,7 @@ func (g *Gitea) finish(ctx context.Context, r *record, why string) (next *record
 func (g *Gitea) adopt(ctx context.Context, r *record, answer *pair) (*record, error) {
 	next := *r
 	next.access, next.refresh = answer.access, answer.refresh
-	next.life, next.expires = answer.life, g.now().Add(answer.life)
+	next.life, next.expires = answer.life, g.o.Now().Add(answer.life)
 	kept, err := g.keep(ctx, &next)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (g *Gitea) look(ctx context.Context, r *record) (*record, error) {
 // when another process has written meanwhile.
 func (g *Gitea) note(ctx context.Context, r *record, told *introspection) *record {
 	next := *r
-	next.login, next.scope, next.seen = told.login, told.scope, g.now()
+	next.login, next.scope, next.seen = told.login, told.scope, g.o.Now()
 	if err := g.swap(ctx, &next); err != nil {
 		return r
 	}
@@ -245,7 +245,7 @@ const keepFree = time.Minute
 // acquire takes the lease of a user's refresh and returns its version; 0 when
 // another process has it. A lease that is not given back ends by itself.
 func (g *Gitea) acquire(ctx context.Context, id int64) (uint64, error) {
-	entry, err := g.store.Get(ctx, leaseKey(id))
+	entry, err := g.o.Store.Get(ctx, leaseKey(id))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
 	case err != nil:
@@ -253,7 +253,7 @@ func (g *Gitea) acquire(ctx context.Context, id int64) (uint64, error) {
 	case string(entry.Value) != leaseFree:
 		return 0, nil
 	}
-	version, err := g.store.CompareAndSwap(ctx, leaseKey(id), entry.Version, []byte(leaseHeld), g.pace.lease)
+	version, err := g.o.Store.CompareAndSwap(ctx, leaseKey(id), entry.Version, []byte(leaseHeld), g.pace.lease)
 	switch {
 	case errors.Is(err, kv.ErrConflict):
 		return 0, nil
@@ -268,7 +268,7 @@ func (g *Gitea) release(ctx context.Context, id int64, version uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.save)
 	defer cancel()
 	// A failure costs the next one the wait until the lease ends by itself.
-	_, _ = g.store.CompareAndSwap(ctx, leaseKey(id), version, []byte(leaseFree), keepFree)
+	_, _ = g.o.Store.CompareAndSwap(ctx, leaseKey(id), version, []byte(leaseFree), keepFree)
 }
 
 // wait waits for d, or for ctx and returns its error.

@@ -58,7 +58,7 @@ func (g *Gitea) pair(t *oauth2.Token, err error) (*pair, error) {
 	}
 	life := time.Duration(t.ExpiresIn) * time.Second
 	if life <= 0 {
-		life = time.Unix(lineageOf(t.AccessToken).Expires, 0).Sub(g.now())
+		life = time.Unix(lineageOf(t.AccessToken).Expires, 0).Sub(g.o.Now())
 	}
 	if life <= 0 {
 		life = shortLife

@@ -45,17 +45,13 @@ type Options struct {
 // Gitea signs people in through Gitea and keeps their Gitea credentials fresh.
 // It is safe for concurrent use, and several may share one store.
 type Gitea struct {
+	o        Options       // with a client that [harden] has made
 	conf     oauth2.Config // without the secret; see oauth
-	secret   config.Secret
 	scopes   []string
 	scopeSet scope.Set
 	api      *url.URL
 	browser  string
 	app      string
-	http     *http.Client
-	store    kv.Store
-	now      func() time.Time
-	event    func(Event)
 	pace     pace
 	flights  singleflight.Group
 	// running is held for reading by work that must be finished before the store closes. stop
@@ -111,26 +107,23 @@ func New(o Options) (*Gitea, error) {
 	}
 	api := *o.Gitea
 	api.Path, api.RawPath = strings.TrimRight(api.Path, "/"), ""
+	o.HTTP = harden(o.HTTP)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	g := &Gitea{
+		o:        o,
 		scopes:   set.Words(),
 		scopeSet: set,
 		api:      &api,
 		browser:  browser,
-		secret:   o.Config.ClientSecret,
 		app:      binding(&api, o.Config.ClientID),
-		http:     harden(o.HTTP),
-		store:    o.Store,
-		now:      o.Now,
-		event:    o.Event,
 		pace:     defaultPace(),
 		hold:     newHold(),
 		unsaved:  lru.New[int64, *record](maxHeld),
 		members:  newMembers(),
 	}
 	g.stop = sync.OnceFunc(g.running.Lock)
-	if g.now == nil {
-		g.now = time.Now
-	}
 	g.conf = oauth2.Config{
 		ClientID:    o.Config.ClientID,
 		RedirectURL: o.RedirectURL,
@@ -148,7 +141,7 @@ func New(o Options) (*Gitea, error) {
 // show in a print of whatever holds g.
 func (g *Gitea) oauth() *oauth2.Config {
 	conf := g.conf
-	conf.ClientSecret = g.secret.Reveal()
+	conf.ClientSecret = g.o.Config.ClientSecret.Reveal()
 	return &conf
 }
 
@@ -228,8 +221,8 @@ const (
 
 // report calls the options' Event, if there is one.
 func (g *Gitea) report(kind EventKind, userID int64, login, detail string) {
-	if g.event != nil {
-		g.event(Event{Kind: kind, UserID: userID, Login: login, Detail: detail})
+	if g.o.Event != nil {
+		g.o.Event(Event{Kind: kind, UserID: userID, Login: login, Detail: detail})
 	}
 }
 

@@ -26,7 +26,7 @@ var errHidden = errors.New("gitea does not tell its version")
 // Gitea that shows its version to no one passes: granular is then asked again
 // with the token of the sign-in, before that is kept.
 func (g *Gitea) granular(ctx context.Context, token string) error {
-	if until := g.newEnough.Load(); until != nil && g.now().Before(*until) {
+	if until := g.newEnough.Load(); until != nil && g.o.Now().Before(*until) {
 		return nil
 	}
 	version, scoped, err := g.askVersion(ctx, token)
@@ -39,7 +39,7 @@ func (g *Gitea) granular(ctx context.Context, token string) error {
 		return misconfigured(textOld, fmt.Errorf("gitea %s", version))
 	}
 	// For all users: it is the same Gitea.
-	until := g.now().Add(keepVersion)
+	until := g.o.Now().Add(keepVersion)
 	g.newEnough.Store(&until)
 	return nil
 }
