@@ -58,7 +58,7 @@ var layers = []layer{
 	{"proxy/envelope", "what a model reads, within its bounds; cursors; fields", []string{"config", "proxy", "proxy/internal/jsonscan"}},
 	{"proxy/oauth", "who is calling: static tokens, and the authorization server", []string{"config", "proxy", "proxy/internal/jsonscan", "proxy/internal/lru", "proxy/kv", "proxy/oauth/client", "proxy/oauth/grant", "proxy/oauth/scope", "proxy/oauth/upstream"}},
 	{"proxy/oauth/client", "MCP clients: registration, documents, redirect URIs", []string{"config", "proxy", "proxy/internal/lru", "proxy/kv", "proxy/oauth/scope"}},
-	{"proxy/oauth/grant", "codes and tokens of people who signed in", []string{"proxy/internal/lru", "proxy/kv", "proxy/oauth/scope"}},
+	{"proxy/oauth/grant", "codes and tokens of people who signed in", []string{"config", "proxy/internal/lru", "proxy/kv", "proxy/oauth/scope"}},
 	{"proxy/oauth/scope", "Gitea's scopes: what a token may do, by area", nil},
 	{"proxy/oauth/upstream", "Aegis as an OAuth client of Gitea", []string{"config", "proxy", "proxy/internal/lru", "proxy/kv", "proxy/oauth/scope"}},
 	{"proxy/edge", "what a request meets first", []string{"config", "proxy"}},

@@ -108,8 +108,7 @@ func (r *real) build(c config.OAuth) http.Handler {
 	must(err)
 	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback", HTTP: &http.Client{Transport: direct.Transport, Timeout: 2 * time.Minute}, Store: r.store, Now: r.clock.now})
 	must(err)
-	r.grants, err = grant.New(grant.Options{Store: r.store, Keys: ring.Derive, Now: r.clock.now, Config: grant.Lifetimes{
-		Access: time.Duration(c.AccessTTL), Refresh: time.Duration(c.RefreshTTL), Max: time.Duration(c.MaxTTL), Grace: time.Duration(c.RefreshGrace)}})
+	r.grants, err = grant.New(grant.Options{Store: r.store, Keys: ring.Derive, Now: r.clock.now, Config: c})
 	must(err)
 	clients, err := client.NewResolver(client.Options{Config: c, Store: r.store, Keys: ring.Derive, Now: r.clock.now,
 		Lookup: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no names here") }})

@@ -58,7 +58,7 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 		return nil, err
 	}
 	grants, err := grant.New(grant.Options{
-		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: b.grantEvent, Outage: outage, Now: now,
+		Store: store, Keys: store.Derive, Config: cfg, Event: b.grantEvent, Outage: outage, Now: now,
 	})
 	if err != nil {
 		return nil, err
@@ -74,14 +74,6 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 	}
 	// Nothing was asked of Gitea: whether the application is right is checked at the start.
 	return &signIn{server: server, gitea: credentials, grants: grants}, nil
-}
-
-// lifetimes returns how long what a grant gives is valid.
-func lifetimes(cfg config.OAuth) grant.Lifetimes {
-	return grant.Lifetimes{
-		Access: cfg.AccessTTL.Std(), Refresh: cfg.RefreshTTL.Std(), Max: cfg.MaxTTL.Std(),
-		Grace: cfg.RefreshGrace.Std(),
-	}
 }
 
 // resources returns the URLs of all endpoints, the default one first, and what decides who

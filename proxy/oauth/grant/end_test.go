@@ -220,7 +220,7 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	good := func() grant.Options {
 		w := newWorld(t)
-		return grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life}
+		return grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life.config()}
 	}
 	if _, err := grant.New(good()); err != nil {
 		t.Error(err)
@@ -229,10 +229,10 @@ func TestNewRefuses(t *testing.T) {
 		"no store":       func(o *grant.Options) { o.Store = nil },
 		"no keys":        func(o *grant.Options) { o.Keys = nil },
 		"empty ring":     func(o *grant.Options) { o.Keys = func(string) [][]byte { return nil } },
-		"no access":      func(o *grant.Options) { o.Config.Access = 0 },
-		"no refresh":     func(o *grant.Options) { o.Config.Refresh = 0 },
-		"negative max":   func(o *grant.Options) { o.Config.Max = -1 },
-		"negative grace": func(o *grant.Options) { o.Config.Grace = -1 },
+		"no access":      func(o *grant.Options) { o.Config.AccessTTL = 0 },
+		"no refresh":     func(o *grant.Options) { o.Config.RefreshTTL = 0 },
+		"negative max":   func(o *grant.Options) { o.Config.MaxTTL = -1 },
+		"negative grace": func(o *grant.Options) { o.Config.RefreshGrace = -1 },
 	} {
 		o := good()
 		if change(&o); o.Store == nil && name != "no store" {

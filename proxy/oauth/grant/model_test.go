@@ -18,7 +18,7 @@ import (
 // The model says in plain terms what must become of codes and tokens; random
 // histories compare it with the real thing, call by call.
 type model struct {
-	life     grant.Lifetimes
+	life     lifetimes
 	codes    []*modelCode
 	families []*modelFamily
 	access   []*modelAccess
@@ -270,7 +270,7 @@ func (h *history) run(steps int) {
 
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	lives := []grant.Lifetimes{
+	lives := []lifetimes{
 		life,
 		{Access: 10 * time.Minute, Refresh: 2 * time.Hour, Max: 0, Grace: 10 * time.Minute},
 		{Access: 24 * time.Hour, Refresh: time.Hour, Max: 5 * time.Hour, Grace: 0},

@@ -262,7 +262,7 @@ func TestGrantsWithoutAnEnd(t *testing.T) {
 
 func TestAccessTokensDoNotOutliveTheGrant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withLife(grant.Lifetimes{Access: 24 * time.Hour, Refresh: time.Hour}))
+	w := newWorld(t, withLife(lifetimes{Access: 24 * time.Hour, Refresh: time.Hour}))
 	if tokens := w.signIn(); tokens.ExpiresIn != time.Hour {
 		t.Errorf("%v", tokens.ExpiresIn)
 	}

@@ -21,14 +21,14 @@ func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
 		return nil, invalid("the access token is malformed")
 	}
 	key := accessKey(token)
-	if grant := g.cache.get(key, g.now(), cacheLife); grant != nil {
+	if grant := g.cache.get(key, g.o.Now(), cacheLife); grant != nil {
 		return grant, nil
 	}
 	epoch := g.cache.epoch.Load()
 	a, f, err := g.read(ctx, key)
 	switch {
 	case errors.Is(err, kv.ErrUnavailable):
-		if grant := g.cache.get(key, g.now(), g.outage); grant != nil {
+		if grant := g.cache.get(key, g.o.Now(), g.o.Outage); grant != nil {
 			return grant, nil
 		}
 		return nil, err
@@ -38,7 +38,7 @@ func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
 	case err != nil:
 		return nil, err
 	}
-	now := g.now()
+	now := g.o.Now()
 	grant := f.grant(a.Family)
 	grant.Scopes, grant.LastUsed = clone(a.Scopes), now
 	g.cache.put(key, cached{grant: grant, checked: now, expires: a.Expires}, epoch)
@@ -51,7 +51,7 @@ func (g *Grants) read(ctx context.Context, key string) (a access, f *family, err
 	if _, err := g.load(ctx, key, &a); err != nil {
 		return a, nil, err
 	}
-	if !g.now().Before(a.Expires) {
+	if !g.o.Now().Before(a.Expires) {
 		return a, nil, invalid("the access token has expired")
 	}
 	f, _, err = g.family(ctx, a.Family)
@@ -64,7 +64,7 @@ const touchEvery = time.Minute
 // touch notes that a grant is used. It is no part of the grant's record, whose
 // versions are for what counts.
 func (g *Grants) touch(ctx context.Context, grant *Grant) {
-	now := g.now()
+	now := g.o.Now()
 	if last, ok := g.cache.used.Get(grant.ID); ok && now.Sub(last) < touchEvery {
 		return
 	}
