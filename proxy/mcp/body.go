@@ -176,7 +176,7 @@ func (req *request) tooLarge(w http.ResponseWriter, limit int64) {
 }
 
 // unreadable answers a request whose body came too slowly (408) or broke off. What is left
-// of it cannot be told from a next request, so the connection ends.
+// of it cannot be distinguished from a next request, so the connection ends.
 func (req *request) unreadable(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	if errors.Is(err, os.ErrDeadlineExceeded) {

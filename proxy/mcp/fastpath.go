@@ -130,7 +130,7 @@ type fastWords struct {
 }
 
 // newFastWords asks the SDK's types how they are written.
-func newFastWords(o *Options, c sdk.Cacheable) (fastWords, error) {
+func newFastWords(o *Options) fastWords {
 	words := fastWords{
 		contentType:  []string{"application/json"},
 		cacheControl: []string{"no-cache, no-transform"},
@@ -139,17 +139,11 @@ func newFastWords(o *Options, c sdk.Cacheable) (fastWords, error) {
 	if o.CatalogVersion != "" {
 		words.meta += `"` + metaCatalogVersion + `":` + string(jsonscan.AppendQuote(nil, o.CatalogVersion)) + `,`
 	}
-	server, err := proxy.Encode(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: o.Version})
-	if err != nil {
-		return words, err
-	}
+	server, _ := proxy.Encode(o.implementation()) // texts and numbers always encode
 	words.server = `"` + sdk.MetaKeyServerInfo + `":` + string(server)
-	cache, err := proxy.Encode(c)
-	if err != nil {
-		return words, err
-	}
+	cache, _ := proxy.Encode(o.cacheable())
 	words.tools = string(cache[1:len(cache)-1]) + `,"tools":[`
-	return words, nil
+	return words
 }
 
 // head sets the headers of an answer of length bytes.

@@ -22,7 +22,7 @@ type fastRequest struct {
 
 	said          // of tools/call
 	cursor string // of tools/list
-	told   bool   // the client has said who it is
+	named  bool   // the client has said who it is
 }
 
 // The headers of MCP, as http.Header keys them: a look-up by another spelling finds
@@ -40,9 +40,9 @@ const (
 	methodList = "tools/list"
 )
 
-// The versions that the fast path tells apart.
+// The versions that the fast path distinguishes.
 const (
-	currentSince = "2026-07-28" // requests stand alone and repeat themselves in headers
+	currentSince = "2026-07-28" // requests need no handshake, and headers repeat what they ask
 	titledSince  = "2025-06-18" // tools have titles
 )
 
@@ -204,7 +204,7 @@ func (q *fastRequest) readProtocol(version, info, capabilities []byte) bool {
 			return false
 		}
 	}
-	q.told, q.client.Name, q.client.Version = true, jsonscan.Unquote(m[0]), jsonscan.Unquote(m[1])
+	q.named, q.client.Name, q.client.Version = true, jsonscan.Unquote(m[0]), jsonscan.Unquote(m[1])
 	return true
 }
 
@@ -243,7 +243,7 @@ func isBool(v []byte) bool { return v[0] == 't' || v[0] == 'f' }
 // request that is the SDK's after all needs no name.
 func (q *fastRequest) describe(h http.Header) {
 	c := &q.client
-	if !q.told {
+	if !q.named {
 		c.Name, c.Version = product(h)
 	}
 	c.Name, c.Version, c.Protocol = clean(c.Name, maxClientName), clean(c.Version, maxClientVersion), q.version

@@ -34,7 +34,7 @@ func (e *endpoint) listTools(r *request, req *sdk.ListToolsRequest) (sdk.Result,
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	to := min(from+e.opts.PageSize, len(list.names))
-	res := &sdk.ListToolsResult{Cacheable: e.cacheable(), Tools: []*sdk.Tool{}}
+	res := &sdk.ListToolsResult{Cacheable: e.opts.cacheable(), Tools: []*sdk.Tool{}}
 	if from < to {
 		res.Tools = append(res.Tools, r.payloads.tools(list.shape(req.ProtocolVersion()).page(from, to)))
 	}
@@ -156,8 +156,8 @@ func (l *toolList) seek(cursor string) (int, error) {
 	return i, nil
 }
 
-// encodeCursor makes a cursor of a tool's name, with a checksum that tells a
-// cursor from anything else. It protects nothing: a list has no secrets.
+// encodeCursor makes a cursor of a tool's name, with a checksum that distinguishes
+// a cursor from anything else. It protects nothing: a list has no secrets.
 func encodeCursor(name string) string {
 	b := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(name)))
 	return base64.RawURLEncoding.EncodeToString(append(b, name...))
