@@ -80,7 +80,7 @@ func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) er
 
 // loopback reports whether the answer goes to a program on the person's computer, of
 // which any could listen there. Further redirect URIs must not hide it; only the
-// operator's word for a client counts for more.
+// clients that the operator has named are exempt.
 func (c consent) loopback() bool {
 	return c.client.LoopbackOnly || c.client.Kind != client.Static && strings.HasPrefix(c.asked.RedirectURI, "http:")
 }

@@ -55,7 +55,7 @@ type Gitea interface {
 	State(ctx context.Context, userID int64) (ok bool, err error)
 	Forget(ctx context.Context, userID int64) error
 	Member(ctx context.Context, userID int64, p config.People) (bool, error)
-	// Rejected is told that Gitea refused a credential.
+	// Rejected renews a credential that Gitea refused.
 	Rejected(ctx context.Context, userID int64, used proxy.Credential) error
 	RevokeURL() string
 }

@@ -13,7 +13,7 @@ import (
 
 // Revoke ends the grant of an access or refresh token if it is this client's
 // (RFC 7009); the client has been authenticated. An unknown, expired or foreign
-// token is no error and not told apart. A refresh token that was used up counts.
+// token is no error, and the answer is the same. A refresh token that was used up is good enough.
 func (g *Grants) Revoke(ctx context.Context, token, clientID string) (revoked bool, err error) {
 	id, err := g.owner(ctx, token, clientID)
 	if err != nil || id == "" {

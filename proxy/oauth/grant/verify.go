@@ -62,7 +62,7 @@ func (g *Grants) read(ctx context.Context, key string) (a access, f *family, err
 const touchEvery = time.Minute
 
 // touch notes that a grant is used. It is no part of the grant's record, whose
-// versions are for what counts.
+// versions guard what is decided.
 func (g *Grants) touch(ctx context.Context, grant *Grant) {
 	now := g.o.Now()
 	if last, ok := g.cache.used.Get(grant.ID); ok && now.Sub(last) < touchEvery {

@@ -43,20 +43,20 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 	if err := g.granular(ctx, answer.access.Reveal()); err != nil {
 		return nil, err
 	}
-	told, err := g.identify(ctx, answer.access)
+	info, err := g.identify(ctx, answer.access)
 	if err != nil {
 		return nil, err
 	}
-	return g.admit(ctx, told, answer)
+	return g.admit(ctx, info, answer)
 }
 
 // identify introspects a token that was just issued, patiently: giving up may
 // leave the person's older record with a dead refresh token.
 func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspection, error) {
-	var told *introspection
+	var info *introspection
 	var err error
 	for range 4 {
-		told, err = g.introspect(ctx, access.Reveal())
+		info, err = g.introspect(ctx, access.Reveal())
 		if _, failed := errors.AsType[*failure](err); !failed || wait(ctx, g.pace.again) != nil {
 			break
 		}
@@ -64,7 +64,7 @@ func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspect
 	_, refused := errors.AsType[*refusal](err)
 	switch {
 	case err == nil:
-		return told, nil
+		return info, nil
 	case errors.Is(err, errInactive):
 		return nil, &Error{Kind: Denied, Public: textAgain, Err: err}
 	case refused:
@@ -75,15 +75,15 @@ func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspect
 }
 
 // admit stores the credential of a grant that is as it should be.
-func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*User, error) {
-	got := readGrant(told.scope)
+func (g *Gitea) admit(ctx context.Context, info *introspection, answer *pair) (*User, error) {
+	got := readGrant(info.scope)
 	r := &record{
-		id: told.id, login: told.login, scope: told.scope,
+		id: info.id, login: info.login, scope: info.scope,
 		access: answer.access, refresh: answer.refresh,
 		life: answer.life, expires: g.o.Now().Add(answer.life), seen: g.o.Now(),
 	}
 	if problem := g.judge(got); problem != nil {
-		g.report(EventRefused, told.id, told.login, string(problem.Kind))
+		g.report(EventRefused, info.id, info.login, string(problem.Kind))
 		if !got.all { // a token with full access is not kept at all
 			g.replace(ctx, r)
 		}
@@ -96,7 +96,7 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	g.members.drop(r.id)
 	g.unsaved.Take(r.id)
 	g.report(EventSignedIn, r.id, r.login, "")
-	return &User{ID: told.id, Credential: g.credential(r)}, nil
+	return &User{ID: info.id, Credential: g.credential(r)}, nil
 }
 
 // saveSignIn stores the credential of a sign-in over whatever is there, unless another

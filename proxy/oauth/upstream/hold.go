@@ -44,8 +44,8 @@ func (h held) answer(now time.Time) error {
 	return &e
 }
 
-// everybody is the number under which a [hold] keeps what concerns all: no user has it.
-const everybody = 0
+// allUsers is the number under which a [hold] keeps what concerns all of them: none has it.
+const allUsers = 0
 
 // hold keeps failing refreshes from hammering Gitea: by user, since the trouble
 // may be the user's alone, and for everybody when Gitea refuses Aegis itself.
@@ -59,7 +59,7 @@ func newHold() *hold { return &hold{users: lru.New[int64, held](maxHeld)} }
 // check returns the failure to answer for the user now, nil when Gitea may be
 // asked.
 func (h *hold) check(id int64, now time.Time) error {
-	for _, who := range []int64{everybody, id} {
+	for _, who := range []int64{allUsers, id} {
 		last, _ := h.users.Get(who)
 		if err := last.answer(now); err != nil {
 			return err
@@ -85,5 +85,5 @@ func (h *hold) fail(id int64, err *Error, now time.Time) bool {
 // clear forgets the failures of a user, and of everybody: Gitea has answered.
 func (h *hold) clear(id int64) {
 	h.users.Take(id)
-	h.users.Take(everybody)
+	h.users.Take(allUsers)
 }

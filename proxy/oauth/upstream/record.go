@@ -32,7 +32,7 @@ type record struct {
 	// tokens.
 	expires time.Time
 	life    time.Duration
-	// seen is when Gitea last told login and scope.
+	// seen is when Gitea last said login and scope.
 	seen time.Time
 
 	// version is the store's; 0 for a record that is not stored.

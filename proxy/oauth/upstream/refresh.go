@@ -93,7 +93,7 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 	case client:
 		// Aegis itself is refused: all wait, and no sign-in ends for it.
 		e := &Error{Kind: Config, Public: textClient, RetryAfter: firstHold, Err: err}
-		if g.hold.fail(everybody, e, g.o.Now()) {
+		if g.hold.fail(allUsers, e, g.o.Now()) {
 			g.report(EventClient, 0, "", "refreshing a credential: "+err.Error())
 		}
 		return nil, false, e
@@ -206,22 +206,22 @@ func replaceable(loadErr error) bool {
 // what has changed. It is a courtesy: when it fails, the record stays as it is.
 // Only a grant that has turned into full access ends it.
 func (g *Gitea) look(ctx context.Context, r *record) (*record, error) {
-	told, err := g.introspect(ctx, r.access.Reveal())
-	if err != nil || told.id != r.id {
+	info, err := g.introspect(ctx, r.access.Reveal())
+	if err != nil || info.id != r.id {
 		return r, nil
 	}
-	if readGrant(told.scope).all {
+	if readGrant(info.scope).all {
 		next, _, err := g.finish(ctx, r, reauthWide)
 		return next, err
 	}
-	return g.note(ctx, r, told), nil
+	return g.note(ctx, r, info), nil
 }
 
-// note writes down what Gitea told of a user and returns the record with it; r
+// note writes down what Gitea said of a user and returns the record with it; r
 // when another process has written meanwhile.
-func (g *Gitea) note(ctx context.Context, r *record, told *introspection) *record {
+func (g *Gitea) note(ctx context.Context, r *record, info *introspection) *record {
 	next := *r
-	next.login, next.scope, next.seen = told.login, told.scope, g.o.Now()
+	next.login, next.scope, next.seen = info.login, info.scope, g.o.Now()
 	if err := g.swap(ctx, &next); err != nil {
 		return r
 	}

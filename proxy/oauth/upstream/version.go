@@ -20,7 +20,7 @@ const oldestMajor, oldestMinor = 1, 23
 const keepVersion = 10 * time.Minute
 
 // errHidden: Gitea hides its version from this caller.
-var errHidden = errors.New("gitea does not tell its version")
+var errHidden = errors.New("gitea hides its version")
 
 // granular returns an error when Gitea is too old for scopes. Without a token, a
 // Gitea that shows its version to no one passes: granular is then asked again
@@ -44,7 +44,7 @@ func (g *Gitea) granular(ctx context.Context, token string) error {
 	return nil
 }
 
-// askVersion asks for Gitea's version. scoped: Gitea refuses to tell it for want
+// askVersion asks for Gitea's version. scoped: Gitea refuses to say it for want
 // of a scope, and so knows scopes.
 func (g *Gitea) askVersion(ctx context.Context, token string) (version string, scoped bool, err error) {
 	status, body, err := g.get(ctx, "/api/v1/version", token)
