@@ -81,6 +81,7 @@ var layers = []layer{
 }
 
 func TestLayers(t *testing.T) {
+	t.Parallel()
 	root := ".."
 	seen := map[string]bool{}
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {

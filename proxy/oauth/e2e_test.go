@@ -287,6 +287,7 @@ const localRedirect = "http://127.0.0.1:4711/callback"
 
 // TestEndToEnd is the whole way of one client and one person, all parts real.
 func TestEndToEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	// 1. The client learns where to go.
 	status, h, _ := r.send("/mcp", call("read_issue"))
@@ -409,6 +410,7 @@ func (r *real) connect(login string) (id string, p *person, tokens map[string]an
 }
 
 func TestAccountEndToEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.OAuth) { c.Admins = []string{"bob"} })
 	_, alice, tokens := r.connect("alice")
 	alice.open(r.url + "/account")
@@ -443,6 +445,7 @@ func TestAccountEndToEnd(t *testing.T) {
 
 // TestOutageOfGitea: nobody is logged out by it.
 func TestOutageOfGitea(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	id, _, tokens := r.connect("alice")
 	r.double.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Status: 502})
@@ -466,6 +469,7 @@ func TestOutageOfGitea(t *testing.T) {
 // TestWhatHappensInGitea: a rename goes unnoticed, a wrong secret is the
 // operator's, and a revoked grant ends in a new sign-in.
 func TestWhatHappensInGitea(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	id, _, tokens := r.connect("alice")
 	refresh := func() (int, map[string]any) {
@@ -501,6 +505,7 @@ func TestWhatHappensInGitea(t *testing.T) {
 }
 
 func TestOnlySomePeople(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.OAuth) { c.Allow = config.People{Logins: []string{"bob"}} })
 	id, p := r.register("http://127.0.0.1/callback"), r.person()
 	p.open(r.authorizeURL(id, localRedirect, ""))
