@@ -73,9 +73,9 @@ func (c *Config) AuditOff() bool { return c.Audit.Path == "off" }
 
 func (v *validator) audit() {
 	sinks := v.c.Audit.Sinks
-	v.addIf(len(sinks) > maxSinks, ruleAuditSink, "audit.sinks",
+	v.addIf(len(sinks) > maxSinks, "audit.sinks",
 		fmt.Sprintf("lists %d sinks", len(sinks)), fmt.Sprintf("list at most %d", maxSinks))
-	v.addIf(v.c.AuditOff() && len(sinks) > 0, ruleAuditSink, "audit.sinks",
+	v.addIf(v.c.AuditOff() && len(sinks) > 0, "audit.sinks",
 		"get nothing while audit.path is off", "remove them, or set a path")
 	for i, s := range sinks {
 		v.sink(s, item("audit.sinks", i))
@@ -83,7 +83,7 @@ func (v *validator) audit() {
 }
 
 func (v *validator) sink(s AuditSink, key string) {
-	refuseIf := func(bad bool, below, what, do string) { v.addIf(bad, ruleAuditSink, key+below, what, do) }
+	refuseIf := func(bad bool, below, what, do string) { v.addIf(bad, key+below, what, do) }
 	syslog, http := s.Type == "syslog", s.Type == "http"
 	refuseIf(!syslog && s.Address != "", ".address", "is for type syslog only", "remove it")
 	refuseIf(!http && (s.URL != nil || !s.Token.IsZero()), "",

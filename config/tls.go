@@ -94,13 +94,13 @@ func (v *validator) tls() {
 		return
 	}
 	u := v.c.PublicURL
-	v.addIf(u != nil && u.Scheme == "http", rulePublicURL, "public_url",
+	v.addIf(u != nil && u.Scheme == "http", "public_url",
 		"is http while tls.mode is "+t.Mode, "write https")
 	v.httpListen()
 	switch t.Mode {
 	case "files":
-		v.addIf(t.CertFile == "", ruleTLSFiles, "tls.cert_file", "is needed with tls.mode files", "name the PEM file")
-		v.addIf(t.KeyFile == "", ruleTLSFiles, "tls.key_file", "is needed with tls.mode files", "name the PEM file")
+		v.addIf(t.CertFile == "", "tls.cert_file", "is needed with tls.mode files", "name the PEM file")
+		v.addIf(t.KeyFile == "", "tls.key_file", "is needed with tls.mode files", "name the PEM file")
 	case "auto":
 		v.tlsHosts()
 		v.acme()
@@ -115,18 +115,18 @@ func (v *validator) httpListen() {
 	}
 	if _, err := listenHost(t.HTTPListen); err != nil {
 		what, _ := split(err)
-		v.add(ruleHTTPListen, "tls.http_listen", quote(t.HTTPListen)+" "+what, "write host:port, such as :80, or off")
+		v.add("tls.http_listen", quote(t.HTTPListen)+" "+what, "write host:port, such as :80, or off")
 		return
 	}
 	_, plain, _ := net.SplitHostPort(t.HTTPListen)
 	_, port, err := net.SplitHostPort(v.c.Listen)
-	v.addIf(err == nil && port == plain && port != "0", ruleHTTPListen, "tls.http_listen",
+	v.addIf(err == nil && port == plain && port != "0", "tls.http_listen",
 		"has the port of listen", "give each its own: listen :443 and tls.http_listen :80")
 }
 
 func (v *validator) tlsHosts() {
 	hosts := v.c.TLSHosts()
-	v.addIf(len(hosts) == 0, ruleTLSHosts, "tls.hosts", "is needed with tls.mode auto while public_url is empty",
+	v.addIf(len(hosts) == 0, "tls.hosts", "is needed with tls.mode auto while public_url is empty",
 		"set public_url to https:// and the name that clients use")
 	for i, h := range hosts {
 		key := "public_url"
@@ -134,7 +134,7 @@ func (v *validator) tlsHosts() {
 			key = item("tls.hosts", i)
 		}
 		_, err := netip.ParseAddr(h)
-		v.addIf(err == nil || !validHost(h), ruleTLSHosts, key,
+		v.addIf(err == nil || !validHost(h), key,
 			quote(h)+" is not a DNS name that a certificate can be got for",
 			"write a name such as aegis.example.org, without port or wildcard; for an address use tls.mode files")
 	}
@@ -142,7 +142,7 @@ func (v *validator) tlsHosts() {
 
 func (v *validator) acme() {
 	a := v.c.TLS.ACME
-	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, ruleACME, "tls.acme."+key, what, do) }
+	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, "tls.acme."+key, what, do) }
 	refuseIf(a.Directory == nil, "directory", "is empty",
 		"write the address of the authority's ACME directory, or remove the line")
 	refuseIf(insecure(a.Directory), "directory", "is plain http to another machine",
@@ -159,17 +159,17 @@ func (v *validator) acme() {
 		"copy it from the authority again: letters, digits, - and _ without = at the end")
 }
 
-// tls warns of settings of tls that have no effect.
-func (w *warner) tls() {
-	t := w.c.TLS
+// warnTLS warns of settings of tls that have no effect.
+func (v *validator) warnTLS() {
+	t := v.c.TLS
 	unused := func(set bool, key, mode string) {
-		w.addIf(set && t.Mode != mode, key,
+		v.addIf(set && t.Mode != mode, key,
 			"has no effect with tls.mode "+t.Mode, "set tls.mode to "+mode+", or remove it")
 	}
 	unused(t.CertFile != "", "tls.cert_file", "files")
 	unused(t.KeyFile != "", "tls.key_file", "files")
 	unused(len(t.Hosts) > 0, "tls.hosts", "auto")
 	unused(t.ACME.AgreeTOS, "tls.acme.agree_tos", "auto")
-	w.addIf(t.Mode == "off" && t.ClientCA != "", "tls.client_ca",
+	v.addIf(t.Mode == "off" && t.ClientCA != "", "tls.client_ca",
 		"has no effect with tls.mode off; clients are not asked for a certificate", "set tls.mode to auto or files")
 }

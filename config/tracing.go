@@ -46,13 +46,13 @@ var ownHeaders = []string{
 
 func (v *validator) tracing() {
 	t := v.c.Tracing
-	v.addIf(insecure(t.Endpoint) && len(t.Headers) > 0, ruleTracing, "tracing.endpoint",
+	v.addIf(insecure(t.Endpoint) && len(t.Headers) > 0, "tracing.endpoint",
 		"is plain http while there are headers, which would cross the network readable", "use https")
 	names := make([]string, len(t.Headers))
 	for i, h := range t.Headers {
 		names[i] = strings.ToLower(h.Name)
-		v.addIf(slices.Contains(ownHeaders, names[i]), ruleTracing, item("tracing.headers", i)+".name",
+		v.addIf(slices.Contains(ownHeaders, names[i]), item("tracing.headers", i)+".name",
 			"is a header that Aegis writes itself", "remove it")
 	}
-	v.unique(ruleTracing, "tracing.headers", "name", names, "give each header once")
+	v.unique("tracing.headers", "name", names, "give each header once")
 }

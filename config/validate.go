@@ -39,29 +39,27 @@ func (c *Config) Validate() Problems {
 	return v.problems
 }
 
-// validator gathers problems.
+// validator gathers problems, or for [Config.Warnings] what is legal and still a risk.
 type validator struct {
 	c        *Config
 	problems Problems
 }
 
-func (v *validator) add(r rule, key, what, do string) {
-	p := v.c.Problem(key, what, do)
-	p.rule = r
-	v.problems = append(v.problems, p)
+func (v *validator) add(key, what, do string) {
+	v.problems = append(v.problems, v.c.Problem(key, what, do))
 }
 
 // addIf adds a problem where bad holds. Checks of one section are a list of these.
-func (v *validator) addIf(bad bool, r rule, key, what, do string) {
+func (v *validator) addIf(bad bool, key, what, do string) {
 	if bad {
-		v.add(r, key, what, do)
+		v.add(key, what, do)
 	}
 }
 
 // unique refuses a text that two items of a list share, at the key leaf of each; leaf
 // is "" where the items themselves are compared. Empty texts are left alone: they were
 // reported as missing.
-func (v *validator) unique(r rule, list, leaf string, texts []string, do string) {
+func (v *validator) unique(list, leaf string, texts []string, do string) {
 	below, what := "", ""
 	if leaf != "" {
 		below, what = "."+leaf, "the "+leaf+" of "
@@ -71,7 +69,7 @@ func (v *validator) unique(r rule, list, leaf string, texts []string, do string)
 		if j, twice := first[s]; !twice {
 			first[s] = i
 		} else if s != "" {
-			v.add(r, item(list, i)+below, "is also "+what+item(list, j), do)
+			v.add(item(list, i)+below, "is also "+what+item(list, j), do)
 		}
 	}
 }
@@ -108,7 +106,7 @@ func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
 func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 	tag := f.Tag
 	if tag.Get("required") != "" && x.IsZero() {
-		v.add(ruleRequired, key, "is required", "set it, for example to "+tag.Get("example"))
+		v.add(key, "is required", "set it, for example to "+tag.Get("example"))
 		return
 	}
 	if span := tag.Get("range"); span != "" {
@@ -134,7 +132,7 @@ func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 		if !strings.HasPrefix(key, "auth.") && key != "store.url" {
 			what = quote(s) + " " + what
 		}
-		v.add(rulePattern, key, what, "write "+tag.Get("says"))
+		v.add(key, what, "write "+tag.Get("says"))
 	}
 }
 
@@ -144,7 +142,7 @@ func (v *validator) span(x reflect.Value, span, key string) {
 	least, greatest, _ := strings.Cut(span, " ")
 	lo, hi := number(x.Type(), least), number(x.Type(), greatest)
 	if n := asFloat(x); !(n >= lo && n <= hi) {
-		v.add(ruleRange, key, fmt.Sprintf("%v is out of range", x.Interface()), "choose "+least+" to "+greatest)
+		v.add(key, fmt.Sprintf("%v is out of range", x.Interface()), "choose "+least+" to "+greatest)
 	}
 }
 
@@ -171,11 +169,11 @@ func (v *validator) length(s, lens, key string) {
 	least, greatest := bounds(lens)
 	switch n := utf8.RuneCountInString(s); {
 	case n < least && least == 1:
-		v.add(ruleLength, key, "is empty", "write a text, or remove it")
+		v.add(key, "is empty", "write a text, or remove it")
 	case n < least:
-		v.add(ruleLength, key, fmt.Sprintf("has %d characters; at least %d are needed", n, least), "make it longer")
+		v.add(key, fmt.Sprintf("has %d characters; at least %d are needed", n, least), "make it longer")
 	case n > greatest:
-		v.add(ruleLength, key, fmt.Sprintf("has %d characters; at most %d are allowed", n, greatest), "make it shorter")
+		v.add(key, fmt.Sprintf("has %d characters; at most %d are allowed", n, greatest), "make it shorter")
 	}
 }
 
@@ -195,19 +193,19 @@ func (v *validator) secret(s Secret, f reflect.StructField, key string) {
 			if least >= 16 {
 				do = `make one with "openssl rand -hex 32"`
 			}
-			v.add(ruleLength, key, fmt.Sprintf("is shorter than %d characters", least), do)
+			v.add(key, fmt.Sprintf("is shorter than %d characters", least), do)
 		}
-		v.addIf(n > greatest, ruleLength, key,
+		v.addIf(n > greatest, key,
 			fmt.Sprintf("is longer than %d characters", greatest), "check that it is the right secret")
 	}
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
-	v.addIf(f.Tag.Get("header") != "" && strings.ContainsFunc(value, invisible), ruleHeader, key,
+	v.addIf(f.Tag.Get("header") != "" && strings.ContainsFunc(value, invisible), key,
 		"holds a space, a control character or a character that is not ASCII",
 		"check for a stray line break or quote in the secret's source")
 }
 
 func (v *validator) enum(s string, choices []string, key string) {
-	v.addIf(!slices.Contains(choices, s), ruleEnum, key, quote(s)+" is not one of "+strings.Join(choices, ", "),
+	v.addIf(!slices.Contains(choices, s), key, quote(s)+" is not one of "+strings.Join(choices, ", "),
 		suggest(s, choices, "choose one of these"))
 }
 
@@ -222,7 +220,7 @@ func suggest(s string, choices []string, do string) string {
 // listen checks the address, and that there is a way to authenticate: no caller is
 // served without.
 func (v *validator) listen() {
-	host, ok := v.address(ruleListen, "listen", v.c.Listen)
+	host, ok := v.address("listen", v.c.Listen)
 	if !ok || len(v.c.Auth.Tokens) > 0 || v.c.Auth.OAuth.Enabled {
 		return
 	}
@@ -230,16 +228,16 @@ func (v *validator) listen() {
 	if loopback(host) {
 		what = "lists no token, and Aegis serves nobody without one, not even on loopback"
 	}
-	v.add(ruleAnonymous, "auth.tokens", what, `make one with "openssl rand -hex 32" and list it under `+
+	v.add("auth.tokens", what, `make one with "openssl rand -hex 32" and list it under `+
 		"auth.tokens with a name and a gitea_token, or set up auth.oauth")
 }
 
 // address returns the host of a listen address, and refuses a wrong one.
-func (v *validator) address(r rule, key, listen string) (host string, ok bool) {
+func (v *validator) address(key, listen string) (host string, ok bool) {
 	host, err := listenHost(listen)
 	if err != nil {
 		what, do := split(err)
-		v.add(r, key, quote(listen)+" "+what, do)
+		v.add(key, quote(listen)+" "+what, do)
 	}
 	return host, err == nil
 }
@@ -261,9 +259,9 @@ func listenHost(listen string) (string, error) {
 
 func (v *validator) urls() {
 	u := v.c.Gitea.URL
-	v.addIf(u != nil && strings.Contains(u.Path+"/", "/api/v1/"), ruleAPIPath, "gitea.url",
+	v.addIf(u != nil && strings.Contains(u.Path+"/", "/api/v1/"), "gitea.url",
 		"ends in /api/v1", "write the address that a browser uses; Aegis adds /api/v1")
-	v.addIf(insecure(v.c.PublicURL), rulePublicURL, "public_url",
+	v.addIf(insecure(v.c.PublicURL), "public_url",
 		"is http on a host that is not loopback; tokens would cross the network readable",
 		"write https, and put TLS in front of Aegis")
 }
@@ -276,8 +274,8 @@ func (v *validator) tokens() {
 	for _, t := range v.c.Auth.Tokens {
 		names, values = append(names, t.Name), append(values, t.Token.Reveal())
 	}
-	v.unique(ruleTokenTwice, "auth.tokens", "name", names, "give each token its own name")
-	v.unique(ruleTokenTwice, "auth.tokens", "token", values, "give each identity its own token")
+	v.unique("auth.tokens", "name", names, "give each token its own name")
+	v.unique("auth.tokens", "token", values, "give each identity its own token")
 }
 
 func (v *validator) masking(m Masking, section string) {
@@ -286,12 +284,12 @@ func (v *validator) masking(m Masking, section string) {
 	for i, r := range m.Rules {
 		names[i] = r.Name
 		key := item(section, i)
-		v.addIf(r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp), ruleMaskEmpty, key+".regex",
+		v.addIf(r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp), key+".regex",
 			"matches the empty text, which is everywhere",
 			"require at least one character, for example with + instead of *")
 		v.replacement(r, m.Mode, key+".replacement")
 	}
-	v.unique(ruleMaskTwice, section, "name", names, "give each rule its own name")
+	v.unique(section, "name", names, "give each rule its own name")
 }
 
 // replacement refuses a replacement that is never used.
@@ -299,9 +297,9 @@ func (v *validator) replacement(r MaskRule, mode, key string) {
 	switch {
 	case r.Replacement == nil:
 	case r.Action == "block" || r.Action == "report":
-		v.add(ruleMaskReplacement, key, "has no effect with action "+r.Action, "remove it, or set action: mask")
+		v.add(key, "has no effect with action "+r.Action, "remove it, or set action: mask")
 	case r.Action == "" && (mode == "block" || mode == "report"):
-		v.add(ruleMaskReplacement, key, "has no effect with masking.mode "+mode,
+		v.add(key, "has no effect with masking.mode "+mode,
 			"remove it, or set action: mask on this rule")
 	}
 }
@@ -334,10 +332,10 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 
 // toolKeys returns the keys of a section that are names of tools, in order, and refuses
 // those that cannot be one.
-func toolKeys[T any](v *validator, r rule, section string, tools map[string]T, example string) []string {
+func toolKeys[T any](v *validator, section string, tools map[string]T, example string) []string {
 	names := slices.Sorted(maps.Keys(tools))
 	for _, name := range names {
-		v.addIf(!toolName.MatchString(name), r, join(section, name),
+		v.addIf(!toolName.MatchString(name), join(section, name),
 			"is not a tool's name", "write a name such as "+example)
 	}
 	return names
@@ -345,9 +343,9 @@ func toolKeys[T any](v *validator, r rule, section string, tools map[string]T, e
 
 func (v *validator) results(r Results, section string) {
 	section += ".fields_default"
-	for _, name := range toolKeys(v, ruleFieldsDefault, section, r.FieldsDefault, "gitea_issue_list") {
+	for _, name := range toolKeys(v, section, r.FieldsDefault, "gitea_issue_list") {
 		n := len(r.FieldsDefault[name])
-		v.addIf(n == 0 || n > 100, ruleFieldsDefault, join(section, name), "must list 1 to 100 fields",
+		v.addIf(n == 0 || n > 100, join(section, name), "must list 1 to 100 fields",
 			"write a list such as [number, title, user.login], or remove the tool")
 	}
 }
@@ -356,12 +354,12 @@ func (v *validator) server() {
 	for i, h := range v.c.Server.AllowedHosts {
 		bare := strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
 		_, err := netip.ParseAddr(bare)
-		v.addIf(err != nil && bare != h || !validHost(bare), ruleHost, item("server.allowed_hosts", i),
+		v.addIf(err != nil && bare != h || !validHost(bare), item("server.allowed_hosts", i),
 			quote(h)+" is not a host name or IP address",
 			"write the name alone, without scheme, port, path or wildcard")
 	}
 	for i, o := range v.c.Server.AllowedOrigins {
-		v.addIf(!validOrigin(o), ruleOrigin, item("server.allowed_origins", i),
+		v.addIf(!validOrigin(o), item("server.allowed_origins", i),
 			quote(o)+" is not an origin", "write scheme://host or scheme://host:port, without path, user or wildcard")
 	}
 }
