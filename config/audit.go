@@ -13,7 +13,7 @@ type Audit struct {
 	// Path is the file that the log is written to; rotated files go beside it.
 	// "off" writes no log at all. A relative path starts at the folder of the
 	// configuration file. Empty: audit/audit.jsonl in data_dir.
-	Path string `yaml:"path" length:"0 4096" example:"/var/log/aegis/audit.jsonl"`
+	Path string `yaml:"path" file:"true" length:"0 4096" example:"/var/log/aegis/audit.jsonl"`
 	// Sync says when records must have reached the disk: "always" before the
 	// call goes on (concurrent calls share one flush), "interval" after
 	// audit.interval at the latest, or "none" (when the system likes). With the
@@ -42,7 +42,7 @@ type Audit struct {
 	// KeyFile holds the private key that signs checkpoints, in the format of
 	// signed notes. It is made when it is missing. A relative path starts at the
 	// folder of the configuration file. Empty: audit.key in data_dir.
-	KeyFile string `yaml:"key_file" length:"0 4096" example:"/etc/aegis/audit.key"`
+	KeyFile string `yaml:"key_file" file:"true" length:"0 4096" example:"/etc/aegis/audit.key"`
 	// Sinks also get every record, after the file has it. A sink that is slow
 	// or gone never holds a call up: what its buffer cannot hold it misses, and
 	// the log says how much. At most 8.

@@ -88,7 +88,11 @@ func (d *decoder) wrongType(n *yaml.Node, f field, want, do string) {
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, f field) {
 	switch v.Kind() {
 	case reflect.Bool:
-		d.boolean(n, v, f)
+		if n.Tag != "!!bool" {
+			d.notA(n, f, "true or false", "write true or false, without quotes")
+			return
+		}
+		v.SetBool(strings.EqualFold(n.Value, "true"))
 	case reflect.Int:
 		i, err := strconv.Atoi(n.Value)
 		if n.Tag != "!!int" || err != nil || strings.HasPrefix(n.Value, "0") && n.Value != "0" {
@@ -111,14 +115,6 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, f field) {
 	default:
 		d.plainText(n, v, f)
 	}
-}
-
-func (d *decoder) boolean(n *yaml.Node, v reflect.Value, f field) {
-	if n.Tag != "!!bool" {
-		d.notA(n, f, "true or false", "write true or false, without quotes")
-		return
-	}
-	v.SetBool(strings.EqualFold(n.Value, "true"))
 }
 
 // notA reports a scalar, or something else, that is not what the key wants.

@@ -25,14 +25,14 @@ type TLS struct {
 	// CertFile is a PEM file with the certificate and its intermediates, with
 	// mode files. It is read again when it changes. A relative path starts at
 	// the folder of the configuration file.
-	CertFile string `yaml:"cert_file" example:"/etc/aegis/tls/fullchain.pem"`
+	CertFile string `yaml:"cert_file" file:"true" example:"/etc/aegis/tls/fullchain.pem"`
 	// KeyFile is a PEM file with the private key of cert_file; read as that.
-	KeyFile string `yaml:"key_file" example:"/etc/aegis/tls/privkey.pem"`
+	KeyFile string `yaml:"key_file" file:"true" example:"/etc/aegis/tls/privkey.pem"`
 	// ClientCA is a PEM file with certificate authorities. With it, clients
 	// must show a certificate of one of them, besides their token. A relative
 	// path starts at the folder of the configuration file. Empty: clients need
 	// no certificate.
-	ClientCA string `yaml:"client_ca" example:"/etc/aegis/tls/clients.pem"`
+	ClientCA string `yaml:"client_ca" file:"true" example:"/etc/aegis/tls/clients.pem"`
 	// ACME says where certificates of mode auto come from.
 	ACME ACME `yaml:"acme"`
 }
@@ -47,7 +47,7 @@ type ACME struct {
 	// connection to the directory, in place of the system's: for an authority of
 	// your own. A relative path starts at the folder of the configuration file.
 	// Empty: the system's.
-	CAFile string `yaml:"ca_file" example:"/etc/aegis/tls/acme-root.pem"`
+	CAFile string `yaml:"ca_file" file:"true" example:"/etc/aegis/tls/acme-root.pem"`
 	// Email is where the authority may write to. Empty: none is given.
 	Email string `yaml:"email" pattern:"^([^@\\s<>,;]+@[^@\\s<>,;]+)?$" says:"one address such as admin@example.org, or nothing" example:"admin@example.org"`
 	// AgreeTOS says that you agree to the authority's terms of service, which it

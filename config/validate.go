@@ -20,7 +20,7 @@ import (
 // place; nil when it can be used. It reads and changes nothing outside c.
 func (c *Config) Validate() Problems {
 	v := &validator{c: c}
-	v.section(reflect.ValueOf(c).Elem(), "")
+	leaves(reflect.ValueOf(c).Elem(), reflect.StructField{}, "", v.leaf)
 	v.listen()
 	v.urls()
 	v.tokens()
@@ -59,13 +59,14 @@ func (v *validator) addIf(bad bool, key, what, do string) {
 // unique refuses a text that two items of a list share, at the key leaf of each; leaf
 // is "" where the items themselves are compared. Empty texts are left alone: they were
 // reported as missing.
-func (v *validator) unique(list, leaf string, texts []string, do string) {
+func unique[T any](v *validator, list, leaf string, items []T, text func(T) string, do string) {
 	below, what := "", ""
 	if leaf != "" {
 		below, what = "."+leaf, "the "+leaf+" of "
 	}
 	first := map[string]int{}
-	for i, s := range texts {
+	for i, x := range items {
+		s := text(x)
 		if j, twice := first[s]; !twice {
 			first[s] = i
 		} else if s != "" {
@@ -74,31 +75,28 @@ func (v *validator) unique(list, leaf string, texts []string, do string) {
 	}
 }
 
-// section applies the rules in the tags of a struct, and of those below it.
-func (v *validator) section(s reflect.Value, key string) {
-	for _, f := range keysOf(s.Type()) {
-		v.field(s.FieldByIndex(f.Index), f, join(key, f.Tag.Get("yaml")))
-	}
-}
-
-func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
+// leaves calls visit for each value below x that no further keys are below, with the field
+// that has its tags, and its key. Items of lists and maps have the field of the whole.
+func leaves(x reflect.Value, f reflect.StructField, key string, visit func(reflect.Value, reflect.StructField, string)) {
 	switch {
 	case x.Type() == reflect.TypeFor[Secret]() || isText(x):
-		v.leaf(x, f, key)
+		visit(x, f, key)
 	case x.Kind() == reflect.Struct:
-		v.section(x, key)
+		for _, f := range keysOf(x.Type()) {
+			leaves(x.FieldByIndex(f.Index), f, join(key, f.Tag.Get("yaml")), visit)
+		}
 	case x.Kind() == reflect.Slice:
 		for i := range x.Len() {
-			v.field(x.Index(i), f, item(key, i))
+			leaves(x.Index(i), f, item(key, i), visit)
 		}
 	case x.Kind() == reflect.Map:
 		for _, k := range sortedKeys(x) {
-			v.field(x.MapIndex(k), f, join(key, k.String()))
+			leaves(x.MapIndex(k), f, join(key, k.String()), visit)
 		}
 	case x.Kind() != reflect.Pointer:
-		v.leaf(x, f, key)
+		visit(x, f, key)
 	case !x.IsNil():
-		v.leaf(x.Elem(), f, key)
+		visit(x.Elem(), f, key)
 	}
 }
 
@@ -270,26 +268,23 @@ func (v *validator) urls() {
 func insecure(u *URL) bool { return u != nil && u.Scheme == "http" && !u.Loopback() }
 
 func (v *validator) tokens() {
-	var names, values []string
-	for _, t := range v.c.Auth.Tokens {
-		names, values = append(names, t.Name), append(values, t.Token.Reveal())
-	}
-	v.unique("auth.tokens", "name", names, "give each token its own name")
-	v.unique("auth.tokens", "token", values, "give each identity its own token")
+	tokens := v.c.Auth.Tokens
+	unique(v, "auth.tokens", "name", tokens, func(t Token) string { return t.Name },
+		"give each token its own name")
+	unique(v, "auth.tokens", "token", tokens, func(t Token) string { return t.Token.Reveal() },
+		"give each identity its own token")
 }
 
 func (v *validator) masking(m Masking, section string) {
 	section += ".rules"
-	names := make([]string, len(m.Rules))
 	for i, r := range m.Rules {
-		names[i] = r.Name
 		key := item(section, i)
 		v.addIf(r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp), key+".regex",
 			"matches the empty text, which is everywhere",
 			"require at least one character, for example with + instead of *")
 		v.replacement(r, m.Mode, key+".replacement")
 	}
-	v.unique(section, "name", names, "give each rule its own name")
+	unique(v, section, "name", m.Rules, func(r MaskRule) string { return r.Name }, "give each rule its own name")
 }
 
 // replacement refuses a replacement that is never used.

@@ -15,9 +15,7 @@ func (v *validator) oauth() {
 	v.scopes(o)
 	v.addIf(o.MaxTTL != 0 && o.MaxTTL < o.AccessTTL, "auth.oauth.max_ttl",
 		"is shorter than access_ttl, so that no grant could be refreshed", "make it longer, or 0s for no end")
-	ids := make([]string, len(o.Clients))
 	for i, c := range o.Clients {
-		ids[i] = c.ID
 		key := item("auth.oauth.clients", i) + ".redirect_uris"
 		v.addIf(len(c.RedirectURIs) == 0, key, "lists none",
 			"list where the client may be sent back to, such as http://127.0.0.1/callback")
@@ -25,7 +23,8 @@ func (v *validator) oauth() {
 			v.redirect(uri, item(key, j))
 		}
 	}
-	v.unique("auth.oauth.clients", "id", ids, "give each client its own id")
+	unique(v, "auth.oauth.clients", "id", o.Clients, func(c OAuthClient) string { return c.ID },
+		"give each client its own id")
 	v.store()
 }
 

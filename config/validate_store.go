@@ -10,11 +10,7 @@ func (v *validator) store() {
 	s := v.c.Store
 	v.addIf(s.KeyFile != "" && len(s.Keys) > 0, "store.key_file",
 		"is set together with store.keys", "keep one of them")
-	keys := make([]string, len(s.Keys))
-	for i, k := range s.Keys {
-		keys[i] = k.Reveal()
-	}
-	v.unique("store.keys", "", keys, "remove it")
+	unique(v, "store.keys", "", s.Keys, Secret.Reveal, "remove it")
 	if s.Shared() {
 		v.redis(s)
 		return

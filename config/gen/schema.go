@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -18,39 +18,25 @@ type member struct {
 	value any
 }
 
-// MarshalJSON writes the members in order.
+// MarshalJSON writes the members in order. HTML escapes would make patterns unreadable, and
+// an encoder cannot be told to leave them out in what a Marshaler returns.
 func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	sep := byte('{')
-	for _, m := range o {
-		key, err := plainJSON(m.key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := plainJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		b.WriteByte(sep)
-		b.Write(append(append(key, ':'), value...))
-		sep = ','
-	}
-	if len(o) == 0 {
-		b.WriteByte(sep)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// plainJSON encodes without the HTML escapes that make patterns unreadable.
-func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("writing the schema: %w", err)
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		err := enc.Encode(m.key)
+		b.WriteByte(':')
+		if err = errors.Join(err, enc.Encode(m.value)); err != nil {
+			return nil, err
+		}
 	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
 const (
@@ -69,16 +55,12 @@ func (e entry) schema() ([]byte, error) {
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", "Aegis configuration"},
 	}
-	compact, err := plainJSON(append(o, e.section()...))
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, compact, "", "  "); err != nil {
-		return nil, fmt.Errorf("writing the schema: %w", err)
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(append(o, e.section()...))
+	return out.Bytes(), err
 }
 
 // section returns the schema of a mapping with the keys below e. An empty
