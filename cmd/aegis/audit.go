@@ -76,10 +76,10 @@ verified one by one.`,
 		}
 		// Logs with keys of their own have no common chain.
 		if logs := audit.Logs(args); len(logs) > 1 {
-			return failed(verifyEach(cmd.OutOrStdout(), logs, v))
+			return verifyEach(cmd.OutOrStdout(), logs, v)
 		}
 		v.Whole = whole
-		return failed(verifyAudit(cmd.OutOrStdout(), names, v))
+		return verifyAudit(cmd.OutOrStdout(), names, v)
 	}
 	return cmd
 }
@@ -159,7 +159,7 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 		}
 		at, err := audit.Locate(names, whole)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		p.W = cmd.OutOrStdout()
 		if !follow {
@@ -168,9 +168,9 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 		}
 		// A rotated file gets no further records; to follow it would wait for ever.
 		if at.Live == "" {
-			return failed(errors.New("none of the files is written to any more; follow the log itself"))
+			return errors.New("none of the files is written to any more; follow the log itself")
 		}
-		return failed(audit.Follow(cmd.Context(), at.Live, filter, &p))
+		return audit.Follow(cmd.Context(), at.Live, filter, &p)
 	}
 	return cmd
 }
@@ -180,7 +180,7 @@ func skippedLines(cmd *cobra.Command, skipped int, err error) error {
 	if skipped > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
 	}
-	return failed(err)
+	return err
 }
 
 // filterFlags adds the flags that select records. The function that it returns

@@ -50,17 +50,17 @@ standard error.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		data, err := readDescription(cmd.Context(), *from)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		text, report, err := server.BuildCatalog(data)
 		if err != nil {
-			return failed(fmt.Errorf("%s: %w", *from, err))
+			return fmt.Errorf("%s: %w", *from, err)
 		}
 		if err := setup.WriteFile(*out, text, 0o644); err != nil {
-			return failed(err)
+			return err
 		}
 		_, err = fmt.Fprint(cmd.ErrOrStderr(), report)
-		return failed(err)
+		return err
 	}
 	return cmd
 }

@@ -19,7 +19,7 @@ Save it and point to it in the first line of the file:
 		Example: "  aegis config schema > aegis.schema.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
-			return failed(err)
+			return err
 		},
 	}
 	_ = configFlag(schema) // accepted everywhere; this command needs none

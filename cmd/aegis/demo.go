@@ -39,7 +39,7 @@ always the built-in one, and tls.mode, which is off.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		gitea, err := demo.Start()
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		defer gitea.Close()
 		cfg, err := demoConfig(gitea, *file, *addr, *token)
@@ -48,7 +48,7 @@ always the built-in one, and tls.mode, which is off.`,
 		}
 		forget, err := demoData(cfg)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		defer forget()
 		log, err := newLog(cfg, cmd.ErrOrStderr())
@@ -61,7 +61,7 @@ always the built-in one, and tls.mode, which is off.`,
 		}
 		cfg.Listen = ln.Addr().String() // port 0 has become a real one
 		gitea.SignIn(cfg, cfg.Base().String())
-		srv, err := openServer(cfg, log)
+		srv, err := newServer(server.Open, cfg, log)
 		if err != nil {
 			_ = ln.Close() // err says what went wrong
 			return err
@@ -69,10 +69,10 @@ always the built-in one, and tls.mode, which is off.`,
 		defer srv.Close()
 		bearer := cfg.Auth.Tokens[len(cfg.Auth.Tokens)-1].Token.Reveal()
 		if err := printDemo(cmd.OutOrStdout(), srv, cfg.Listen, bearer); err != nil {
-			return failed(err)
+			return err
 		}
 		announce(log.Logger, srv, ln)
-		return failed(srv.Serve(cmd.Context(), ln))
+		return srv.Serve(cmd.Context(), ln)
 	}
 	return cmd
 }
@@ -82,7 +82,7 @@ always the built-in one, and tls.mode, which is off.`,
 func demoConfig(gitea *demo.Demo, file, addr, token string) (*config.Config, error) {
 	tok, err := gitea.Token(token)
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
 	cfg := config.Default()
 	cfg.Gitea.URL = gitea.URL()
@@ -90,8 +90,8 @@ func demoConfig(gitea *demo.Demo, file, addr, token string) (*config.Config, err
 	if file != "" {
 		env := config.OSEnv(filepath.Dir(file))
 		env.Base = cfg // what the file leaves out is the demo's
-		if cfg, err = loaded(config.LoadEnv(file, env)); err != nil {
-			return nil, err
+		if cfg, err = config.LoadEnv(file, env); err != nil {
+			return nil, blamed(err)
 		}
 		gitea.Adopt(cfg.Auth.Tokens)
 		cfg.Gitea.URL = gitea.URL()

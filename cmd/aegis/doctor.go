@@ -223,10 +223,10 @@ func (r *doctorReport) end() error {
 		r.err = errors.Join(r.err, err)
 	}
 	if r.err != nil {
-		return failed(r.err)
+		return r.err
 	}
 	if bad > 0 {
-		return failed(fmt.Errorf("%d of %d checks failed", bad, len(r.findings)))
+		return fmt.Errorf("%d of %d checks failed", bad, len(r.findings))
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func loadConfig(named string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loaded(config.Load(file))
+	cfg, err := config.Load(file)
+	return cfg, blamed(err)
 }
 
 // withConfig gives a command -c, and makes it do its work with the configuration.
@@ -84,13 +85,13 @@ func loadOrDefault(named string) (*config.Config, error) {
 	return loadConfig(file)
 }
 
-// loaded gives an error of loading its exit code. Problems keep theirs, and their lines.
-func loaded(cfg *config.Config, err error) (*config.Config, error) {
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return nil, misused(err)
+// blamed marks an error as one of the configuration. Problems stay as they are: they have
+// lines.
+func blamed(err error) error {
+	if _, problems := errors.AsType[config.Problems](err); problems || err == nil {
+		return err
 	}
-	return cfg, err
+	return misused(err)
 }
 
 // newLog returns the log that cfg asks for. Coloured text goes to terminals.
@@ -133,25 +134,18 @@ func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Serv
 	if err != nil {
 		return nil, err
 	}
-	p, err := server.Dry(cfg, buildVersion(), log)
+	return newServer(server.Dry, cfg, log)
+}
+
+// newServer opens what the server of a configuration needs, with [server.Open] or
+// [server.Dry], and builds it. Closing the server closes all of it. What cannot be built from a
+// configuration is the configuration's fault, and what cannot be opened is not.
+func newServer(open func(*config.Config, string, server.Log) (*server.Process, error), cfg *config.Config,
+	log server.Log) (*server.Server, error) {
+	p, err := open(cfg, buildVersion(), log)
 	if err != nil {
 		return nil, unbuilt(err)
 	}
-	return newServer(p, cfg, log)
-}
-
-// openServer opens what the server of a configuration needs, and builds it. Closing the
-// server closes all of it.
-func openServer(cfg *config.Config, log server.Log) (*server.Server, error) {
-	p, err := server.Open(cfg, buildVersion(), log)
-	if err != nil {
-		return nil, unbuilt(err)
-	}
-	return newServer(p, cfg, log)
-}
-
-// newServer builds a server and takes p over: a failure closes it.
-func newServer(p *server.Process, cfg *config.Config, log server.Log) (*server.Server, error) {
 	srv, err := server.New(p, cfg, log)
 	if err != nil {
 		p.Close()
@@ -160,18 +154,13 @@ func newServer(p *server.Process, cfg *config.Config, log server.Log) (*server.S
 	return srv, nil
 }
 
-// unbuilt gives an error of building a server its exit code: what cannot be built from a
-// configuration is the configuration's fault, and what cannot be opened is not.
+// unbuilt marks an error of building a server as the configuration's, unless it says what it
+// is.
 func unbuilt(err error) error {
-	var problems config.Problems
-	var unopened *server.OpenError
-	switch {
-	case errors.As(err, &unopened):
-		return failed(err)
-	case errors.As(err, &problems):
+	if _, unopened := errors.AsType[*server.OpenError](err); unopened {
 		return err
 	}
-	return misused(err)
+	return blamed(err)
 }
 
 // printJSON prints v indented. Without escapes, < > and & are printed as they are; output

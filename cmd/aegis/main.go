@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/cmd/aegis/internal/setup"
 	"aegis/config"
 	"aegis/proxy/server"
 )
@@ -50,41 +51,34 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	var problems config.Problems
-	if errors.As(err, &problems) { // each line names its file; no prefix, so that editors find it
-		fmt.Fprintln(stderr, problems.Error())
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		fmt.Fprintln(stderr, problems.Error()) // each line names its file; no prefix, so that editors find it
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, "aegis:", err)
-	var failed *failure
-	if errors.As(err, &failed) {
-		return failed.code
+	_, wrong := errors.AsType[*setup.UsageError](err)
+	_, began := errors.AsType[*failure](err)
+	switch {
+	case wrong:
+		return exitUsage
+	case began:
+		return exitFailed
 	}
 	// What is left are cobra's own errors about the command line.
 	fmt.Fprintln(stderr, `Try "aegis --help".`)
 	return exitUsage
 }
 
-// failure is an error with its exit code.
-type failure struct {
-	code int
-	err  error
-}
+// failure is an error of a command's work, which began since cobra found the command line
+// right.
+type failure struct{ error }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+// Unwrap returns the error that the command returned.
+func (f *failure) Unwrap() error { return f.error }
 
-// failed marks an error of a right command line; nil stays nil, so that it can end every
-// command.
-func failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{exitFailed, err}
-}
-
-// misused marks an error of the command line or of the configuration.
-func misused(err error) error { return &failure{exitUsage, err} }
+// misused marks an error of the command line or of the configuration, which only the work
+// itself could find.
+func misused(err error) error { return &setup.UsageError{Err: err} }
 
 // newRoot returns the whole command line. It is built anew for each run, as flags keep
 // their values.
@@ -93,7 +87,7 @@ func newRoot() *cobra.Command {
 		newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(),
 		newOAuth(), newKeys(), newStore(), newSetup(), newPolicy(), newDoctor(), newVersion(), newMan())
 	root.SilenceUsage, root.SilenceErrors = true, true
-	refuseArgs(root)
+	prepare(root)
 	return root
 }
 
@@ -108,14 +102,22 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// refuseArgs makes every command below cmd that does not say which arguments it takes
-// take none. Cobra's own default lets a mistyped sub-command pass.
-func refuseArgs(cmd *cobra.Command) {
+// prepare makes every command below cmd that does not say which arguments it takes take
+// none, since cobra's own default lets a mistyped sub-command pass, and marks the errors of
+// its work.
+func prepare(cmd *cobra.Command) {
 	if cmd.Args == nil {
 		cmd.Args = cobra.NoArgs
 	}
+	work := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := work(cmd, args); err != nil {
+			return &failure{err}
+		}
+		return nil
+	}
 	for _, c := range cmd.Commands() {
-		refuseArgs(c)
+		prepare(c)
 	}
 }
 
@@ -138,7 +140,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Long:  "Prints the version of this program, of Go, and of the Gitea API it was built for.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(printVersion(cmd.OutOrStdout()))
+			return printVersion(cmd.OutOrStdout())
 		},
 	}
 	_ = configFlag(cmd) // accepted everywhere; this command needs none

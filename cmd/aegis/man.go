@@ -18,7 +18,7 @@ func newMan() *cobra.Command {
 		Example: "  aegis man | man -l -",
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(writeMan(cmd.OutOrStdout(), cmd.Root()))
+			return writeMan(cmd.OutOrStdout(), cmd.Root())
 		},
 	}
 	_ = configFlag(cmd) // accepted everywhere; this command needs none

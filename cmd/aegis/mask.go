@@ -41,7 +41,7 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 		if err != nil {
 			return misused(err)
 		}
-		return failed(maskAll(cmd, mask, args, *report))
+		return maskAll(cmd, mask, args, *report)
 	}
 	return cmd
 }

@@ -39,16 +39,16 @@ in data_dir; without one, its store is read.`,
 	withConfig(cmd, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		all, err := server.Operator(cfg).List(cmd.Context())
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		// Never nil: in JSON, no grants are an empty array.
 		list := slices.DeleteFunc(append([]grant.Grant{}, all...), func(g grant.Grant) bool {
 			return *login != "" && !strings.EqualFold(g.Login, *login)
 		})
 		if *asJSON {
-			return failed(printJSON(cmd.OutOrStdout(), list, true))
+			return printJSON(cmd.OutOrStdout(), list, true)
 		}
-		return failed(printGrants(cmd.OutOrStdout(), list))
+		return printGrants(cmd.OutOrStdout(), list)
 	})
 	return cmd
 }
@@ -104,12 +104,12 @@ in Gitea under Settings, Applications.`,
 		n, err := server.Operator(cfg).Revoke(cmd.Context(), which)
 		switch {
 		case err != nil:
-			return failed(err)
+			return err
 		case n == 0:
-			return failed(errors.New(`there is no such grant; "aegis oauth list" shows all`))
+			return errors.New(`there is no such grant; "aegis oauth list" shows all`)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d\n", n)
-		return failed(err)
+		return err
 	})
 	return cmd
 }
@@ -130,14 +130,14 @@ store.`,
 	withConfig(rotate, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		r, err := open.RotateKeys(cmd.Context(), cfg)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		next := fmt.Sprintf("%d values sealed anew", r.Resealed)
 		if r.InUse {
 			next = "reload the running Aegis so that it uses it"
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; %s\n", r.KeyID, next)
-		return failed(err)
+		return err
 	})
 	return group("keys", "Manage the keys of the store", "", rotate)
 }

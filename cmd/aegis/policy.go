@@ -74,10 +74,10 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 			fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s): %s\n", mark, o.Name, cmp.Or(o.Team, "default"), text)
 		}
 		if wrong > 0 {
-			return failed(fmt.Errorf("%d of %d decisions are not as expected", wrong, len(outcomes)))
+			return fmt.Errorf("%d of %d decisions are not as expected", wrong, len(outcomes))
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d decisions are as expected\n", len(outcomes))
-		return failed(err)
+		return err
 	})
 	return cmd
 }
@@ -117,7 +117,7 @@ and the text says so.`,
 			return misused(err)
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), v)
-		return failed(err)
+		return err
 	})
 	return cmd
 }

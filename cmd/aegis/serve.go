@@ -58,15 +58,15 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	}
 	defer svc.Close()
 	r := &reloader{file: name, stderr: stderr, service: svc}
-	cfg, err := loaded(r.load())
+	cfg, err := r.load()
 	if err != nil {
-		return err
+		return blamed(err)
 	}
 	log, err := newLog(cfg, stderr)
 	if err != nil {
 		return err
 	}
-	srv, err := openServer(cfg, log)
+	srv, err := newServer(server.Open, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, failed(fmt.Errorf("cannot listen on %s: %w; is another program using the port? "+
-			"Choose one with listen in the configuration (demo: --listen)", addr, err))
+		return nil, fmt.Errorf("cannot listen on %s: %w; is another program using the port? "+
+			"Choose one with listen in the configuration (demo: --listen)", addr, err)
 	}
 	return ln, nil
 }
@@ -115,7 +115,7 @@ func (s *service) serve(ctx context.Context, live *server.Live, addr string, log
 	defer s.serving(live, log)()
 	defer context.AfterFunc(ctx, s.stopping)()
 	listening()
-	return failed(live.Serve(ctx, ln, plain))
+	return live.Serve(ctx, ln, plain)
 }
 
 // announce logs what is served where.
@@ -173,10 +173,10 @@ from the top of the file.`,
 				}
 			}
 			if err != nil {
-				return failed(err)
+				return err
 			}
 			_, err = cmd.OutOrStdout().Write(out)
-			return failed(err)
+			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: ok; %d tools at %s\n", name, len(srv.Tools()), srv.Endpoint())
 		for _, team := range slices.Sorted(maps.Keys(cfg.Teams)) {
@@ -280,14 +280,14 @@ func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
 	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {
-		return failed(fmt.Errorf("the server does not answer: %w", err))
+		return fmt.Errorf("the server does not answer: %w", err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return failed(fmt.Errorf("%s answers %s", address, res.Status))
+		return fmt.Errorf("%s answers %s", address, res.Status)
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), "ok")
-	return failed(err)
+	return err
 }
 
 // loopback reports whether the host of u is a loopback address. Names are not resolved:

@@ -51,7 +51,7 @@ file must not be in use.`,
 		if err == nil && unfit {
 			err = errors.New("the store is not fit for use")
 		}
-		return failed(err)
+		return err
 	})
 	return cmd
 }
@@ -85,11 +85,11 @@ it is.`,
 		}
 		m, err := open.Migrate(cmd.Context(), source, target)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(),
 			"copied %d entries; %d were of use to running replicas alone, or have expired\n", m.Copied, m.Skipped)
-		return failed(err)
+		return err
 	}
 	return cmd
 }

@@ -31,7 +31,7 @@ type service struct {
 func newService() (*service, error) {
 	m, err := systemd.Detect()
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
 	s := &service{manager: m, log: zerolog.Nop()}
 	for _, socket := range m.Sockets() {
@@ -42,8 +42,8 @@ func newService() (*service, error) {
 			s.main = socket
 		default:
 			m.Close()
-			return nil, failed(fmt.Errorf("systemd hands over two sockets for one purpose, the second is %s; "+
-				"Aegis serves one, and one with FileDescriptorName=%s beside it", socket.Addr(), plainSocket))
+			return nil, fmt.Errorf("systemd hands over two sockets for one purpose, the second is %s; "+
+				"Aegis serves one, and one with FileDescriptorName=%s beside it", socket.Addr(), plainSocket)
 		}
 	}
 	return s, nil
@@ -65,8 +65,8 @@ func (s *service) listenMain(ctx context.Context, addr string) (net.Listener, er
 func (s *service) listenPlain(ctx context.Context, addr string) (net.Listener, error) {
 	switch {
 	case s.plain != nil && addr == "":
-		return nil, failed(fmt.Errorf("systemd hands over a socket for plain HTTP (%s) and the configuration has no "+
-			"use for it; set tls.mode and tls.http_listen, or disable the socket unit", s.plain.Addr()))
+		return nil, fmt.Errorf("systemd hands over a socket for plain HTTP (%s) and the configuration has no "+
+			"use for it; set tls.mode and tls.http_listen, or disable the socket unit", s.plain.Addr())
 	case addr == "":
 		return nil, nil
 	case s.plain != nil:
@@ -74,8 +74,8 @@ func (s *service) listenPlain(ctx context.Context, addr string) (net.Listener, e
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, failed(fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, "+
-			"see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", addr, err))
+		return nil, fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, "+
+			"see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", addr, err)
 	}
 	return ln, nil
 }
@@ -85,21 +85,21 @@ func (s *service) listenPlain(ctx context.Context, addr string) (net.Listener, e
 func fits(have net.Addr, want, key string) error {
 	host, port, err := net.SplitHostPort(want)
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	tcp, ok := have.(*net.TCPAddr)
 	if !ok {
-		return failed(errors.New("systemd's socket is no TCP socket"))
+		return errors.New("systemd's socket is no TCP socket")
 	}
 	number, err := net.LookupPort("tcp", port)
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	ip := net.ParseIP(host)
 	local := strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 	if tcp.Port != number || local && !tcp.IP.IsLoopback() {
-		return failed(fmt.Errorf("systemd's socket listens on %s, the configuration says %s; "+
-			"write the same address after %s and ListenStream=", have, want, key))
+		return fmt.Errorf("systemd's socket listens on %s, the configuration says %s; "+
+			"write the same address after %s and ListenStream=", have, want, key)
 	}
 	return nil
 }

@@ -46,11 +46,11 @@ each preset.`,
 		}
 		switch out := cmd.OutOrStdout(); {
 		case *asJSON:
-			return failed(printToolsJSON(out, sel))
+			return printToolsJSON(out, sel)
 		case *cost:
-			return failed(printCost(out, srv, sel))
+			return printCost(out, srv, sel)
 		default:
-			return failed(printTools(out, sel))
+			return printTools(out, sel)
 		}
 	}
 	return cmd
