@@ -19,28 +19,32 @@ import (
 // clientFile is a configuration file of a client, and the server that it is to have.
 type clientFile struct {
 	path string // where the client looks; ~/ is the home folder
-	lang string // "json" or "toml"
+	toml bool   // JSON otherwise
 	name string // of the server
-	// keys lead to the object of servers in JSON, value is the server.
+	// keys lead to the object of servers in JSON. value is the server: members of JSON without
+	// their braces, or lines of TOML.
 	keys  []string
-	value entry
+	value string
+}
+
+func (f *clientFile) lang() string {
+	if f.toml {
+		return "toml"
+	}
+	return "json"
 }
 
 // text is a whole file with the server alone.
 func (f *clientFile) text() string {
-	if f.lang == "toml" {
-		text := "[mcp_servers." + f.name + "]\n"
-		for _, m := range f.value { // texts of JSON are texts of TOML
-			text += m.key + " = " + m.value + "\n"
-		}
-		return text
+	if f.toml {
+		return "[mcp_servers." + f.name + "]\n" + f.value
 	}
 	return indented(f.within(f.keys), "") + "\n"
 }
 
 // within returns an object with the server below keys.
 func (f *clientFile) within(keys []string) string {
-	text := "{" + quoted(f.name) + ": " + jsonText(f.value) + "}"
+	text := "{" + quoted(f.name) + ": {" + f.value + "}}"
 	for _, key := range slices.Backward(keys) {
 		text = "{" + quoted(key) + ": " + text + "}"
 	}
@@ -59,7 +63,7 @@ func indented(text, prefix string) string {
 // add returns the file with the server in it. What was there stays byte for byte: people
 // keep these files in order, and some in version control.
 func (f *clientFile) add(before []byte, force bool) ([]byte, error) {
-	if f.lang == "toml" {
+	if f.toml {
 		return f.addTOML(before)
 	}
 	if len(bytes.TrimSpace(before)) == 0 {
@@ -105,7 +109,7 @@ func (f *clientFile) addJSON(doc []byte, keys []string, at int, force bool) ([]b
 	case found != nil && len(keys) > 0:
 		return f.addJSON(doc, keys[1:], found.start, force)
 	case found != nil:
-		value := indented(jsonText(f.value), prefix)
+		value := indented("{"+f.value+"}", prefix)
 		if doctor.SameJSON(doc[found.start:found.end], []byte(value)) {
 			return doc, nil
 		}

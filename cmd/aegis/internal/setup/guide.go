@@ -19,15 +19,13 @@ type mcpClient struct {
 	intro, signIn, token []part
 	// after is what is left to do to sign in once the file is written; whole lines.
 	after string
-	// path is the client's own file, "" when it has none that could be written, keys and
-	// members what the server is in it; no keys: it is TOML.
-	path    string
-	keys    []string
-	members entry
-	// variable is how the client spells the environment variable %, and withToken what it
-	// needs besides the header.
-	variable  string
-	withToken entry
+	// path is the client's own file, "" when it has none that could be written. It is JSON,
+	// where keys lead to the object of servers; without keys it is TOML.
+	path string
+	keys []string
+	// members are what the file says of the server, and withToken what it says besides for a
+	// static token: JSON members without their braces, or lines of TOML.
+	members, withToken string
 }
 
 // guide says how a client is connected.
@@ -48,7 +46,7 @@ type part struct {
 
 func says(text string) part       { return part{says: text} }
 func shell(lines ...string) part  { return part{lang: "text", code: strings.Join(lines, "\n") + "\n"} }
-func (f *clientFile) shown() part { return part{lang: f.lang, code: f.text()} }
+func (f *clientFile) shown() part { return part{lang: f.lang(), code: f.text()} }
 
 // text is the guide for a terminal.
 func (g guide) text() string {
@@ -97,20 +95,6 @@ func wrap(text string, width int) string {
 		n += len(word)
 	}
 	return b.String()
-}
-
-// entry is a server in a client's JSON file, its members in this order.
-type entry []struct{ key, value string }
-
-func pair(key, value string) entry { return entry{{key, value}} }
-
-// jsonText renders the members; values are JSON already.
-func jsonText(e entry) string {
-	parts := make([]string, len(e))
-	for i, m := range e {
-		parts[i] = quoted(m.key) + ": " + m.value
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // quoted is s as JSON text, which is a text of TOML and YAML too.
