@@ -95,8 +95,7 @@ func (d *decoder) root(n *yaml.Node, c *Config) {
 		d.config = c
 		d.value(teamsLast(n), reflect.ValueOf(c).Elem(), field{})
 	case n.Tag != "!!null": // a file of comments is an empty configuration
-		d.stop(at(n), "must be a section of keys",
-			"write keys such as gitea: and auth: at the start of lines")
+		d.stop(at(n), "must be a section of keys", "write keys such as gitea: and auth: at the start of lines")
 	}
 }
 
@@ -220,8 +219,7 @@ func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yam
 				"write the keys out; an alias may stand for a whole value")
 			continue
 		case kn.Kind != yaml.ScalarNode || kn.Tag != "!!str":
-			d.add(at(kn), f.key, "a key is not plain text",
-				"write key: value, and quote keys that look like numbers")
+			d.add(at(kn), f.key, "a key is not plain text", "write key: value, and quote keys that look like numbers")
 			continue
 		case kn.Style&yaml.TaggedStyle != 0:
 			d.add(at(kn), f.key, "a key has a YAML tag (!…)", "remove the tag")
@@ -232,8 +230,7 @@ func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yam
 			if _, known := d.source.at[join(f.key, kn.Value)]; known {
 				key = join(f.key, kn.Value)
 			}
-			d.addKey(at(kn), key,
-				fmt.Sprintf("the key is set twice, first on line %d", line), "keep one of them")
+			d.addKey(at(kn), key, fmt.Sprintf("the key is set twice, first on line %d", line), "keep one of them")
 			continue
 		}
 		seen[kn.Value] = kn.Line

@@ -292,8 +292,7 @@ func (d *decoder) syntax(err error, lines [][]byte) {
 	}
 	if strings.Contains(msg, "expected ',' or") {
 		if at, ok := unquotedVariable(lines); ok {
-			d.stop(at, "${NAME} stands in {braces} or [brackets] without quotes",
-				`write it in quotes: "${NAME}"`)
+			d.stop(at, "${NAME} stands in {braces} or [brackets] without quotes", `write it in quotes: "${NAME}"`)
 			return
 		}
 	}

@@ -94,8 +94,7 @@ func (v *validator) tls() {
 		return
 	}
 	u := v.c.PublicURL
-	v.addIf(u != nil && u.Scheme == "http", "public_url",
-		"is http while tls.mode is "+t.Mode, "write https")
+	v.addIf(u != nil && u.Scheme == "http", "public_url", "is http while tls.mode is "+t.Mode, "write https")
 	v.httpListen()
 	switch t.Mode {
 	case "files":
@@ -134,8 +133,7 @@ func (v *validator) tlsHosts() {
 			key = item("tls.hosts", i)
 		}
 		_, err := netip.ParseAddr(h)
-		v.addIf(err == nil || !validHost(h), key,
-			quote(h)+" is not a DNS name that a certificate can be got for",
+		v.addIf(err == nil || !validHost(h), key, quote(h)+" is not a DNS name that a certificate can be got for",
 			"write a name such as aegis.example.org, without port or wildcard; for an address use tls.mode files")
 	}
 }

@@ -269,8 +269,7 @@ func insecure(u *URL) bool { return u != nil && u.Scheme == "http" && !u.Loopbac
 
 func (v *validator) tokens() {
 	tokens := v.c.Auth.Tokens
-	unique(v, "auth.tokens", "name", tokens, func(t Token) string { return t.Name },
-		"give each token its own name")
+	unique(v, "auth.tokens", "name", tokens, func(t Token) string { return t.Name }, "give each token its own name")
 	unique(v, "auth.tokens", "token", tokens, func(t Token) string { return t.Token.Reveal() },
 		"give each identity its own token")
 }
@@ -294,8 +293,7 @@ func (v *validator) replacement(r MaskRule, mode, key string) {
 	case r.Action == "block" || r.Action == "report":
 		v.add(key, "has no effect with action "+r.Action, "remove it, or set action: mask")
 	case r.Action == "" && (mode == "block" || mode == "report"):
-		v.add(key, "has no effect with masking.mode "+mode,
-			"remove it, or set action: mask on this rule")
+		v.add(key, "has no effect with masking.mode "+mode, "remove it, or set action: mask on this rule")
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 // store checks what the tags of Store cannot say.
 func (v *validator) store() {
 	s := v.c.Store
-	v.addIf(s.KeyFile != "" && len(s.Keys) > 0, "store.key_file",
-		"is set together with store.keys", "keep one of them")
+	v.addIf(s.KeyFile != "" && len(s.Keys) > 0, "store.key_file", "is set together with store.keys", "keep one of them")
 	unique(v, "store.keys", "", s.Keys, Secret.Reveal, "remove it")
 	if s.Shared() {
 		v.redis(s)
