@@ -143,35 +143,27 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 			"  aegis audit show --follow --event tool_invocation",
 	}
 	file := configFlag(cmd)
-	var filter audit.Filter
-	var follow bool
-	var p audit.Printer
-	times := filterFlags(cmd, &filter)
-	cmd.Flags().BoolVar(&p.JSON, "json", false, "print the lines as they are in the log")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print what is written from now on, until interrupted")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := times(); err != nil {
-			return misused(err)
-		}
-		names, whole, err := auditLog(args, *file)
-		if err != nil {
-			return err
-		}
-		at, err := audit.Locate(names, whole)
-		if err != nil {
-			return err
-		}
-		p.W = cmd.OutOrStdout()
-		if !follow {
-			skipped, err := audit.Show(at.Sources, filter, &p)
-			return skippedLines(cmd, skipped, err)
-		}
-		// A rotated file gets no further records; to follow it would wait for ever.
-		if at.Live == "" {
-			return errors.New("none of the files is written to any more; follow the log itself")
-		}
-		return audit.Follow(cmd.Context(), at.Live, filter, &p)
-	}
+	follow := cmd.Flags().BoolP("follow", "f", false, "print what is written from now on, until interrupted")
+	withFilter(cmd, "print the lines as they are in the log",
+		func(cmd *cobra.Command, args []string, filter audit.Filter, p *audit.Printer) error {
+			names, whole, err := auditLog(args, *file)
+			if err != nil {
+				return err
+			}
+			at, err := audit.Locate(names, whole)
+			if err != nil {
+				return err
+			}
+			if !*follow {
+				skipped, err := audit.Show(at.Sources, filter, p)
+				return skippedLines(cmd, skipped, err)
+			}
+			// A rotated file gets no further records; to follow it would wait for ever.
+			if at.Live == "" {
+				return errors.New("none of the files is written to any more; follow the log itself")
+			}
+			return audit.Follow(cmd.Context(), at.Live, filter, p)
+		})
 	return cmd
 }
 
@@ -183,27 +175,32 @@ func skippedLines(cmd *cobra.Command, skipped int, err error) error {
 	return err
 }
 
-// filterFlags adds the flags that select records. The function that it returns
-// checks them once they are read.
-func filterFlags(cmd *cobra.Command, filter *audit.Filter) (check func() error) {
+// withFilter adds the flags that select records and say how they are printed, and makes the
+// command do its work with them. Times count back from when the command runs.
+func withFilter(cmd *cobra.Command, jsonUsage string,
+	work func(*cobra.Command, []string, audit.Filter, *audit.Printer) error) {
+	var filter audit.Filter
+	var p audit.Printer
 	since := cmd.Flags().String("since", "", "not before this `TIME`")
 	until := cmd.Flags().String("until", "", "before this `TIME`")
 	cmd.Flags().StringVar(&filter.Identity, "identity", "", "login, or name of a static token")
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "name of a tool; * and ? match")
 	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "ok, or the kind of an error")
 	cmd.Flags().StringVar(&filter.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
-	return func() (err error) {
+	cmd.Flags().BoolVar(&p.JSON, "json", false, jsonUsage)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		now := time.Now()
 		if filter.Since, err = parseTime(*since, now); err != nil {
-			return fmt.Errorf("--since: %w", err)
+			return misused(fmt.Errorf("--since: %w", err))
 		}
 		if filter.Until, err = parseTime(*until, now); err != nil {
-			return fmt.Errorf("--until: %w", err)
+			return misused(fmt.Errorf("--until: %w", err))
 		}
 		if _, err := path.Match(filter.Tool, ""); err != nil {
-			return errors.New("--tool: is no glob; * stands for any characters, ? for one")
+			return misused(errors.New("--tool: is no glob; * stands for any characters, ? for one"))
 		}
-		return nil
+		p.W = cmd.OutOrStdout()
+		return work(cmd, args, filter, &p)
 	}
 }
 
@@ -223,18 +220,11 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 			"  aegis audit merge --json --identity alice logs/*/audit",
 		Args: cobra.MinimumNArgs(1),
 	}
-	var filter audit.Filter
-	var p audit.Printer
-	times := filterFlags(cmd, &filter)
-	cmd.Flags().BoolVar(&p.JSON, "json", false, "print the lines of the logs, with the replica as one more member")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := times(); err != nil {
-			return misused(err)
-		}
-		p.W = cmd.OutOrStdout()
-		skipped, err := audit.MergeFiles(args, filter, &p)
-		return skippedLines(cmd, skipped, err)
-	}
+	withFilter(cmd, "print the lines of the logs, with the replica as one more member",
+		func(cmd *cobra.Command, args []string, filter audit.Filter, p *audit.Printer) error {
+			skipped, err := audit.MergeFiles(args, filter, p)
+			return skippedLines(cmd, skipped, err)
+		})
 	return cmd
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -19,6 +18,7 @@ import (
 const (
 	maxDescription = 32 << 20 // bytes of an API description; Gitea's has about 1 MB
 	fetchTimeout   = time.Minute
+	tooLong        = "the API description is larger than %d MiB"
 )
 
 func newCatalog() *cobra.Command {
@@ -74,7 +74,7 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		return readBounded(f)
+		return readBounded(f, maxDescription, tooLong)
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -91,15 +91,5 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 		return nil, fmt.Errorf("%s answers %s; is that the address of the API description (/swagger.v1.json)?", from,
 			res.Status)
 	}
-	return readBounded(res.Body)
-}
-
-// readBounded reads one byte more than it takes, to tell a description that is too large
-// from one that is just as large as the bound.
-func readBounded(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxDescription+1))
-	if err == nil && len(data) > maxDescription {
-		err = fmt.Errorf("the API description is larger than %d MiB", maxDescription>>20)
-	}
-	return data, err
+	return readBounded(res.Body, maxDescription, tooLong)
 }

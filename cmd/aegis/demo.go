@@ -55,7 +55,7 @@ always the built-in one, and tls.mode, which is off.`,
 		if err != nil {
 			return err
 		}
-		ln, err := listen(cmd.Context(), cfg.Listen)
+		ln, err := listen(cmd.Context(), cfg.Listen, mainHint)
 		if err != nil {
 			return err
 		}

@@ -171,3 +171,13 @@ func printJSON(w io.Writer, v any, escapes bool) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
+
+// readBounded reads no more than a bound. It reads one byte beyond it, to tell an input that
+// is too large from one that is just as large; tooLarge is a format for the bound in MiB.
+func readBounded(r io.Reader, bound int64, tooLarge string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, bound+1))
+	if err == nil && int64(len(data)) > bound {
+		err = fmt.Errorf(tooLarge, bound>>20)
+	}
+	return data, err
+}

@@ -52,12 +52,9 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 func maskAll(cmd *cobra.Command, mask func([]byte) ([]byte, map[string]int), files []string, report bool) error {
 	total := map[string]int{}
 	one := func(r io.Reader) error {
-		data, err := io.ReadAll(io.LimitReader(r, maxMaskInput+1))
+		data, err := readBounded(r, maxMaskInput, "an input is larger than %d MiB; mask it in parts")
 		if err != nil {
 			return err
-		}
-		if len(data) > maxMaskInput {
-			return fmt.Errorf("an input is larger than %d MiB; mask it in parts", maxMaskInput>>20)
 		}
 		out, hits := mask(data)
 		for rule, n := range hits {

@@ -5,11 +5,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"aegis/config"
@@ -112,12 +110,4 @@ func (r *reloader) load() (*config.Config, error) {
 		}
 	}
 	return nil, err
-}
-
-// onHangup returns the hangup signals until stop is called. From then on the
-// signal ends the process again.
-func onHangup() (signals <-chan os.Signal, stop func()) {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGHUP)
-	return ch, func() { signal.Stop(ch) }
 }

@@ -10,8 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"os/signal"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,8 +52,11 @@ finish as they began. A broken file changes nothing: the log says what is wrong.
 
 // serveFile serves what a configuration file describes, and follows its changes.
 func serveFile(ctx context.Context, name string, stderr io.Writer) error {
-	hangup, stop := onHangup()
-	defer stop()
+	// Before all else: a signal that comes while the first configuration is loaded must not
+	// end the process.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	since := time.Now()
 	svc, err := newService()
 	if err != nil {
@@ -86,12 +92,14 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	})
 }
 
-// listen opens the main listener.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// mainHint is what to do when the main listener cannot be opened.
+const mainHint = "is another program using the port? Choose one with listen in the configuration (demo: --listen)"
+
+// listen opens a listener; hint ends the error.
+func listen(ctx context.Context, addr, hint string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; is another program using the port? "+
-			"Choose one with listen in the configuration (demo: --listen)", addr, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; %s", addr, err, hint)
 	}
 	return ln, nil
 }
@@ -228,7 +236,9 @@ unless its address is a loopback address.`,
 			*base = "http://" + localAddr(cfg.Listen)
 			if cfg.TLS.Mode != "off" {
 				*base = "https://" + localAddr(cfg.Listen)
-				secure.ServerName = publicName(cfg)
+				if hosts := cfg.TLSHosts(); len(hosts) > 0 {
+					secure.ServerName = hosts[0] // what the certificate is for; the address is loopback
+				}
 			}
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *patience)
@@ -252,14 +262,6 @@ func clientPair(cert, key string) (*tls.Config, error) {
 	}
 	secure.Certificates = []tls.Certificate{pair}
 	return secure, nil
-}
-
-// publicName is the name that the server's certificate is for.
-func publicName(cfg *config.Config) string {
-	if hosts := cfg.TLSHosts(); len(hosts) > 0 {
-		return hosts[0]
-	}
-	return ""
 }
 
 // checkHealth asks one address. A redirect is not followed: it would ask another server

@@ -55,7 +55,7 @@ func (s *service) Close() { s.manager.Close() }
 // listenMain returns systemd's socket, or opens one.
 func (s *service) listenMain(ctx context.Context, addr string) (net.Listener, error) {
 	if s.main == nil {
-		return listen(ctx, addr)
+		return listen(ctx, addr, mainHint)
 	}
 	return s.main, fits(s.main.Addr(), addr, "listen")
 }
@@ -72,12 +72,8 @@ func (s *service) listenPlain(ctx context.Context, addr string) (net.Listener, e
 	case s.plain != nil:
 		return s.plain, fits(s.plain.Addr(), addr, "tls.http_listen")
 	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; it answers ACME challenges and redirects, "+
-			"see tls.http_listen; ports below 1024 need the capability CAP_NET_BIND_SERVICE", addr, err)
-	}
-	return ln, nil
+	return listen(ctx, addr, "it answers ACME challenges and redirects, see tls.http_listen; "+
+		"ports below 1024 need the capability CAP_NET_BIND_SERVICE")
 }
 
 // fits holds that systemd listens where the configuration says: the checks of the

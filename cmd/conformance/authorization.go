@@ -63,19 +63,7 @@ func (s scenario) authorize(ctx context.Context, endpoint, out string, list []sc
 	if signErr != nil {
 		return []string{"signing in: " + signErr.Error()}, nil
 	}
-	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	if err != nil || len(files) < authorizationScenarios {
-		return []string{fmt.Sprintf("%d results; the suite says:\n%s", len(files), tail(log, 2000))}, err
-	}
-	var problems []string
-	for _, file := range files {
-		more, err := failedChecks(file, s, list)
-		if err != nil {
-			return nil, err
-		}
-		problems = append(problems, more...)
-	}
-	return problems, nil
+	return s.results(out, authorizationScenarios, log, list)
 }
 
 // authorizeURL is how the suite prints the address for a person.

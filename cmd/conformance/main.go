@@ -132,11 +132,25 @@ func (s scenario) check(ctx context.Context, target, out string, list []scenario
 	if err = started(err); err != nil {
 		return nil, err
 	}
+	return s.results(out, 1, log, list)
+}
+
+// results returns the failed checks of a run that wrote to out. It must have a result for each
+// of its scenarios: one that did not run would have no failures either. log is what the suite
+// said.
+func (s scenario) results(out string, scenarios int, log []byte, list []scenario) (problems []string, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	if err != nil || len(files) != 1 {
-		return []string{fmt.Sprintf("no result; the suite says:\n%s", tail(log, 2000))}, err
+	if err != nil || len(files) < scenarios {
+		return []string{fmt.Sprintf("%d results; the suite says:\n%s", len(files), tail(log, 2000))}, err
 	}
-	return failedChecks(files[0], s, list)
+	for _, file := range files {
+		failed, err := failedChecks(file, s, list)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, failed...)
+	}
+	return problems, nil
 }
 
 // suiteTimeout bounds one run of the suite, which takes seconds; a broken one hangs.

@@ -62,7 +62,6 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	version := flags.String("version", "", "version, such as 1.2.3 or v1.2.3; empty: the tag of the commit")
 	out := flags.String("out", "dist", "folder for the results; what is in it is replaced")
 	only := flags.String("only", "", "one platform or system, such as linux_amd64 or linux; empty: all")
-	bare := flags.Bool("binaries", false, "build the binaries alone")
 	packages := flags.Bool("packages", false, "make packages for Debian and Red Hat families too")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -91,14 +90,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return fmt.Errorf("-only %s: no such platform; there are %v", *only, platforms)
 		}
 	}
-	if *bare {
-		return r.binaries(ctx)
-	}
 	return r.make(ctx, *packages)
 }
 
-// binaries builds the program for all platforms.
-func (r *release) binaries(ctx context.Context) error {
+// make builds everything.
+func (r *release) make(ctx context.Context, packages bool) error {
 	if err := r.clean(); err != nil {
 		return err
 	}
@@ -106,14 +102,6 @@ func (r *release) binaries(ctx context.Context) error {
 		if err := r.build(ctx, t); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// make builds everything.
-func (r *release) make(ctx context.Context, packages bool) error {
-	if err := r.binaries(ctx); err != nil {
-		return err
 	}
 	extras, err := r.extras(ctx)
 	if err != nil {
