@@ -72,7 +72,7 @@ var layers = []layer{
 	{"proxy/server/browser", "pages in a real browser, for tests", nil},
 	{"cmd/aegis", "flags, sub-commands, exit codes", []string{"config", "cmd/aegis/internal/doctor", "cmd/aegis/internal/setup", "cmd/aegis/internal/systemd", "config/watch", "proxy/audit", "proxy/catalog", "proxy/gitea/demo", "proxy/kv", "proxy/kv/open", "proxy/oauth/grant", "proxy/policy", "proxy/server"}},
 	{"cmd/aegis/internal/setup", "writes a first configuration, makes the application in Gitea, connects clients", []string{"config", "cmd/aegis/internal/doctor", "proxy/server"}},
-	{"cmd/aegis/internal/doctor", "looks at a running Aegis from outside, and at Gitea", nil},
+	{"cmd/aegis/internal/doctor", "looks at a running Aegis from outside, and at Gitea", []string{"config"}},
 	{"cmd/aegis/internal/systemd", "notices and sockets", nil},
 	{"cmd/internal/browsertest", "a person with a browser, for tests of commands", nil},
 	{"cmd/bench", "what Aegis costs, beside a plain proxy", []string{"config", "proxy/server"}},

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -216,12 +215,8 @@ func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Exam
 		return
 	}
 	defer client.CloseIdleConnections()
-	var tokens []doctor.GiteaToken
-	for _, t := range cfg.Auth.Tokens {
-		tokens = append(tokens, doctor.GiteaToken{Name: t.Name, Token: t.GiteaToken.Reveal(), Sudo: t.AllowSudo})
-	}
 	doctor.ExamineGitea(ctx, doctor.GiteaOptions{
-		Gitea: doctor.Gitea{URL: &cfg.Gitea.URL.URL, HTTP: client}, Tokens: tokens, Needed: examined.Needs,
-		SignIn: cfg.Auth.OAuth.Enabled, CheckSignIn: examined.CheckSignIn, Now: time.Now,
+		Gitea: doctor.Gitea{URL: &cfg.Gitea.URL.URL, HTTP: client}, Auth: cfg.Auth, Needed: examined.Needs,
+		CheckSignIn: examined.CheckSignIn,
 	}, report)
 }

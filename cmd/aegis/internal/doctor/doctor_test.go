@@ -425,9 +425,9 @@ func TestManualNamesChecks(t *testing.T) {
 	o.Register, o.Client = true, "vscode"
 	f := examine(t, o)
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-		Gitea: doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: direct}, Now: time.Now,
-		SignIn: true, CheckSignIn: a.ref.CheckSignIn, Needed: a.ref.Needs,
-		Tokens: []doctor.GiteaToken{{Name: "demo", Token: a.cfg.Auth.Tokens[0].GiteaToken.Reveal()}},
+		Gitea:       doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: direct},
+		Auth:        config.Auth{OAuth: config.OAuth{Enabled: true}, Tokens: a.cfg.Auth.Tokens[:1]},
+		CheckSignIn: a.ref.CheckSignIn, Needed: a.ref.Needs,
 	}, f.add)
 	if got := f.bad(); len(got) > 0 {
 		t.Error(f.text())

@@ -22,13 +22,15 @@ type asker struct {
 
 // question is one thing to know.
 type question struct {
-	into   *string // what the command line said, and then the answer
-	flag   string  // that answers it beforehand
-	text   string
-	preset string // what an empty answer means
-	secret bool   // not shown while it is typed
-	needed bool   // an empty answer is no answer
-	check  func(string) error
+	into *string // what the command line said, and then the answer
+	flag string  // that answers it beforehand
+	// variable of the environment answers it too. The flag may then name a file.
+	variable string
+	text     string
+	preset   string // what an empty answer means
+	secret   bool   // not shown while it is typed
+	needed   bool   // an empty answer is no answer
+	check    func(string) error
 }
 
 // tries bounds wrong answers to one question.
@@ -37,6 +39,11 @@ const tries = 3
 // answer asks several questions, one after the other.
 func (a *asker) answer(questions ...question) (err error) {
 	for _, q := range questions {
+		if q.variable != "" {
+			if *q.into, err = secretValue(q.flag, *q.into, q.variable); err != nil {
+				return err
+			}
+		}
 		if *q.into, err = a.ask(*q.into, q); err != nil {
 			return err
 		}

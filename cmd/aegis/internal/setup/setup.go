@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -261,13 +260,9 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	if s.mode == "oauth" {
 		return s.askApp(ctx)
 	}
-	token, err := secretValue("gitea-token", s.token, "GITEA_TOKEN")
-	if err != nil {
-		return err
-	}
 	if err := s.ask.answer(question{
-		into: &token, flag: "gitea-token", secret: true, needed: true, check: s.checkToken(ctx),
-		text: "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
+		into: &s.token, flag: "gitea-token", variable: "GITEA_TOKEN", secret: true, needed: true,
+		check: s.checkToken(ctx), text: "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
 	}); err != nil {
 		return err
 	}
@@ -278,7 +273,7 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	}
 	bearer := make([]byte, 32)
 	_, _ = rand.Read(bearer) // never fails: it ends the process instead
-	s.secrets = [][2]string{{"gitea_token", token}, {"client_token", hex.EncodeToString(bearer)}}
+	s.secrets = [][2]string{{"gitea_token", s.token}, {"client_token", fmt.Sprintf("%x", bearer)}}
 	return nil
 }
 
@@ -345,17 +340,14 @@ func (s *wizard) askApp(ctx context.Context) error {
 		fmt.Fprintf(s.out, "  In Gitea, under Settings, Applications, the application must be confidential,\n"+
 			"  with the redirect URI %s\n", callbackOf(s.public))
 	}
-	secret, err := secretValue("client-secret", s.secret, "GITEA_OAUTH_SECRET")
-	if err != nil {
-		return err
-	}
 	if err := s.ask.answer(
 		question{into: &s.id, flag: "client-id", text: "Client ID", needed: true},
-		question{into: &secret, flag: "client-secret", text: "Client secret", secret: true, needed: true},
+		question{into: &s.secret, flag: "client-secret", variable: "GITEA_OAUTH_SECRET", text: "Client secret",
+			secret: true, needed: true},
 	); err != nil {
 		return err
 	}
-	s.secrets = [][2]string{{fileClientSecret, secret}}
+	s.secrets = [][2]string{{fileClientSecret, s.secret}}
 	return nil
 }
 
