@@ -30,11 +30,11 @@ type examination struct {
 	proxy string
 	// http2 is set when the last answer came over HTTP/2.
 	http2 bool
-	// server is the authorization server's metadata; nil: there is none, or it
-	// could not be read.
-	server *serverDocument
-	// resource is the metadata of the default endpoint; nil as above.
-	resource *resourceDocument
+	// server is the authorization server's metadata, with an Issuer unless there is none or
+	// it could not be read.
+	server serverDocument
+	// resource is the metadata of the default endpoint; empty as above.
+	resource resourceDocument
 }
 
 // newExamination fills in what the options leave out.

@@ -93,15 +93,15 @@ func (x *examination) keep(path string, got *answer) bool {
 		return false
 	}
 	if strings.HasPrefix(path, nameServer) {
-		d := &serverDocument{}
-		if json.Unmarshal(got.body, d) != nil || !x.ours(path, "issuer", d.Issuer) {
+		var d serverDocument
+		if json.Unmarshal(got.body, &d) != nil || !x.ours(path, "issuer", d.Issuer) {
 			return false
 		}
 		x.server = d
 		return x.ours(path, "token_endpoint", d.Token) && x.ours(path, "authorization_endpoint", d.Authorize)
 	}
-	d := &resourceDocument{}
-	if json.Unmarshal(got.body, d) != nil || !x.ours(path, "resource", d.Resource) {
+	var d resourceDocument
+	if json.Unmarshal(got.body, &d) != nil || !x.ours(path, "resource", d.Resource) {
 		return false
 	}
 	if path == nameResource+x.o.Endpoints[0] {

@@ -73,6 +73,9 @@ func (x *examination) names(ctx context.Context, host string) bool {
 // lookup resolves a name. IPv4 addresses may come mapped into IPv6, in which form they
 // would not count as IPv4.
 func (x *examination) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
 	defer cancel()
 	addrs, err := x.o.Resolver.LookupNetIP(ctx, "ip", host)

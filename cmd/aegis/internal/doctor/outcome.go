@@ -23,9 +23,9 @@ func (x *examination) passes(check string, faults []outcome) bool {
 	return i < 0
 }
 
-// judge is passes, and reports that the check is ok when no fault was found.
+// judge is passes, and reports ok, unless it is "", when no fault was found.
 func (x *examination) judge(check, ok string, faults []outcome) {
-	if x.passes(check, faults) {
+	if x.passes(check, faults) && ok != "" {
 		x.add(OK, check, ok, "")
 	}
 }
