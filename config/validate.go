@@ -29,7 +29,7 @@ func (c *Config) Validate() Problems {
 	v.results(v.c.Results, "results")
 	v.teams()
 	v.server()
-	v.limits()
+	v.buckets("limits", reflect.ValueOf(c.Limits))
 	v.edge()
 	v.tls()
 	v.audit()

@@ -1,22 +1,19 @@
 package config
 
-// limits checks what the tags of Limits cannot say.
-func (v *validator) limits() {
-	l := v.c.Limits
-	v.buckets("limits", l.Tools, map[string]Limit{
-		"address": l.Address, "identity": l.Identity, "team": l.Team,
-		"read": l.Read, "write": l.Write, "destructive": l.Destructive,
-	})
-}
+import "reflect"
 
-// buckets checks the buckets of a section by name, and those of single tools.
-func (v *validator) buckets(section string, tools, named map[string]Limit) {
-	for name, limit := range named {
-		v.burst(section+"."+name, limit)
-	}
-	section += ".tools"
-	for _, name := range toolKeys(v, section, tools, "gitea_repository_search") {
-		v.burst(join(section, name), tools[name])
+// buckets checks the buckets of a section with limits, by name, and those of single tools.
+func (v *validator) buckets(section string, limits reflect.Value) {
+	for _, f := range keysOf(limits.Type()) {
+		key := join(section, f.Tag.Get("yaml"))
+		switch x := limits.FieldByIndex(f.Index).Interface().(type) {
+		case Limit:
+			v.burst(key, x)
+		case map[string]Limit:
+			for _, name := range toolKeys(v, key, x, "gitea_repository_search") {
+				v.burst(join(key, name), x[name])
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,10 +47,7 @@ func (v *validator) team(t Team, name string) {
 	v.results(t.Results, key+".results")
 	v.policy(t.Policy, key+".policy")
 	v.tools(t.Tools, key+".tools")
-	l := t.Limits
-	v.buckets(key+".limits", l.Tools, map[string]Limit{
-		"identity": l.Identity, "team": l.Team, "read": l.Read, "write": l.Write, "destructive": l.Destructive,
-	})
+	v.buckets(key+".limits", reflect.ValueOf(t.Limits))
 }
 
 // members refuses names that no token of auth.tokens has.

@@ -59,17 +59,17 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 		outcomes := parsed.Run(cmd.Context(), srv.Rules)
 		wrong := 0
 		for _, o := range outcomes {
-			mark, text := "ok   ", fmt.Sprint(o.Got)
+			mark, text := "FAIL ", fmt.Sprintf("want %s, got %s", o.Want, o.Got)
 			switch {
 			case o.Err != nil:
-				mark, text = "FAIL ", o.Err.Error()
-			case !o.OK:
-				mark, text = "FAIL ", fmt.Sprintf("want %s, got %s", o.Want, o.Got)
+				text = o.Err.Error()
+			case o.OK && !*verbose:
+				continue
+			case o.OK:
+				mark, text = "ok   ", fmt.Sprint(o.Got)
 			}
 			if o.Err != nil || !o.OK {
 				wrong++
-			} else if !*verbose {
-				continue
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s): %s\n", mark, o.Name, cmp.Or(o.Team, "default"), text)
 		}

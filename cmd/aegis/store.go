@@ -32,21 +32,16 @@ file must not be in use.`,
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
 	withConfig(cmd, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		list := open.Check(cmd.Context(), cfg)
-		var text strings.Builder
-		unfit := false
+		text, unfit := "", false
 		for _, f := range list {
 			unfit = unfit || f.Grade == "failure"
-			fmt.Fprintf(&text, "%s: %s", f.Grade, f.What)
-			if f.Do != "" {
-				text.WriteString("; " + f.Do)
-			}
-			text.WriteByte('\n')
+			text += strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", f.Grade, f.What, f.Do), "; ") + "\n"
 		}
 		var err error
 		if *asJSON {
 			err = printJSON(cmd.OutOrStdout(), list, true)
 		} else {
-			_, err = io.WriteString(cmd.OutOrStdout(), text.String())
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
 		}
 		if err == nil && unfit {
 			err = errors.New("the store is not fit for use")
