@@ -123,13 +123,10 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, f field) {
 	if d.nodes--; d.nodes < 0 {
 		d.stop(where, "holds more than 100000 values", "remove the aliases that repeat long lists")
 	}
-	if d.fatal {
-		return
-	}
-	if !d.known(n, where, f) {
-		return
-	}
 	switch {
+	case d.fatal:
+	case n.Style&yaml.TaggedStyle != 0: // it would change how a value is read, and no key needs one
+		d.add(where, f.key, "has a YAML tag (!…)", "remove the tag; quote the value if it begins with !")
 	case v.Type() == reflect.TypeFor[Secret]():
 		d.secret(n, v, f)
 	case isText(v):
@@ -143,16 +140,6 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, f field) {
 	default:
 		d.scalar(n, v, f)
 	}
-}
-
-// known refuses tags that the file gives itself: they would change how a value
-// is read, and no key needs one.
-func (d *decoder) known(n *yaml.Node, where place, f field) bool {
-	if n.Style&yaml.TaggedStyle == 0 {
-		return true
-	}
-	d.add(where, f.key, "has a YAML tag (!…)", "remove the tag; quote the value if it begins with !")
-	return false
 }
 
 func isText(v reflect.Value) bool {

@@ -113,13 +113,11 @@ func foldHost(h string) string {
 func Effective(c *Config) ([]byte, error) { return effective(reflect.ValueOf(c).Elem()) }
 
 // EffectiveTeam returns the rules of one team as YAML, with what it takes from
-// the top of the file and secrets hidden; name "" is the default endpoint. The
-// error says which teams there are when there is none of this name.
+// the top of the file and secrets hidden. The error says which teams there are when there
+// is none of this name.
 func EffectiveTeam(c *Config, name string) ([]byte, error) {
 	t, ok := c.Teams[name]
 	switch {
-	case name == "":
-		t = c.DefaultTeam()
 	case !ok && len(c.Teams) == 0:
 		return nil, fmt.Errorf("the configuration has no teams")
 	case !ok:

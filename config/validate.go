@@ -122,7 +122,9 @@ func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 		v.length(s, lens, key)
 	}
 	if enum := tag.Get("enum"); enum != "" && (s != "" || tag.Get("empty") == "") {
-		v.enum(s, strings.Fields(enum), key)
+		choices := strings.Fields(enum)
+		v.addIf(!slices.Contains(choices, s), key, quote(s)+" is not one of "+strings.Join(choices, ", "),
+			suggest(s, choices, "choose one of these"))
 	}
 	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(s) {
 		what := "is not written as it must be"
@@ -200,11 +202,6 @@ func (v *validator) secret(s Secret, f reflect.StructField, key string) {
 	v.addIf(f.Tag.Get("header") != "" && strings.ContainsFunc(value, invisible), key,
 		"holds a space, a control character or a character that is not ASCII",
 		"check for a stray line break or quote in the secret's source")
-}
-
-func (v *validator) enum(s string, choices []string, key string) {
-	v.addIf(!slices.Contains(choices, s), key, quote(s)+" is not one of "+strings.Join(choices, ", "),
-		suggest(s, choices, "choose one of these"))
 }
 
 // suggest asks whether the choice nearest to s was meant, or returns do when none is near.

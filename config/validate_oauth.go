@@ -48,20 +48,13 @@ func (v *validator) scopes(o OAuth) {
 	v.addIf(len(o.Scopes) == 0, "auth.oauth.scopes", "is empty, and Gitea would grant everything",
 		"list what agents need, such as [write:repository, write:issue, read:user]")
 	for i, s := range o.DefaultScopes {
-		v.addIf(scopePattern(s) && !covered(s, o.Scopes), item("auth.oauth.default_scopes", i),
+		// Where the pattern does not match, that was reported. write includes read.
+		level, category, _ := strings.Cut(s, ":")
+		known := (level == "read" || level == "write") && category != ""
+		v.addIf(known && !slices.Contains(o.Scopes, s) && !slices.Contains(o.Scopes, "write:"+category),
+			item("auth.oauth.default_scopes", i),
 			quote(s)+" is not covered by auth.oauth.scopes", "add it there, or remove it here")
 	}
-}
-
-func scopePattern(s string) bool {
-	level, category, found := strings.Cut(s, ":")
-	return found && category != "" && (level == "read" || level == "write")
-}
-
-// covered reports whether scopes hold s, or its write form.
-func covered(s string, scopes []string) bool {
-	_, category, _ := strings.Cut(s, ":")
-	return slices.Contains(scopes, s) || slices.Contains(scopes, "write:"+category)
 }
 
 // browserSchemes run as script in a browser, or show what is on its computer.

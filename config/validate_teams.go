@@ -13,7 +13,7 @@ var teamName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 // teams checks the rules of every endpoint, the default one included.
 func (v *validator) teams() {
 	v.policy(v.c.Policy, "policy")
-	v.tools(v.c.Tools, "tools")
+	toolKeys(v, "tools.allow_risk_by_tool", v.c.Tools.AllowRiskByTool, exampleTool)
 	v.members(v.c.Members, "members")
 	const do = "list logins, tokens, organizations or teams, or write members: {everyone: true}"
 	v.addIf(len(v.c.Teams) > 0 && v.c.Members.Empty(), "members",
@@ -46,7 +46,7 @@ func (v *validator) team(t Team, name string) {
 	v.masking(t.Masking, key+".masking")
 	v.results(t.Results, key+".results")
 	v.policy(t.Policy, key+".policy")
-	v.tools(t.Tools, key+".tools")
+	toolKeys(v, key+".tools.allow_risk_by_tool", t.Tools.AllowRiskByTool, exampleTool)
 	v.buckets(key+".limits", reflect.ValueOf(t.Limits))
 }
 
@@ -66,9 +66,8 @@ func (v *validator) members(m Members, key string) {
 		"is true beside lists, which then mean nothing", "remove it, or the lists")
 }
 
-func (v *validator) tools(t Tools, key string) {
-	toolKeys(v, key+".allow_risk_by_tool", t.AllowRiskByTool, "gitea_issue_delete")
-}
+// exampleTool is one whose risk somebody may want to allow.
+const exampleTool = "gitea_issue_delete"
 
 var (
 	giteaName  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)

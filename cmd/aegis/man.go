@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -72,11 +73,7 @@ func manCommands(b *strings.Builder, parent *cobra.Command) {
 			continue
 		}
 		fmt.Fprintf(b, ".SS \"%s\"\n", roff(c.UseLine()))
-		text := c.Long
-		if text == "" {
-			text = c.Short + "."
-		}
-		manText(b, text)
+		manText(b, cmp.Or(c.Long, c.Short+"."))
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { manFlag(b, f) })
 		if c.Example != "" {
 			b.WriteString(".PP\nExamples:\n.PP\n")

@@ -35,7 +35,14 @@ each preset.`,
 	team := cmd.Flags().String("team", "", "the tools of this `TEAM` instead of the default endpoint's")
 	cmd.MarkFlagsMutuallyExclusive("json", "cost")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		srv, err := toolServer(*file, cmd.ErrOrStderr())
+		cfg, err := loadOrDefault(*file)
+		if err != nil {
+			return err
+		}
+		if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
+			cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
+		}
+		srv, err := dryServer(cfg, "warn", cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -54,20 +61,6 @@ each preset.`,
 		}
 	}
 	return cmd
-}
-
-// toolServer builds the server of a configuration, or of the defaults when no
-// file is named and none is in the usual places: the tools need neither a Gitea
-// nor a token.
-func toolServer(named string, stderr io.Writer) (*server.Server, error) {
-	cfg, err := loadOrDefault(named)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
-		cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
-	}
-	return dryServer(cfg, "warn", stderr)
 }
 
 // printTools prints a table in the order of the names.
@@ -141,9 +134,7 @@ func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
 	}
 	printCostLine(tw, "total, mode full", full.Total.Tools, full.Total.Bytes, full.Total.Tokens)
 	printCostLine(tw, "total, mode search", search.Tools, search.Bytes, search.Tokens)
-	if err := tw.Flush(); err != nil {
-		return err
-	}
+	_ = tw.Flush() // what cannot be written now cannot be written at the end either
 	fmt.Fprintln(w)
 	fmt.Fprintln(tw, "preset, mode full\ttools\tbytes\ttokens\ttokens/tool\t")
 	for _, p := range srv.PresetCosts() {

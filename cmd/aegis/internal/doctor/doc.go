@@ -87,7 +87,7 @@ type Options struct {
 // are compared with.
 func Run(ctx context.Context, o Options, report func(Finding)) {
 	x := newExamination(o, report)
-	defer x.close()
+	defer x.pool.CloseIdleConnections()
 	if !x.reach(ctx) {
 		x.add(Skipped, "rest", "nothing else can be looked at before Aegis can be reached", "")
 		return

@@ -65,8 +65,6 @@ func newExamination(o Options, report func(Finding)) *examination {
 	return x
 }
 
-func (x *examination) close() { x.pool.CloseIdleConnections() }
-
 // add reports a finding. All texts go through here, so that none of them reaches a
 // terminal unclean.
 func (x *examination) add(status Status, check, message, fix string) {

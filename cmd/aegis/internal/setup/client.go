@@ -19,8 +19,9 @@ import (
 
 // clientFlags are the flags of the commands for clients.
 type clientFlags struct {
-	config, team, url, name, file string
-	token, write, force, markdown bool
+	target
+	config, team, file     string
+	write, force, markdown bool
 }
 
 // newClient returns the command for an MCP client, which prints or writes what makes it
@@ -107,7 +108,7 @@ func (t target) public() bool {
 
 // clientTarget finds the endpoint, from --url or from the configuration.
 func clientTarget(p Program, f *clientFlags) (target, error) {
-	t := target{url: f.url, name: f.name, token: f.token}
+	t := f.target
 	if f.url != "" {
 		if f.team != "" {
 			return t, misused(errors.New("--url is the whole address of an endpoint; leave out --team"))

@@ -356,10 +356,10 @@ func (s *wizard) secretsDir() string { return filepath.Join(filepath.Dir(s.outpu
 // write writes the secrets and the configuration, which must load.
 func (s *wizard) write() error {
 	for _, secret := range s.secrets {
-		err := writeSecret(filepath.Join(s.secretsDir(), secret[0]), secret[1], s.force)
+		path := filepath.Join(s.secretsDir(), secret[0])
+		err := writeSecret(path, secret[1], s.force)
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force",
-				filepath.Join(s.secretsDir(), secret[0]))
+			err = fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force", path)
 		}
 		if err != nil {
 			return err
