@@ -23,7 +23,8 @@ the configuration with all of its rotated files; a folder stands for the log in 
 }
 
 // auditLog returns the files that the command line means; whole, when they stand for
-// the log that a configuration has.
+// the log that a configuration has. The chain of a log can only be said to be whole
+// where all of its files are known, which are those of a configuration or a folder.
 func auditLog(files []string, named string) (names []string, whole bool, err error) {
 	if len(files) > 0 {
 		return files, false, nil
@@ -32,6 +33,7 @@ func auditLog(files []string, named string) (names []string, whole bool, err err
 	if err != nil {
 		return nil, false, err
 	}
+	// To verify nothing and to say ok would be the worst of all answers.
 	if cfg.AuditOff() {
 		return nil, false, misused(errors.New("the configuration switches the audit log off (audit.path); " +
 			"name the files"))
@@ -74,7 +76,7 @@ verified one by one.`,
 		if err != nil {
 			return err
 		}
-		// Logs with keys of their own have no common chain.
+		// Logs with keys of their own have no common chain. Replicas each have one.
 		if logs := audit.Logs(args); len(logs) > 1 {
 			return verifyEach(cmd.OutOrStdout(), logs, v)
 		}
@@ -84,7 +86,8 @@ verified one by one.`,
 	return cmd
 }
 
-// verifyEach verifies several logs and reports on each.
+// verifyEach verifies several logs and reports on each. It goes on after a log that is
+// wrong, since the other ones may be the witnesses of what happened.
 func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 	bad := 0
 	for _, files := range logs {
@@ -101,7 +104,8 @@ func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 }
 
 // verifyAudit verifies one log and prints what the result vouches for. A log that was
-// changed is an error whose text names the place.
+// changed is an error whose text names the place. The text has the number of the record
+// and the file, so that people can look at it.
 func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	r, keys, err := audit.VerifyFiles(files, v)
 	if err != nil {
@@ -110,6 +114,8 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	if len(v.KeyFiles) > 0 {
 		keys = strings.Join(v.KeyFiles, ", ")
 	}
+	// Notes come before the verdict: they say what it does not cover, such as a tail
+	// without a checkpoint.
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)
 	}
@@ -121,6 +127,8 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	}
 	_, err = fmt.Fprintf(w, "ok: %d records (%d to %d), %s to %s\n", r.Records, r.First, r.Last,
 		r.Begin.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	// Without a key the chain shows accidents only: who can write the folder can
+	// compute all of it anew.
 	if keys != "" && err == nil {
 		_, err = fmt.Fprintf(w, "%d checkpoints signed with the key in %s vouch for the records up to %d\n",
 			r.Checkpoints, keys, r.Covered)
@@ -128,7 +136,8 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	return err
 }
 
-// newAuditShow returns "aegis audit show".
+// newAuditShow returns "aegis audit show". It trusts the log: a record that was changed
+// is shown as it is now.
 func newAuditShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
@@ -167,7 +176,9 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 	return cmd
 }
 
-// skippedLines reports how many lines are no records, and passes err on.
+// skippedLines reports how many lines are no records, and passes err on. They are
+// counted and not shown: a line that is no record may have been written by anybody,
+// with escapes for the terminal in it.
 func skippedLines(cmd *cobra.Command, skipped int, err error) error {
 	if skipped > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
@@ -196,6 +207,8 @@ func withFilter(cmd *cobra.Command, jsonUsage string,
 		if filter.Until, err = parseTime(*until, now); err != nil {
 			return misused(fmt.Errorf("--until: %w", err))
 		}
+		// A glob that is wrong matches nothing, and an empty answer would look like the
+		// truth.
 		if _, err := path.Match(filter.Tool, ""); err != nil {
 			return misused(errors.New("--tool: is no glob; * stands for any characters, ? for one"))
 		}
@@ -228,11 +241,13 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 	return cmd
 }
 
-// parseTime reads a time, or a duration back from now; "" is no time.
+// parseTime reads a time, or a duration back from now; "" is no time. Durations are
+// what people want of the last hours, times what an auditor copies from a report.
 func parseTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
+	// A negative one would be in the future, where there are no records.
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}

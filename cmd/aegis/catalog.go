@@ -56,9 +56,12 @@ standard error.`,
 		if err != nil {
 			return fmt.Errorf("%s: %w", *from, err)
 		}
+		// A running Aegis may watch the file, and must never read half of it.
 		if err := setup.WriteFile(*out, text, 0o644); err != nil {
 			return err
 		}
+		// The report is for the person who decides whether this catalog will do; a
+		// script has the exit code.
 		_, err = fmt.Fprint(cmd.ErrOrStderr(), report)
 		return err
 	}
@@ -82,6 +85,7 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Redirects are followed: no credentials are sent, and servers move such files.
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err

@@ -68,6 +68,8 @@ No token is sent to the public address. It exits with 1 when a check fails.`,
 // runDoctor looks at the public address first, and then at Gitea, which needs the
 // configuration: with --url alone it is left out.
 func runDoctor(cmd *cobra.Command, f doctorFlags) error {
+	// Before anything is looked at: the checks take a minute, and the mistake would
+	// show at their end.
 	if f.client != "" && !slices.Contains(doctor.Clients(), f.client) {
 		return misused(fmt.Errorf("--client: unknown client; use one of %s", strings.Join(doctor.Clients(), ", ")))
 	}
@@ -85,6 +87,8 @@ func runDoctor(cmd *cobra.Command, f doctorFlags) error {
 	report := &doctorReport{
 		out: cmd.OutOrStdout(), asJSON: f.asJSON, findings: []findingJSON{}, count: map[doctor.Status]int{},
 	}
+	// With --url alone there is nothing to compare answers with: only what holds for
+	// every Aegis is checked.
 	if cfg == nil {
 		if err := runDoctorAt(cmd.Context(), f.url, o, report); err != nil {
 			return err
@@ -96,7 +100,10 @@ func runDoctor(cmd *cobra.Command, f doctorFlags) error {
 	if err != nil {
 		return unbuilt(err)
 	}
+	// It holds the parts of a server that never listens.
 	defer examined.Close()
+	// Differences between the running Aegis and this one were made on the way, or the
+	// file has changed since it was loaded.
 	o.Reference, o.Endpoints, o.MaxBody = examined.Handler, examined.Endpoints, int64(cfg.Server.MaxBodyBytes)
 	if err := runDoctorAt(cmd.Context(), cmp.Or(f.url, examined.Base), o, report); err != nil {
 		return err
@@ -135,7 +142,9 @@ func runDoctorAt(ctx context.Context, address string, o doctor.Options, report *
 	return nil
 }
 
-// rootsWith returns the system's authorities and those of a file.
+// rootsWith returns the system's authorities and those of a file. A private authority
+// is added to the system's and does not replace them, as when it is installed where
+// clients run.
 func rootsWith(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -145,6 +154,8 @@ func rootsWith(file string) (*x509.CertPool, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
+	// It skips what it cannot read without an error, a key in the wrong file for
+	// example.
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s holds no PEM certificate", file)
 	}
@@ -208,6 +219,8 @@ func (r *doctorReport) end() (err error) {
 
 // examineGitea looks at the server behind Aegis, from here.
 func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Examined, report func(doctor.Finding)) {
+	// The client that Aegis itself would use, with its authorities and its proxy:
+	// another one could succeed where Aegis fails.
 	client, err := server.GiteaHTTP(cfg.Gitea)
 	if err != nil {
 		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Message: err.Error(),

@@ -14,8 +14,12 @@ import (
 	"aegis/proxy/server"
 )
 
-// configFlag adds -c to a command and returns where its value goes.
+// configFlag adds -c to a command and returns where its value goes. Every command has
+// the same flag, also those that need no configuration, so that a script can pass it to
+// all of them.
 func configFlag(cmd *cobra.Command) *string {
+	// The places are named in the help and not given as a default value: which of them
+	// counts depends on what exists.
 	file := cmd.Flags().StringP("config", "c", "",
 		"configuration `FILE` (default ./aegis.yaml, then /etc/aegis/aegis.yaml)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // only shell completion depends on it
@@ -28,6 +32,8 @@ func findConfig(named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
+	// The working folder first: who tries a changed copy there must not get the
+	// installed one.
 	places := []string{"aegis.yaml", "/etc/aegis/aegis.yaml"}
 	// One that exists and cannot be read is used, so that its error is seen: silence would
 	// look as if the file were in force.
@@ -40,7 +46,8 @@ func findConfig(named string) (string, error) {
 		"name one with -c FILE, or try \"aegis demo\""))
 }
 
-// loadConfig loads the configuration of a command.
+// loadConfig loads the configuration of a command. It reads files and variables that
+// secrets name, and asks no other machine.
 func loadConfig(named string) (*config.Config, error) {
 	file, err := findConfig(named)
 	if err != nil {
@@ -50,10 +57,14 @@ func loadConfig(named string) (*config.Config, error) {
 	return cfg, blamed(err)
 }
 
-// withConfig gives a command -c, and makes it do its work with the configuration.
+// withConfig gives a command -c, and makes it do its work with the configuration. The
+// configuration is loaded when the command runs, not when it is made: every command is
+// made on each start, for the help.
 func withConfig(cmd *cobra.Command, work func(cmd *cobra.Command, args []string, cfg *config.Config) error) {
 	file := configFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		// Problems of the file come before those of the arguments that depend on it,
+		// such as the name of a team.
 		cfg, err := loadConfig(*file)
 		if err != nil {
 			return err
@@ -75,8 +86,9 @@ func withServer(cmd *cobra.Command, work func(*cobra.Command, []string, *config.
 	})
 }
 
-// loadOrDefault loads a configuration, or returns the defaults when no file is named and
-// none is in the default places.
+// loadOrDefault loads a configuration, or returns the defaults when no file is named
+// and none is in the default places. A named file that is missing is still an error:
+// who names one does not mean the defaults.
 func loadOrDefault(named string) (*config.Config, error) {
 	file, err := findConfig(named)
 	if err != nil {
@@ -96,6 +108,8 @@ func blamed(err error) error {
 
 // newLog returns the log that cfg asks for. Coloured text goes to terminals.
 func newLog(cfg *config.Config, w io.Writer) (server.Log, error) {
+	// Collectors read standard error of a service, and people that of a terminal;
+	// "auto" tells them apart.
 	style := server.LogJSON
 	switch {
 	case isTerminal(w) && cfg.Log.Format != "json":
@@ -111,7 +125,8 @@ func newLog(cfg *config.Config, w io.Writer) (server.Log, error) {
 }
 
 // isTerminal reports whether w is a terminal. Other character devices, such as
-// /dev/null, count as one, which only costs them colours.
+// /dev/null, count as one, which only costs them colours. The test of the mode needs no
+// system call of each platform.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -125,6 +140,8 @@ func isTerminal(w io.Writer) bool {
 // Its log is for the person who calls it, whatever the configuration says; level is ""
 // for the configuration's.
 func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Server, error) {
+	// A copy: the configuration itself is printed by "aegis check --print", and must be
+	// as the file says.
 	forPeople := *cfg
 	forPeople.Log.Format = "console"
 	if level != "" {
@@ -148,6 +165,8 @@ func newServer(open func(*config.Config, string, server.Log) (*server.Process, e
 	}
 	srv, err := server.New(p, cfg, log)
 	if err != nil {
+		// server.New has no effect outside itself, so that the process is all that must
+		// be undone.
 		p.Close()
 		return nil, unbuilt(err)
 	}
@@ -166,6 +185,7 @@ func unbuilt(err error) error {
 // printJSON prints v indented. Without escapes, < > and & are printed as they are; output
 // that had them escaped in its first version keeps them so.
 func printJSON(w io.Writer, v any, escapes bool) error {
+	// Two spaces, as jq prints: people read these outputs too.
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(escapes)
 	enc.SetIndent("", "  ")

@@ -43,6 +43,8 @@ func main() {
 // run is the whole program: it returns the exit code and touches nothing
 // process-wide.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Commands get their writers from cobra and never use os.Stdout, so that tests can
+	// call run side by side.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -51,11 +53,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+	// Whatever wraps them: problems of the file are the answer, and what was attempted
+	// with it is not.
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		fmt.Fprintln(stderr, problems.Error()) // each line names its file; no prefix, so that editors find it
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, "aegis:", err)
+	// A mistake of the command line may be found deep in the work, so it counts
+	// wherever it is in the chain.
 	_, wrong := errors.AsType[*setup.UsageError](err)
 	_, began := errors.AsType[*failure](err)
 	switch {
@@ -69,8 +75,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// failure is an error of a command's work, which began since cobra found the command line
-// right.
+// failure is an error of a command's work, which began since cobra found the command
+// line right. Cobra returns its own errors from the same call, which is why ours are
+// wrapped.
 type failure struct{ error }
 
 // Unwrap returns the error that the command returned.
@@ -86,6 +93,8 @@ func newRoot() *cobra.Command {
 	root := group("aegis", "An MCP gateway for Gitea", rootHelp,
 		newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(),
 		newOAuth(), newKeys(), newStore(), newSetup(), newPolicy(), newDoctor(), newVersion(), newMan())
+	// Cobra would print every error itself, after forty lines of usage; run prints one
+	// line.
 	root.SilenceUsage, root.SilenceErrors = true, true
 	prepare(root)
 	return root
@@ -96,8 +105,12 @@ func newRoot() *cobra.Command {
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
+		// Without work of its own cobra would not look at the arguments, and "aegis
+		// audit verfy" would print this help and succeed.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	// Commands come as arguments, so that newRoot shows the whole tree in one
+	// expression.
 	cmd.AddCommand(commands...)
 	return cmd
 }
@@ -106,9 +119,13 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 // none, since cobra's own default lets a mistyped sub-command pass, and marks the errors of
 // its work.
 func prepare(cmd *cobra.Command) {
+	// A parent of other commands is no exception: what follows it and names none of
+	// them is a typing mistake.
 	if cmd.Args == nil {
 		cmd.Args = cobra.NoArgs
 	}
+	// PreRunE stays as it is: what it checks is the command line, and its errors are
+	// marked as that.
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := work(cmd, args); err != nil {
@@ -116,6 +133,8 @@ func prepare(cmd *cobra.Command) {
 		}
 		return nil
 	}
+	// Those that cobra adds itself, help and completion, come later and keep their own
+	// rules.
 	for _, c := range cmd.Commands() {
 		prepare(c)
 	}
@@ -133,7 +152,8 @@ Without -c, ./aegis.yaml is used, then /etc/aegis/aegis.yaml. Every command
 exits with 0 when it did its work, 1 when it failed, and 2 when the command
 line or the configuration is wrong.`
 
-// newVersion returns "aegis version".
+// newVersion returns "aegis version". The API is part of it, since which operations are
+// tools depends on that version and on no other.
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -152,6 +172,8 @@ func buildVersion() string {
 	if version != "" {
 		return version
 	}
+	// "go install aegis/cmd/aegis@v1.2.3" has no linker flags, and still knows its
+	// version.
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
@@ -161,6 +183,8 @@ func buildVersion() string {
 // printVersion prints the version of the API last: what the catalog was made of decides
 // which Gitea fits.
 func printVersion(w io.Writer) error {
+	// It is read from the embedded catalog; a build with a broken one must not print
+	// half a version.
 	api, err := server.APIVersion()
 	if err != nil {
 		return err

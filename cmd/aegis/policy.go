@@ -18,7 +18,7 @@ func newPolicy() *cobra.Command {
 	return group("policy", "Test and explain what teams may do", "", newPolicyTest(), newPolicyExplain())
 }
 
-// maxSuite bounds a file of calls.
+// maxSuite bounds a file of calls. It is parsed whole; real suites have some kilobytes.
 const maxSuite = 8 << 20
 
 // newPolicyTest returns "aegis policy test", which is made for continuous integration:
@@ -52,6 +52,8 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 		return nil
 	}
 	withServer(cmd, func(cmd *cobra.Command, args []string, _ *config.Config, srv *server.Server) error {
+		// A suite that cannot be read is exit code 2: a pipeline must not take it for a
+		// decision that changed.
 		parsed, err := policy.ParseSuite(suite)
 		if err != nil {
 			return misused(fmt.Errorf("%s: %w", args[0], err))
@@ -68,6 +70,8 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 			case o.OK:
 				mark, text = "ok   ", fmt.Sprint(o.Got)
 			}
+			// An error counts as a failure: a call that could not be decided is not one
+			// that is as expected.
 			if o.Err != nil || !o.OK {
 				wrong++
 			}
@@ -82,7 +86,8 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 	return cmd
 }
 
-// newPolicyExplain returns "aegis policy explain".
+// newPolicyExplain returns "aegis policy explain". It makes the same decision as a call
+// does, with the same function, and prints the rule beside it.
 func newPolicyExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain",
@@ -101,6 +106,7 @@ and the text says so.`,
 		switch {
 		case *tool == "":
 			return misused(errors.New("name the tool with --tool"))
+		// It is said of the flag: a shell that removed the quotes is the usual cause.
 		case !json.Valid([]byte(*args)):
 			return misused(errors.New("--args is not valid JSON"))
 		}
@@ -111,6 +117,8 @@ and the text says so.`,
 		if !ok {
 			return misused(fmt.Errorf("the configuration has no team %q", *team))
 		}
+		// Without answers of Gitea: what needs one is denied, as in a real call that
+		// Gitea does not answer.
 		v, err := policy.Try(cmd.Context(), rules, nil,
 			policy.Request{Login: *login, Tool: *tool, Args: json.RawMessage(*args)})
 		if err != nil {

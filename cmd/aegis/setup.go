@@ -12,6 +12,8 @@ import (
 func newSetup() *cobra.Command {
 	return setup.New(setup.Program{
 		ConfigFlag: configFlag, Load: loadConfig, LocalAddr: localAddr,
+		// It is what "aegis check" does: a file that setup wrote must serve, and its
+		// warnings are not for this moment.
 		Check: func(file string) error {
 			cfg, err := loadConfig(file)
 			if err != nil {

@@ -34,6 +34,7 @@ file must not be in use.`,
 		list := open.Check(cmd.Context(), cfg)
 		text, unfit := "", false
 		for _, f := range list {
+			// Warnings do not count: the store can be used with them.
 			unfit = unfit || f.Grade == "failure"
 			text += strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", f.Grade, f.What, f.Do), "; ") + "\n"
 		}
@@ -67,6 +68,7 @@ it is.`,
 	from := cmd.Flags().String("from", "", "`FILE` with the configuration of the source")
 	to := cmd.Flags().String("to", "", "`FILE` with the configuration of the target")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		// Not cobra's required flags: this says both in one sentence.
 		if *from == "" || *to == "" {
 			return misused(errors.New("name both configurations, with --from and --to"))
 		}

@@ -27,12 +27,15 @@ type service struct {
 	log         zerolog.Logger
 }
 
-// newService looks at what started this process, once.
+// newService looks at what started this process, once. The variables of the environment
+// are for one process and are read once: a second reading would take descriptors that
+// are something else by then.
 func newService() (*service, error) {
 	m, err := systemd.Detect()
 	if err != nil {
 		return nil, err
 	}
+	// The log comes with the configuration, and the sockets must be known before that.
 	s := &service{manager: m, log: zerolog.Nop()}
 	for _, socket := range m.Sockets() {
 		switch {
@@ -52,7 +55,9 @@ func newService() (*service, error) {
 // Close closes the sockets that were handed over.
 func (s *service) Close() { s.manager.Close() }
 
-// listenMain returns systemd's socket, or opens one.
+// listenMain returns systemd's socket, or opens one. An address that differs from the
+// configuration's is an error: doctor, health and the checks of Host would go by the
+// wrong one.
 func (s *service) listenMain(ctx context.Context, addr string) (net.Listener, error) {
 	if s.main == nil {
 		return listen(ctx, addr, mainHint)
@@ -87,10 +92,15 @@ func fits(have net.Addr, want, key string) error {
 	if !ok {
 		return errors.New("systemd's socket is no TCP socket")
 	}
+	// The configuration was checked: this only converts it.
 	number, err := net.LookupPort("tcp", port)
 	if err != nil {
 		return err
 	}
+	// Of the host only this is compared: a unit may say [::]:8080 where the
+	// configuration says 0.0.0.0:8080, and both mean every interface. A listener that
+	// is open where the configuration says loopback is refused, since loopback permits
+	// more.
 	ip := net.ParseIP(host)
 	local := strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 	if tcp.Port != number || local && !tcp.IP.IsLoopback() {
@@ -100,11 +110,14 @@ func fits(have net.Addr, want, key string) error {
 	return nil
 }
 
-// serving reports to systemd that the service is up, and then regularly that it is well,
-// until stop is called.
+// serving reports to systemd that the service is up, and then regularly that it is
+// well, until stop is called. A service that stops answering its own health check is
+// ended and started again by systemd (WatchdogSec= in the unit).
 func (s *service) serving(live *server.Live, log zerolog.Logger) (stop func()) {
 	s.log = log
 	s.logged(s.manager.Ready("serving " + live.Server().Endpoint()))
+	// Not the context of serve: the watchdog goes on while calls in flight finish,
+	// which may take longer than its interval.
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -131,6 +144,8 @@ func (s *service) stopping() {
 func (s *service) reloading(live *server.Live, reload func()) {
 	s.logged(s.manager.Reloading())
 	reload()
+	// A reload that failed leaves the service up with its old configuration. "systemctl
+	// status" shows the line, so that this is seen.
 	status := "serving " + live.Server().Endpoint()
 	if problem := live.Status().Problem; problem != "" {
 		status += "; " + problem
@@ -138,7 +153,8 @@ func (s *service) reloading(live *server.Live, reload func()) {
 	s.logged(s.manager.Ready(status))
 }
 
-// logged logs an error of a message to systemd; serving goes on.
+// logged logs an error of a message to systemd; serving goes on. A manager that is gone
+// must not take the service with it.
 func (s *service) logged(err error) {
 	if err != nil {
 		s.log.Warn().Err(err).Msg("systemd does not hear of this service")

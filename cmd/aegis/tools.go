@@ -16,7 +16,8 @@ import (
 	"aegis/proxy/server"
 )
 
-// newTools returns "aegis tools".
+// newTools returns "aegis tools". The Gitea of the configuration is not needed: which
+// tools exist is decided by the catalog and the file alone.
 func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
@@ -42,6 +43,7 @@ each preset.`,
 		if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
 			cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
 		}
+		// At level warn, since the notes of a start are not what was asked for.
 		srv, err := dryServer(cfg, "warn", cmd.ErrOrStderr())
 		if err != nil {
 			return err
@@ -74,7 +76,8 @@ func printTools(w io.Writer, sel *catalog.Selection) error {
 }
 
 // toolJSON is a tool as "aegis tools --json" prints it; the field names are an
-// interface.
+// interface. It is not the catalog's own type with tags: that may change with the code,
+// and scripts read this one.
 type toolJSON struct {
 	Name          string          `json:"name"`
 	CanonicalName string          `json:"canonical_name"`
@@ -104,6 +107,7 @@ type toolJSON struct {
 
 // printToolsJSON prints everything that is known of each tool.
 func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
+	// Not nil: without tools the output is an empty array, and never null.
 	list := []toolJSON{}
 	for _, t := range sel.Tools() {
 		list = append(list, toolJSON{
@@ -125,6 +129,8 @@ const manyTools = 128
 // printCost prints what the list of this configuration costs in both modes, and
 // what the presets would.
 func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
+	// Both modes are counted whatever the configuration says: the command is there to
+	// choose between them.
 	full, search := sel.InMode("full").Cost(), sel.InMode("search").Cost().Total
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "domain\ttools\tbytes\ttokens\ttokens/tool\t")
@@ -148,6 +154,8 @@ func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
 
 // printCostNotes prints what clients do with such a list.
 func printCostNotes(w io.Writer, sel *catalog.Selection) error {
+	// Clients put the name of the server before that of a tool, and some cut or refuse
+	// what becomes too long.
 	longest, total := "", sel.Cost().Total
 	for _, t := range sel.Tools() {
 		if len(t.Name) > len(longest) {

@@ -33,7 +33,8 @@ var clients = map[string][]need{
 // Clients lists the names for [Options.Client].
 func Clients() []string { return slices.Sorted(maps.Keys(clients)) }
 
-// client makes the further checks of the client that was named.
+// client makes the further checks of the client that was named. Everything else has
+// been looked at by then, so that these can build on it.
 func (x *examination) client(ctx context.Context) {
 	if x.o.Client == "" {
 		return
@@ -52,8 +53,9 @@ func (x *examination) client(ctx context.Context) {
 // name is the check's name for the client at hand.
 func (x *examination) name() string { return "client " + x.o.Client }
 
-// hosted clients fetch from the internet: every address must be public, and one
-// must be IPv4.
+// hosted clients fetch from the internet: every address must be public, and one must be
+// IPv4. They run in the data centres of their makers, from where a private address
+// leads nowhere.
 func hosted(x *examination, ctx context.Context) (string, []outcome) {
 	host := x.o.Base.Hostname()
 	addrs, err := x.lookup(ctx, host)
@@ -84,7 +86,9 @@ func endpointMCP(x *examination, _ context.Context) (string, []outcome) {
 		"give Aegis a host name of its own, with no path in public_url"}}
 }
 
-// registers: the client must be able to introduce itself.
+// registers: the client must be able to introduce itself. There are three ways: it
+// registers itself, it has a metadata document, or an administrator lists it. Only the
+// first two are seen from outside.
 func registers(x *examination, _ context.Context) (string, []outcome) {
 	return "the client can introduce itself", []outcome{
 		{x.server.Issuer == "", Warning, "people cannot sign in: auth.oauth is off, or its metadata could not be read",
@@ -106,14 +110,16 @@ func offline(x *examination, _ context.Context) (string, []outcome) {
 		x.fix("rewrite")}}
 }
 
-// issuerWarning: RFC 9207 is right, and the client is not.
+// issuerWarning: RFC 9207 is right, and the client is not. The parameter protects
+// against mix-up attacks, so it is on unless somebody switches it off.
 func issuerWarning(x *examination, _ context.Context) (string, []outcome) {
 	return "", []outcome{{x.server.Iss, Warning,
 		"iss is advertised (RFC 9207), and Codex CLI 0.142 to 0.149 fail on it",
 		"use Codex CLI 0.150 or newer; where that cannot be, set auth.oauth.advertise_issuer: false"}}
 }
 
-// resourceEqual: VS Code compares resource with the address that was typed.
+// resourceEqual: VS Code compares resource with the address that was typed. RFC 9728
+// section 3.3 requires that.
 func resourceEqual(x *examination, _ context.Context) (string, []outcome) {
 	want := x.origin + x.o.Endpoints[0]
 	return "resource is the address that people type", []outcome{
@@ -129,7 +135,8 @@ func grantTypes(x *examination, _ context.Context) (string, []outcome) {
 		"grant_types_supported lacks refresh_token: this client will not refresh", x.fix("rewrite")}}
 }
 
-// allScopes: the client asks for all that the list has.
+// allScopes: the client asks for all that the list has. It has no other source for
+// scopes.
 func allScopes(x *examination, _ context.Context) (string, []outcome) {
 	return "", []outcome{{x.server.Issuer != "" && len(x.server.Scopes) == 0, Failure,
 		"scopes_supported is empty, and this client asks for all that it lists", x.fix("rewrite")}}
@@ -141,6 +148,8 @@ const inspectorOrigin = "http://localhost:6274"
 // browserCalls: the client runs in a web page.
 func browserCalls(x *examination, ctx context.Context) (string, []outcome) {
 	x.preflight(ctx, x.name(), x.o.Endpoints[0], inspectorOrigin)
+	// A page also calls these, and each path has its own preflight. The authorization
+	// endpoint is opened, not called.
 	for _, u := range []string{x.server.Token, x.server.Registration} {
 		if path, ok := strings.CutPrefix(u, x.origin); ok && path != "" {
 			x.preflight(ctx, x.name(), path, inspectorOrigin)
@@ -149,7 +158,8 @@ func browserCalls(x *examination, ctx context.Context) (string, []outcome) {
 	return "", nil
 }
 
-// registration makes one registration, if that was asked for.
+// registration makes one registration, if that was asked for. It is not made unasked:
+// an examination should not write, and the limit for registrations counts it.
 func (x *examination) registration(ctx context.Context) {
 	switch {
 	case !x.o.Register:
@@ -160,7 +170,8 @@ func (x *examination) registration(ctx context.Context) {
 	}
 }
 
-// cursorURIs are what Cursor registers, in one request.
+// cursorURIs are what Cursor registers, in one request. The first has a scheme of its
+// own, which auth.oauth.private_redirects must list.
 var cursorURIs = []string{
 	"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback",
 	"http://localhost:8787/callback",
@@ -200,6 +211,7 @@ func (x *examination) register(ctx context.Context, check string, uris []string)
 		URIs []string `json:"redirect_uris"`
 	}
 	readable := json.Unmarshal(got.body, &made) == nil && made.ID != ""
+	// Aegis keeps no registration: what it must know is in the client id itself.
 	x.judge(check, "a client can register; nothing is kept of it", []outcome{
 		{got.status == http.StatusTooManyRequests, Warning, "too many registrations from this address",
 			"try again after the time in Retry-After; " +

@@ -26,6 +26,7 @@ type GiteaOptions struct {
 // ExamineGitea makes the checks of the server behind Aegis.
 func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 	x := &examination{report: report}
+	// Taken before the request, since the server's clock is read while it is under way.
 	before := time.Now()
 	facts, err := o.Gitea.Ask(ctx, "")
 	if err != nil {
@@ -62,6 +63,8 @@ func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 			x.add(Failure, name, err.Error(), "put a valid token into gitea_token of "+t.Name)
 			continue
 		}
+		// A tool needs one or more scopes, so the numbers cannot be added; the greatest
+		// is a lower bound.
 		tools := 0
 		for _, s := range missing {
 			tools = max(tools, o.Needed[s])
@@ -90,6 +93,8 @@ func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 		x.add(Skipped, "gitea slash", "no answer: "+err.Error(), "")
 		return
 	}
+	// Branches with a slash in their names are common, and this fault shows with them
+	// alone.
 	x.judge("gitea slash", "%2F reaches Gitea as it is", []outcome{{!survives, Failure,
 		"a proxy between Aegis and Gitea decodes or refuses %2F: " +
 			"branches and files with / in their names cannot be reached",
@@ -99,6 +104,7 @@ func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 // signIn reports what the server's own check of the OAuth application finds.
 func (x *examination) signIn(ctx context.Context, o GiteaOptions) {
 	problems, warnings := o.CheckSignIn(ctx)
+	// One text for all of them: each message says which setting is meant.
 	const fix = "docs/oauth.md says how the application must be"
 	for _, p := range problems {
 		x.add(Failure, "sign-in", p.Error(), fix)

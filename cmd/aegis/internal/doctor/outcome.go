@@ -6,6 +6,8 @@ import (
 )
 
 // outcome is a row of a check's table: a fault, and what is reported when it is there.
+// All rows are evaluated before the first is reported, so none may depend on an earlier
+// one being false.
 type outcome struct {
 	found   bool
 	status  Status
