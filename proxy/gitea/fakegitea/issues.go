@@ -182,9 +182,7 @@ func (c *call) byNames(items []*issue) func(*issue) bool {
 	}
 	return func(is *issue) bool {
 		have := mapped(is.Labels, func(l *label) string { return l.Name })
-		lacks := func(name string) bool { return !slices.Contains(have, name) }
-		return !slices.ContainsFunc(labels, lacks) &&
-			(len(milestones) == 0 || slices.Contains(milestones, is.Milestone))
+		return hasAll(have, labels) && (len(milestones) == 0 || slices.Contains(milestones, is.Milestone))
 	}
 }
 

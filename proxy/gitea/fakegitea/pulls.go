@@ -108,30 +108,27 @@ func (p *pull) reviewers() []*user {
 func (c *call) pullRow(is *issue) obj {
 	p, page := is.pull, c.issueURL(is)
 	base, head, fork := is.sides()
-	var mergeCommit any
-	if p.Merged {
-		mergeCommit = p.MergeCommit
-	}
-	mergeBase := ""
-	if fork != nil {
-		mergeBase = fork.id
-	}
-	return obj{
+	out := obj{
 		"id", p.ID, "url", page, "number", is.Index, "user", c.user(is.Poster), "title", is.Title, "body", is.Body,
 		"labels", c.labels(is.Labels), "milestone", c.milestone(is.Repo, is.Milestone),
 		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees),
 		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", nil, "state", state(is.Closed),
 		"draft", is.draft(), "is_locked", false, "comments", len(is.talk()), "review_comments", p.remarks(),
 		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page,
-		"diff_url", page + ".diff",
-		"patch_url", page + ".patch", "mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(),
-		"merged", p.Merged,
-		"merged_at", p.MergedAt, "merge_commit_sha", mergeCommit, "merged_by", nil,
-		"allow_maintainer_edit", p.Maintainer,
+		"diff_url", page + ".diff", "patch_url", page + ".patch",
+		"mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(), "merged", p.Merged,
+		"merged_at", p.MergedAt, "merge_commit_sha", nil, "merged_by", nil, "allow_maintainer_edit", p.Maintainer,
 		"base", c.side(is.Repo, is.Repo, p.Base, base), "head", c.side(is.Repo, p.HeadRepo, p.Head, head),
-		"merge_base", mergeBase, "due_date", is.Due, "created_at", is.Created, "updated_at", is.Updated,
+		"merge_base", "", "due_date", is.Due, "created_at", is.Created, "updated_at", is.Updated,
 		"closed_at", is.ClosedAt, "pin_order", is.PinOrder, "content_version", is.Version,
 	}
+	if p.Merged {
+		out.set("merge_commit_sha", p.MergeCommit)
+	}
+	if fork != nil {
+		out.set("merge_base", fork.id)
+	}
+	return out
 }
 
 // side renders one side; a fork's label names its owner.
@@ -176,22 +173,14 @@ func listPulls(c *call) error {
 	}
 	inState := c.byState()
 	items := filter(c.repo.pulls(), func(is *issue) bool {
+		labels := mapped(is.Labels, func(l *label) string { return fmt.Sprint(l.ID) }) // by id here, not by name
 		return inState(is) && (base == "" || is.pull.Base == base) &&
 			(poster == "" || strings.EqualFold(is.Poster.Login, poster)) &&
-			(ms == 0 || is.Milestone != nil && is.Milestone.ID == int64(ms)) && c.hasLabelIDs(is)
+			(ms == 0 || is.Milestone != nil && is.Milestone.ID == int64(ms)) &&
+			hasAll(labels, c.query["labels"])
 	})
 	sortIssues(items, c.query.Get("sort"))
 	return c.ok(mapped(linked(c, items), c.pullRow))
-}
-
-// hasLabelIDs applies labels, which are ids here.
-func (c *call) hasLabelIDs(is *issue) bool {
-	for _, id := range c.query["labels"] {
-		if !slices.ContainsFunc(is.Labels, func(l *label) bool { return fmt.Sprint(l.ID) == id }) {
-			return false
-		}
-	}
-	return true
 }
 
 // commitsOf lists the commits of a pull request, newest first.
@@ -208,12 +197,9 @@ func getPullDiff(c *call, is *issue) error {
 	if c.params["diffType"] == "diff" {
 		return c.text(diffText(is.delta()))
 	}
-	var out strings.Builder
-	list := is.commitsOf()
-	for i := len(list) - 1; i >= 0; i-- {
-		out.WriteString(is.Repo.git.patchText(list[i]))
-	}
-	return c.text(out.String())
+	patches := mapped(is.commitsOf(), is.Repo.git.patchText)
+	slices.Reverse(patches) // the oldest commit first
+	return c.text(strings.Join(patches, ""))
 }
 
 // listPullCommits pages with Link only when there is more than one page, and

@@ -300,6 +300,11 @@ func with[T comparable](items []T, item T) []T {
 	return append(items, item)
 }
 
+// hasAll says whether a list has all of the wanted items.
+func hasAll[T comparable](have, wanted []T) bool {
+	return !slices.ContainsFunc(wanted, func(it T) bool { return !slices.Contains(have, it) })
+}
+
 // onFirst runs f on the first item that is accepts; without one it is "not found".
 func onFirst[T any](c *call, items []T, is func(T) bool, f func(*call, T) error) error {
 	return onFirstOr(c, items, is, errNotFound, f)
