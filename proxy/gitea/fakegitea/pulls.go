@@ -276,7 +276,7 @@ func createPull(c *call, in *createPullInput) error {
 	if err := c.checkPull(headRepo, head, in.Base); err != nil {
 		return err
 	}
-	reviewers, err := c.usersNamed(in.Reviewers)
+	reviewers, err := c.w.usersNamed(in.Reviewers, errNoReviewer)
 	if err != nil {
 		return err
 	}

@@ -225,7 +225,7 @@ func onReviewers(f func(*call, *issue, []*user) error) handler {
 		if c.repo.Owner.Org && len(in.Teams) > 0 {
 			return notInDemo(c)
 		}
-		us, err := c.usersNamed(in.Reviewers)
+		us, err := c.w.usersNamed(in.Reviewers, errNoReviewer)
 		if err != nil {
 			return err
 		}
@@ -233,18 +233,8 @@ func onReviewers(f func(*call, *issue, []*user) error) handler {
 	}))
 }
 
-// usersNamed looks reviewers up.
-func (c *call) usersNamed(names []string) ([]*user, error) {
-	var out []*user
-	for _, name := range names {
-		u := c.w.userByLogin(name)
-		if u == nil {
-			return nil, fail(http.StatusNotFound, "User '%s' not exist", name)
-		}
-		out = with(out, u)
-	}
-	return out, nil
-}
+// errNoReviewer is the refusal for an unknown reviewer.
+func errNoReviewer(name string) error { return fail(http.StatusNotFound, "User '%s' not exist", name) }
 
 // requestReview asks for reviews and answers the requests: they are shown as reviews, and
 // never stored as such.

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	_ "embed"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -33,11 +34,20 @@ var wildcards = map[string]string{
 	"/repos/{owner}/{repo}/tags/{tag}":                "tag",
 }
 
+// The kinds of segments of a template. Where two templates match a path, the lower kind
+// wins at the first segment that differs.
+const (
+	fixed  = '0'
+	dotted = '1' // {a}.{diffType}; the second takes only "diff" and "patch"
+	param  = '2'
+	wild   = '3'
+)
+
 // endpoint is one path template with its methods.
 type endpoint struct {
 	path    string
 	segs    []string // of the template
-	wild    int      // where the wildcard of the template is; -1 without one
+	kinds   string   // of the segments
 	methods map[string]entry
 	order   []string // methods, as listed
 }
@@ -53,71 +63,63 @@ type router struct {
 // newRouter makes the endpoints of all operations and attaches the handlers.
 func newRouter() *router {
 	t, table := &router{}, handlers()
-	byPath := map[string]*endpoint{}
 	for line := range strings.Lines(routesText) {
-		key := strings.TrimSpace(line)
-		method, path, _ := strings.Cut(key, " ")
-		if byPath[path] == nil {
-			byPath[path] = newEndpoint(path)
-			t.endpoints = append(t.endpoints, byPath[path])
-		}
-		e, ok := table[key]
+		method, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		_, ok := table[method+" "+path]
 		if !ok {
-			e = entry{handle: notInDemo}
+			table.on(method+" "+path, notInDemo)
 		}
-		byPath[path].methods[method] = e
-		byPath[path].order = append(byPath[path].order, method)
 		t.routes = append(t.routes, Route{Method: method, Path: path, Implemented: ok})
 	}
-	slices.SortStableFunc(t.endpoints, func(a, b *endpoint) int { return strings.Compare(a.rank(), b.rank()) })
+	byPath := map[string]*endpoint{}
+	for _, key := range slices.Sorted(maps.Keys(table)) { // some routes are not in the description
+		method, path, _ := strings.Cut(key, " ")
+		e := byPath[path]
+		if e == nil {
+			e = newEndpoint(path)
+			byPath[path] = e
+			t.endpoints = append(t.endpoints, e)
+		}
+		e.methods[method] = table[key]
+		e.order = append(e.order, method)
+	}
+	slices.SortStableFunc(t.endpoints, func(a, b *endpoint) int { return strings.Compare(a.kinds, b.kinds) })
 	return t
 }
 
 // newEndpoint takes a template apart.
 func newEndpoint(path string) *endpoint {
-	segs := strings.Split(path[1:], "/")
-	return &endpoint{
-		path: path, segs: segs, wild: slices.Index(segs, "{"+wildcards[path]+"}"), methods: map[string]entry{},
-	}
-}
-
-// rank orders the endpoints: where two of them match a path, a fixed word wins over a
-// parameter and a parameter over a wildcard, the first segment that differs decides.
-func (e *endpoint) rank() string {
-	out := make([]byte, len(e.segs))
-	for i, seg := range e.segs {
+	e := &endpoint{path: path, segs: strings.Split(path[1:], "/"), methods: map[string]entry{}}
+	for _, seg := range e.segs {
 		switch {
-		case i == e.wild:
-			out[i] = '3'
 		case !strings.HasPrefix(seg, "{"):
-			out[i] = '0'
-		case strings.HasSuffix(seg, dotted):
-			out[i] = '1'
+			e.kinds += string(fixed)
+		case strings.HasSuffix(seg, "}.{diffType}"):
+			e.kinds += string(dotted)
+		case seg == "{"+wildcards[path]+"}":
+			e.kinds += string(wild)
 		default:
-			out[i] = '2'
+			e.kinds += string(param)
 		}
 	}
-	return string(out)
+	return e
 }
-
-// dotted ends a segment with two parameters. The second takes only "diff" and "patch";
-// another ending belongs to the value of a plain parameter.
-const dotted = "}.{diffType}"
 
 // match compares the segments of a path with the template and returns them in as many
 // parts as the template has, those under a wildcard joined.
 func (e *endpoint) match(segs []string) ([]string, bool) {
-	if more := len(segs) - len(e.segs); e.wild >= 0 && more > 0 {
-		end := e.wild + more + 1
-		segs = slices.Concat(segs[:e.wild], []string{strings.Join(segs[e.wild:end], "/")}, segs[end:])
+	at, more := strings.IndexByte(e.kinds, wild), len(segs)-len(e.segs)
+	if at >= 0 && more > 0 {
+		end := at + more + 1
+		segs = slices.Concat(segs[:at], []string{strings.Join(segs[at:end], "/")}, segs[end:])
 	}
 	if len(segs) != len(e.segs) {
 		return nil, false
 	}
-	for i, seg := range e.segs {
-		ext := path.Ext(segs[i])
-		isDiff := (ext == ".diff" || ext == ".patch") && ext != segs[i]
-		if !strings.HasPrefix(seg, "{") && seg != segs[i] || strings.HasSuffix(seg, dotted) && !isDiff {
+	for i, seg := range segs {
+		ext := path.Ext(seg)
+		if e.kinds[i] == fixed && e.segs[i] != seg ||
+			e.kinds[i] == dotted && (ext == seg || ext != ".diff" && ext != ".patch") {
 			return nil, false
 		}
 	}
@@ -148,17 +150,16 @@ func (t *router) lookup(method string, segs []string) (entry, map[string]string,
 // are decoded like a query, where a plus is a space.
 func (e *endpoint) params(values []string) map[string]string {
 	out := map[string]string{}
-	for i, seg := range e.segs {
-		if !strings.HasPrefix(seg, "{") {
+	for i, raw := range values {
+		name, _, _ := strings.Cut(strings.Trim(e.segs[i], "{}"), "}")
+		decode := url.PathUnescape
+		switch {
+		case e.kinds[i] == fixed:
 			continue
-		}
-		raw, decode := values[i], url.PathUnescape
-		name, _, two := strings.Cut(seg[1:len(seg)-1], strings.TrimSuffix(dotted, "}"))
-		if two {
+		case e.kinds[i] == dotted:
 			ext := path.Ext(raw)
 			raw, out["diffType"] = strings.TrimSuffix(raw, ext), ext[1:]
-		}
-		if name == "pageName" {
+		case name == "pageName":
 			decode = url.QueryUnescape
 		}
 		value, err := decode(raw)
