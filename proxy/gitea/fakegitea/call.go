@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -101,9 +102,7 @@ func (o *response) Write(p []byte) (int, error) { return o.body.Write(p) }
 
 // send writes the collected answer.
 func (o *response) send(w http.ResponseWriter) {
-	for k, v := range o.header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), o.header)
 	w.WriteHeader(o.status)
 	w.Write(o.body.Bytes()) // a client that went away is not our concern
 }

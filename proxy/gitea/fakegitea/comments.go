@@ -9,7 +9,6 @@ import (
 // handleComments registers comments, timelines and reactions.
 func handleComments(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
-	t.on("GET "+p+"/comments", ranged(listRepoComments))
 	t.on("GET "+p+"/{index}/comments", ranged(onIssue(listComments)))
 	t.on("POST "+p+"/{index}/comments", onIssue(readsFor(createComment)), needToken, needActive)
 	t.on("GET "+p+"/comments/{id}", onComment(renders((*call).commentView)))
@@ -19,7 +18,6 @@ func handleComments(t table) {
 
 	t.on("GET "+p+"/{index}/reactions", onIssue(listReactions))
 	t.on("POST "+p+"/{index}/reactions", onIssue(readsFor(react)), needToken)
-	t.on("DELETE "+p+"/{index}/reactions", onIssue(readsFor(unreact)), needToken)
 
 	handleAssets(t, p+"/{index}/assets", func(c *call) (*[]*attachment, string, error) {
 		is := c.repo.issueByIndex(c.id("index"))
@@ -74,13 +72,6 @@ func listComments(c *call, is *issue) error {
 	items := filter(is.placed(is.talk()), c.recent)
 	c.setTotal(len(items))
 	return c.ok(mapped(items, c.commentView))
-}
-
-// listRepoComments lists the comments of all issues, oldest first.
-func listRepoComments(c *call) error {
-	all := filter(c.talks(), c.recent)
-	slices.SortFunc(all, func(a, b placed) int { return int(a.ID - b.ID) })
-	return c.ok(mapped(counted(c, all), c.commentView))
 }
 
 // listTimeline pages the timeline; its X-Total-Count is the size of the page, and
@@ -159,12 +150,4 @@ func react(c *call, is *issue, in *reactionInput) error {
 	r = &reaction{User: c.doer, Content: in.Content, Created: c.now}
 	is.Reactions = append(is.Reactions, r)
 	return c.created(c.reaction(r))
-}
-
-// unreact takes the caller's reaction back.
-func unreact(c *call, is *issue, in *reactionInput) error {
-	is.Reactions = slices.DeleteFunc(is.Reactions, func(r *reaction) bool {
-		return r.User == c.doer && r.Content == in.Content
-	})
-	return c.done()
 }

@@ -191,14 +191,12 @@ func (r *repo) milestoneByID(id int64) *milestone {
 	return m
 }
 
-// onMilestone finds a milestone by id, then by title.
+// onMilestone finds the milestone of the path, by id or title.
 func onMilestone(f func(*call, *milestone) error) handler {
 	return func(c *call) error {
-		m := c.repo.milestoneByID(c.id("id"))
-		if m != nil {
-			return f(c, m)
-		}
-		return onFirst(c, c.repo.milestones, func(m *milestone) bool { return m.Title == c.params["id"] }, f)
+		return onFirst(c, c.repo.milestones, func(m *milestone) bool {
+			return m.ID == c.id("id") || m.Title == c.params["id"]
+		}, f)
 	}
 }
 

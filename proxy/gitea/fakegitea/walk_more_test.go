@@ -171,8 +171,8 @@ func TestTaskWalk(t *testing.T) {
 		{do: "DELETE " + p + "/issues/<i>/pin", status: 204},
 		{do: "GET " + p + "/issues/pinned", status: 200, has: "[]"},
 		{do: "POST " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 201},
-		{do: "DELETE " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 204},
-		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "null"},
+		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "heart"},
+		{do: "POST " + p + "/labels", body: `{"name":"kind/x","color":"#fff","exclusive":true}`, status: 501},
 		{do: "POST " + p + "/labels", body: `{"name":"bug","color":"#fff"}`, status: 201, save: "l=id"},
 		{do: "POST " + p + "/issues/<i>/labels", body: `{"labels":["bug"]}`, status: 200, has: "bug"},
 		{do: "DELETE " + p + "/issues/<i>/labels/<l>", status: 204},
@@ -258,4 +258,68 @@ func TestUploads(t *testing.T) {
 	if res.Code != 413 || message(res) != "attachment exceeds limit 104857600" {
 		t.Errorf("too big: %d %s", res.Code, res.Body)
 	}
+}
+
+// TestProtectedMerge merges under a rule that wants an approval.
+func TestProtectedMerge(t *testing.T) {
+	t.Parallel()
+	const p = "/repos/alice/r/pulls"
+	steps := append([]step{repoStep}, pullSteps("good", "good.txt")...)
+	steps = append(steps, pullSteps("bad", "bad.txt")...)
+	walk(t, append(steps, []step{
+		{do: "POST /repos/alice/r/branch_protections", body: `{"rule_name":"main","required_approvals":1,"block_on_rejected_reviews":true}`, status: 201},
+		{do: "POST " + p + "/<good>/merge", body: `{"Do":"merge"}`, status: 405, has: "Does not have enough approvals"},
+		{as: "bob", do: "POST " + p + "/<good>/reviews", body: `{"event":"APPROVED"}`, status: 200},
+		{do: "POST " + p + "/<good>/merge", body: `{"Do":"squash"}`, status: 200},
+		{as: "bob", do: "POST " + p + "/<bad>/reviews", body: `{"event":"REQUEST_CHANGES","body":"no"}`, status: 200},
+		{do: "POST " + p + "/<bad>/merge", body: `{"Do":"merge"}`, status: 405, has: "There are requested changes"},
+		{do: "POST " + p + "/<bad>/merge", body: `{"Do":"merge","force_merge":true}`, status: 200},
+	}...))
+}
+
+// TestTriageWalk edits, sorts and filters issues and pull requests.
+func TestTriageWalk(t *testing.T) {
+	t.Parallel()
+	const p = "/repos/alice/r"
+	steps := append([]step{repoStep}, pullSteps("next", "next.txt")...)
+	for _, title := range []string{"one", "two", "three", "four"} {
+		steps = append(steps, step{do: "POST " + p + "/issues", body: `{"title":"` + title + `"}`, status: 201})
+	}
+	walk(t, append(steps, []step{
+		{do: "POST " + p + "/labels", body: `{"name":"bug","color":"#fff"}`, status: 201, save: "l=id"},
+		{do: "PATCH " + p + "/issues/2", body: `{"body":"text","ref":"main","assignee":"alice","due_date":"2031-01-01T00:00:00Z"}`, status: 201, has: `"due_date":"2031-01-01T00:00:00Z"`},
+		{do: "PATCH " + p + "/issues/2", body: `{"assignees":[],"unset_due_date":true}`, status: 201, has: `"due_date":null`},
+		{do: "POST " + p + "/issues/2/assignees", body: `{"assignees":["alice"]}`, status: 201, has: `"assignee":{`},
+		{do: "DELETE " + p + "/issues/2/assignees", body: `{"assignees":["alice"]}`, status: 200, has: `"assignee":null`},
+		{do: "POST " + p + "/issues/2/comments", body: `{"body":"about Tomatoes"}`, status: 201},
+		{do: "GET " + p + "/issues?q=tomatoes", status: 200, has: `"title":"one"`},
+		{do: "GET " + p + "/issues?type=pulls", status: 200, has: `!"title":"one"`},
+		{do: "GET " + p + "/issues?sort=oldest&limit=1", status: 200, has: `"number":1,`},
+		{do: "GET " + p + "/issues?sort=recentupdate&limit=1", status: 200, has: `"number":2,`},
+		{do: "GET " + p + "/issues?sort=leastupdate&limit=1", status: 200, has: `"number":1,`},
+		{do: "GET " + p + "/issues?sort=mostcomment&limit=1", status: 200, has: `"number":2,`},
+		{do: "GET " + p + "/issues?sort=leastcomment&type=issues&limit=1", status: 200, has: `!"number":2,`},
+		{do: "POST " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 201},
+		{do: "POST " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 500},
+		{do: "POST " + p + "/issues/3/dependencies", body: `{"owner":"alice","repo":"r","index":2}`, status: 500},
+		{do: "GET " + p + "/issues/2/timeline", status: 200, has: `"dependent_issue":{`},
+		{do: "DELETE " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 201},
+		{do: "DELETE " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 404},
+		{do: "POST " + p + "/issues/2/pin", status: 204},
+		{do: "POST " + p + "/issues/3/pin", status: 204},
+		{do: "POST " + p + "/issues/4/pin", status: 204},
+		{do: "POST " + p + "/issues/5/pin", status: 400, has: "max number of pinned issues"},
+		{do: "DELETE " + p + "/issues/2/pin", status: 204},
+		{do: "GET " + p + "/issues/4", status: 200, has: `"pin_order":2`},
+		{do: "POST " + p + "/branches", body: `{"new_branch_name":"base"}`, status: 201},
+		{do: "PATCH " + p + "/pulls/1", body: `{"base":"nope"}`, status: 404},
+		{do: "PATCH " + p + "/pulls/1", body: `{"base":"base","labels":[<l>]}`, status: 201, has: `"ref":"base"`},
+		{do: "GET " + p + "/pulls?labels=<l>&poster=alice&base_branch=base", status: 200, has: `"number":1,`},
+		{do: "GET " + p + "/pulls?labels=0", status: 200, has: `!"number":1,`},
+		{do: "GET " + p + "/pulls?poster=nobody", status: 400},
+		{do: "POST " + p + "/pulls", body: `{"head":"next","base":"base","title":"again"}`, status: 409},
+		{do: "POST " + p + "/pulls", body: `{"head":"main","base":"main","title":"same"}`, status: 422},
+		{do: "POST " + p + "/issues", body: `{"title":5}`, status: 422, has: `within \"/title\"`},
+		{do: "POST " + p + "/pulls", body: `{"head":"next","base":"main","title":5}`, status: 422, has: `within \"/title\"`},
+	}...))
 }
