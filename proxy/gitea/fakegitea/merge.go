@@ -121,7 +121,8 @@ func (c *call) finish(is *issue, base, head, fork, made *commit) {
 
 // mergeMessage is the message of a merge or squash commit.
 func mergeMessage(is *issue, in *mergeInput) string {
-	title := fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head, is.pull.Base)
+	title := fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s",
+		is.Title, is.Index, is.pull.Head, is.pull.Base)
 	if in.Do == "squash" {
 		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
 	}
