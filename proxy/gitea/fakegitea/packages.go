@@ -80,19 +80,11 @@ func onPackages(f func(*call, []*pkg) error) handler {
 	}
 }
 
-// ownsPackages refuses who may not change the owner's packages.
-func (c *call) ownsPackages(p *pkg) error {
-	if p.Owner == c.doer || c.doer.Admin || p.Owner.Org && c.w.isOrgOwner(p.Owner, c.doer) {
-		return nil
-	}
-	return fail(http.StatusForbidden, "user should have specific permission or be a site admin")
-}
-
 // dropPackages deletes the versions: one, or all of a package on the path without a
 // version.
 func dropPackages(c *call, all []*pkg) error {
-	if err := c.ownsPackages(all[0]); err != nil {
-		return err
+	if owner := all[0].Owner; owner != c.doer && !c.doer.Admin && !(owner.Org && c.w.isOrgOwner(owner, c.doer)) {
+		return fail(http.StatusForbidden, "user should have specific permission or be a site admin")
 	}
 	c.w.packages = slices.DeleteFunc(c.w.packages, func(p *pkg) bool { return slices.Contains(all, p) })
 	return c.done()
