@@ -140,11 +140,8 @@ func (c *call) repoURL(r *repo, parts ...string) string {
 // api is the API address of a repository and things in it; the parts are
 // already escaped.
 func (c *call) api(r *repo, parts ...string) string {
-	out := c.root + "/api/v1/repos/" + escape(r.Owner.Login) + "/" + escape(r.Name)
-	for _, p := range parts {
-		out += "/" + p
-	}
-	return out
+	base := []string{c.root, "api/v1/repos", escape(r.Owner.Login), escape(r.Name)}
+	return strings.Join(append(base, parts...), "/")
 }
 
 // stargazers lists who starred r.
