@@ -19,7 +19,23 @@ func handleRepoPeople(t table) {
 	t.on("GET "+p+"/reviewers", func(c *call) error { return c.ok(c.users(c.workers())) }, needToken)
 	t.on("GET "+p+"/subscribers", func(c *call) error { return c.ok(c.users(linked(c, c.repo.Watchers))) })
 	t.on("GET "+p+"/stargazers", func(c *call) error { return c.ok(c.users(linked(c, c.w.stargazers(c.repo)))) })
+	t.on("GET "+p+"/subscription", getSubscription, needToken)
+	t.on("PUT "+p+"/subscription", func(c *call) error {
+		c.repo.Watchers = with(c.repo.Watchers, c.doer)
+		return getSubscription(c)
+	}, needToken)
 	handleTopics(t)
+}
+
+// getSubscription answers how the caller watches; not at all is 404.
+func getSubscription(c *call) error {
+	if !slices.Contains(c.repo.Watchers, c.doer) {
+		return errNotFound
+	}
+	return c.ok(obj{
+		"subscribed", true, "ignored", false, "reason", nil, "created_at", c.repo.Created,
+		"url", c.api(c.repo, "subscription"), "repository_url", c.api(c.repo),
+	})
 }
 
 // collaborators lists the collaborators in the order of their ids.
