@@ -197,7 +197,8 @@ func (t *thread) mark(c *call) {
 
 // newThreads counts the unread notifications.
 func newThreads(c *call) error {
-	return c.ok(map[string]int{"new": len(filter(c.myThreads(nil), func(t *thread) bool { return t.state == "unread" }))})
+	unread := filter(c.myThreads(nil), func(t *thread) bool { return t.state == "unread" })
+	return c.ok(map[string]int{"new": len(unread)})
 }
 
 // onThread finds the notification of the path.
