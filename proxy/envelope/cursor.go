@@ -60,14 +60,8 @@ type binding [sha256.Size]byte
 
 // seal returns the cursor of pos for a call.
 func (cs *Cursors) seal(to binding, pos position) string {
-	b := make([]byte, 0, posLen+macLen)
-	b = binary.BigEndian.AppendUint64(b, pos.item)
-	b = binary.BigEndian.AppendUint64(b, pos.chars)
-	list := byte(0)
-	if pos.list {
-		list = 1
-	}
-	b = append(append(b, list), pos.digest[:]...)
+	// It fails for types without a fixed size alone. Reading is by hand, as the fields are not exported.
+	b, _ := binary.Append(make([]byte, 0, posLen+macLen), binary.BigEndian, pos)
 	b = append(b, cs.mac(to, b)...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }

@@ -72,8 +72,7 @@ func readBack(t *text, i int, in *class) (begin, colon int) {
 func lastAt(t *text, at int) int {
 	// Forwards, as the pass has come to the first @ only. The bound keeps a text of many of them
 	// linear.
-	last := at
-	i := at
+	last, i := at, at
 	for range userinfo {
 		c, n := t.next(i)
 		if n == 0 || !isPass[c] && c != '@' {

@@ -204,12 +204,6 @@ func decodeContent(dst, raw []byte) ([]byte, bool) {
 	return plain, err == nil && len(plain) > len(dst)
 }
 
-// mentionsContent reports whether a document may hold base64; the pattern
-// layer notices that on its way, see marker.
-func mentionsContent(b []byte) bool {
-	return slices.ContainsFunc(markers, func(m string) bool { return bytes.Contains(b, []byte(m)) })
-}
-
 // looksJSON reports whether b is a JSON document with strings in it, or lines
 // of such documents.
 func looksJSON(b []byte) bool {

@@ -162,13 +162,19 @@ func newCustom(c config.MaskRule) (*custom, *RuleError) {
 	if m.re.NumSubexp() >= 1 {
 		m.group = 1
 	}
+	var plain []string
 	for _, k := range c.Keywords {
 		if strings.TrimSpace(k) == "" {
 			return nil, wrong("keywords", "an empty keyword is near everything", "remove it")
 		}
 		m.keywords = append(m.keywords, strings.ToLower(k))
+		plain = append(plain, plainLiteral(strings.ToLower(k)))
 	}
-	m.announce(parsed)
+	// Each match has one of them near it, so they announce the rule as well, and better, as they
+	// were chosen to be distinctive.
+	if m.literals = required(parsed); len(plain) > 0 && !slices.Contains(plain, "") {
+		m.literals = plain
+	}
 	return m, nil
 }
 
@@ -219,19 +225,6 @@ func lengthsOf(subs []*syntax.Regexp, all bool) (least, most int) {
 		most = 0
 	}
 	return least, most
-}
-
-// announce finds literals of four letters or digits and more, one of which
-// is in every match or, as a keyword, near it.
-func (m *custom) announce(re *syntax.Regexp) {
-	lits := required(re)
-	if len(m.keywords) > 0 && slices.IndexFunc(m.keywords, func(k string) bool { return plainLiteral(k) == "" }) < 0 {
-		lits = nil
-		for _, k := range m.keywords {
-			lits = append(lits, plainLiteral(k))
-		}
-	}
-	m.literals = lits
 }
 
 // required returns literals one of which is in every match, nil when none is

@@ -34,7 +34,11 @@ func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err er
 	p.public(&in)
 	if in.Err != nil {
 		if text := in.Err.Error(); text != "" {
-			in.Err = maskedCause(in.Err, p.text(text))
+			cause := in.Err
+			if m, ok := cause.(*maskedError); ok { // of the inner stage; one is enough for errors.Is
+				cause = m.err
+			}
+			in.Err = &maskedError{text: p.text(text), err: cause}
 		}
 	}
 	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
@@ -83,15 +87,6 @@ func whole(words, masked string, r *Redactor) string {
 type maskedError struct {
 	text string
 	err  error
-}
-
-// maskedCause returns an error with this text and the identity of err.
-func maskedCause(err error, text string) error {
-	// Masked by the inner stage before; one wrapper is enough for [errors.Is].
-	if m, ok := err.(*maskedError); ok {
-		err = m.err
-	}
-	return &maskedError{text: text, err: err}
 }
 
 // Error returns the masked text.

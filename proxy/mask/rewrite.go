@@ -98,7 +98,7 @@ func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Op
 	s.patterns = !o.ExactOnly && e.patterns[s.purpose]
 	s.done, s.wide = ctx.Done(), o.wide
 	// With patterns the pass finds that out by itself, see marker.
-	s.encoded = s.t.json && !s.patterns && mentionsContent(src)
+	s.encoded = s.t.json && !s.patterns && containsAny(src, markers...)
 	s.all()
 	if s.encoded || len(s.peeks) > 0 {
 		if err := s.contents(); err != nil {

@@ -172,8 +172,7 @@ func (p *Projector) step(data []byte, i int) int {
 
 // token takes a byte that begins something or is between values.
 func (p *Projector) token(data []byte, i int, c byte) {
-	switch {
-	case p.state == wantFirst && c == ']', p.state == wantFirstName && c == '}':
+	if p.state == wantFirst && c == ']' || p.state == wantFirstName && c == '}' {
 		p.close(data, i)
 		return
 	}
