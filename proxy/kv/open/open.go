@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"aegis/config"
 	"aegis/proxy/internal/seal"
@@ -38,15 +37,6 @@ type Backing struct {
 	Redis *redis.Store
 	// forMe is the key of a store in memory, which dies with it; nil for others.
 	forMe *seal.Ring
-}
-
-// Options change how [Open] treats a store in a file.
-type Options struct {
-	// Wait is how long to wait for a process that has the file; 0: as
-	// [kv.FileOptions] has it.
-	Wait time.Duration
-	// Failed is called when expired entries could not be removed; may be nil.
-	Failed func(error)
 }
 
 // Needed reports whether a configuration keeps anything in the store.
@@ -75,14 +65,9 @@ func Memory() (*Backing, error) {
 
 // Open opens the store of a configuration for serving, and makes its folder and its
 // file when they are missing. A Redis that does not answer is an error: nothing is
-// served without it. The error says what to do.
-func Open(ctx context.Context, cfg *config.Config, o Options) (*Backing, error) {
-	return backing(ctx, cfg, kv.FileOptions{Wait: o.Wait, Failed: o.Failed})
-}
-
-// backing opens the store of a configuration, wherever it is. Options of files mean nothing to
-// Redis, which sweeps by itself.
-func backing(ctx context.Context, cfg *config.Config, o kv.FileOptions) (*Backing, error) {
+// served without it. The error says what to do. The options mean nothing to Redis, which
+// removes expired entries by itself.
+func Open(ctx context.Context, cfg *config.Config, o kv.FileOptions) (*Backing, error) {
 	if cfg.Store.Shared() {
 		return connect(ctx, cfg)
 	}
@@ -108,7 +93,7 @@ func Existing(ctx context.Context, cfg *config.Config) (*Store, error) {
 // command opens a store for as long as a command takes: expired entries are left to
 // the Aegis that serves it.
 func command(ctx context.Context, cfg *config.Config) (*Store, error) {
-	b, err := backing(ctx, cfg, kv.FileOptions{Sweep: -1})
+	b, err := Open(ctx, cfg, kv.FileOptions{Sweep: -1})
 	if err != nil {
 		return nil, err
 	}
