@@ -118,7 +118,7 @@ func (s *Storage) Load(ctx context.Context, name string) ([]byte, error) {
 }
 
 // Delete implements [certmagic.Storage]: the file, or all below a folder. A file that is made
-// in the folder meanwhile may stay; the library deletes under its lock.
+// in the folder meanwhile may stay.
 func (s *Storage) Delete(ctx context.Context, name string) error {
 	key, err := fileKey(name)
 	if err != nil {

@@ -73,7 +73,7 @@ type Options struct {
 // New runs an authority that validates s until the test ends.
 func New(t testing.TB, s Site, opts Options) *Authority {
 	t.Helper()
-	// Pebble waits up to 15 seconds before it validates, so that clients learn to wait.
+	// Pebble waits some seconds before it validates, so that clients learn to wait.
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	quiet := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
@@ -153,7 +153,7 @@ func newDNS(t testing.TB, quiet *log.Logger) string {
 		t.Fatal(err)
 	}
 	dns.SetDefaultDNSIPv4(loopback())
-	dns.SetDefaultDNSIPv6("") // else the validator tries ::1 first
+	dns.SetDefaultDNSIPv6("") // by default every name is ::1, too
 	go dns.Run()
 	t.Cleanup(dns.Shutdown)
 	// The server has no way to say that it listens.
