@@ -85,6 +85,8 @@ func sort(err error) error {
 		return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
 	}
 	switch word, _, _ := strings.Cut(string(re), " "); {
+	case slices.Contains(passing, word):
+		return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
 	case word == "OOM":
 		return fmt.Errorf("redis: %w: %w", kv.ErrFull, err)
 	case word == "NOPERM":
@@ -93,12 +95,8 @@ func sort(err error) error {
 		return fmt.Errorf("redis: it does not accept store.username and store.password: %w", err)
 	case word == "WRONGTYPE":
 		return errDamaged // another program keeps something else under the name
-	default:
-		if slices.Contains(passing, word) {
-			return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
-		}
-		return fmt.Errorf("redis: %w", err)
 	}
+	return fmt.Errorf("redis: %w", err)
 }
 
 // errSpared is one value for all callers: an outage makes many.
