@@ -63,7 +63,8 @@ func Lock(path string) (unlock func(), err error) {
 			_ = f.Close() // nothing was written
 			return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
 		}
-		// The process that we waited for has put another file in its place.
+		// The process that we waited for has put another file in its place: a lock on the
+		// old one keeps out no one who comes now.
 		if mine, err := f.Stat(); err == nil {
 			if now, err := os.Lstat(path); err == nil && os.SameFile(mine, now) {
 				return func() { _ = f.Close() }, nil

@@ -91,7 +91,8 @@ func Existing(ctx context.Context, cfg *config.Config) (*Store, error) {
 }
 
 // command opens a store for as long as a command takes: expired entries are left to
-// the Aegis that serves it.
+// the Aegis that serves it. A file that is missing is made, which is right for the target
+// of a migration alone; see [Existing].
 func command(ctx context.Context, cfg *config.Config) (*Store, error) {
 	b, err := Open(ctx, cfg, kv.FileOptions{Sweep: -1})
 	if err != nil {
@@ -114,6 +115,7 @@ func (b *Backing) Seal(ctx context.Context, cfg *config.Config) (*Store, error) 
 		return nil, err
 	}
 	s := kv.Sealed(b.inner, ring)
+	// First of all: with other keys every value would be reported as one of a key that is missing.
 	if b.Redis != nil {
 		if err := sameKeys(ctx, s); err != nil {
 			return nil, err
@@ -129,7 +131,8 @@ func (b *Backing) Seal(ctx context.Context, cfg *config.Config) (*Store, error) 
 func (b *Backing) Close() error { return b.inner.Close() }
 
 // ring returns the keys of the store: those in the configuration, those of its key
-// file, or random ones for a store in memory.
+// file, or random ones for a store in memory. They are read at each reload, so that a new
+// key is taken without a restart.
 func (b *Backing) ring(cfg *config.Config) (*seal.Ring, error) {
 	if len(cfg.Store.Keys) > 0 {
 		keys := make([][]byte, len(cfg.Store.Keys))
@@ -161,7 +164,7 @@ func (b *Backing) ring(cfg *config.Config) (*seal.Ring, error) {
 }
 
 // keyProof is where the first replica leaves a value that all others must be able
-// to open.
+// to open. The value itself says nothing.
 const keyProof = "meta/keys"
 
 // sameKeys fails when this replica's keys are not those of the others. Without it,

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Server is a Redis of its own.
+// Server is a Redis of its own: tests at the same time see nothing of each other.
 type Server struct {
 	// Address is host:port.
 	Address string
@@ -42,7 +42,8 @@ func Start(t testing.TB, args ...string) *Server {
 	return (&Server{t: t, dir: t.TempDir(), args: args}).begin()
 }
 
-// StartSentinel runs a Sentinel with a configuration file, which it rewrites.
+// StartSentinel runs a Sentinel with a configuration file, which it rewrites: what it learns
+// of masters is kept there, so each needs a file of its own.
 func StartSentinel(t testing.TB, file string) *Server {
 	t.Helper()
 	return (&Server{t: t, dir: t.TempDir(), first: []string{file, "--sentinel"}}).begin()
@@ -59,7 +60,8 @@ func StartTLS(t testing.TB, ca, cert, key string) *Server {
 	}}).begin()
 }
 
-// begin runs the server on a port that is still free when it starts.
+// begin runs the server on a port that is still free when it starts. Between the look and the
+// start another test may take it, so it is tried again.
 func (s *Server) begin() *Server {
 	s.t.Helper()
 	s.t.Cleanup(s.Stop) // before it runs: a start that fails half-way must leave no process
@@ -88,6 +90,7 @@ func freeAddress(t testing.TB) string {
 		}
 		return err == nil
 	}
+	// At random, as tests of several packages look at the same time.
 	for range 100 {
 		if port := 12_000 + rand.IntN(4_000); free(port) && free(port+10_000) {
 			return address(port)
@@ -98,7 +101,7 @@ func freeAddress(t testing.TB) string {
 }
 
 // Run starts the server again after [Server.Stop], on the same
-// port; what it kept is there again with appendonly alone.
+// port, which clients know; what it kept is there again with appendonly alone.
 func (s *Server) Run() {
 	s.t.Helper()
 	if err := s.run(); err != nil {
@@ -113,6 +116,7 @@ func (s *Server) run() error {
 	if path == "" {
 		const how = "this test runs a real Redis, and there is no redis-server in the PATH; " +
 			"install it (Debian: apt-get install redis-tools)"
+		// Where the suite must be complete, a skipped test is a failure.
 		if os.Getenv("AEGIS_TEST_TOOLS") == "must" {
 			s.t.Fatal(how)
 		}
@@ -141,6 +145,7 @@ func (s *Server) run() error {
 	if err != nil {
 		return err
 	}
+	// One for each run, as Stop waits for the process that it has killed.
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // killed, or its log says why
@@ -168,7 +173,8 @@ func (s *Server) run() error {
 	}
 }
 
-// find returns the server's program, "" when there is none. Debian's redis-tools has
+// find returns the server's program, "" when there is none. Valkey is the same as far as we
+// are concerned. Debian's redis-tools has
 // it under the name of one of its tools, and installs no service.
 func find() string {
 	for _, name := range []string{"redis-server", "valkey-server", "redis-check-rdb"} {
@@ -179,11 +185,12 @@ func find() string {
 	return ""
 }
 
-// patience bounds what a server is waited for; it is for servers that never come.
+// patience bounds what a server is waited for; it is for servers that never come, and long, as
+// machines that run tests may be slow.
 const patience = 2 * time.Minute
 
 // answers reports whether the server takes requests, with a password or without; of
-// one with TLS, whether it takes connections.
+// one with TLS, whether it takes connections, as it shows no answer without a certificate.
 func (s *Server) answers() bool {
 	c, err := net.DialTimeout("tcp", s.Address, time.Second)
 	if err != nil {
@@ -204,6 +211,7 @@ func (s *Server) answers() bool {
 // Stop ends the server as a crash does: what it has not written to its disk is lost, and
 // connections break. One that was stopped already stays so.
 func (s *Server) Stop() {
+	// The lock is not held while the process ends.
 	s.mu.Lock()
 	cmd, ended := s.cmd, s.ended
 	s.cmd = nil
@@ -237,7 +245,8 @@ func (s *Server) Do(command string) string {
 	return line
 }
 
-// Bulk sends one inline command and returns the text that the answer is.
+// Bulk sends one inline command and returns the text that the answer is: a bulk string, whose
+// length comes first.
 func (s *Server) Bulk(command string) string {
 	s.t.Helper()
 	length, r := s.ask(command)
@@ -252,7 +261,8 @@ func (s *Server) Bulk(command string) string {
 	return string(text)
 }
 
-// ask sends one inline command and returns the first line of the answer and the rest.
+// ask sends one inline command and returns the first line of the answer and the rest. It is on
+// a connection of its own, as those of a server that was stopped are of no use.
 func (s *Server) ask(command string) (line string, rest io.Reader) {
 	s.t.Helper()
 	c, err := net.DialTimeout("tcp", s.Address, patience)
@@ -276,11 +286,12 @@ func (s *Server) ask(command string) (line string, rest io.Reader) {
 // servers.
 func Cluster(t testing.TB) []*Server {
 	t.Helper()
+	// A node that does not answer for 2 s counts as failed: tests wait for a failover.
 	var nodes []*Server
 	for range 3 {
 		nodes = append(nodes, Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000"))
 	}
-	host, port, _ := strings.Cut(nodes[0].Address, ":")
+	host, port, _ := strings.Cut(nodes[0].Address, ":") // the one that the others are introduced to
 	for i, n := range nodes {
 		first, last := i*16384/3, (i+1)*16384/3-1
 		if got := n.Do(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", first, last)); got != "+OK" {
@@ -289,6 +300,8 @@ func Cluster(t testing.TB) []*Server {
 		// Different from the beginning; else they settle them by collisions, which takes time.
 		n.Do(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
 	}
+	// Each must know all others, and that all slots are kept: a client that asks before would be
+	// told of a part of the cluster.
 	deadline := time.Now().Add(patience)
 	for try := 0; ; try++ {
 		waiting := ""

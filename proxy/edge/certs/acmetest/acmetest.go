@@ -86,7 +86,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 		"default": {Description: "default"}, // for years
 	})
 	validator := va.New(quiet, port(s.Plain), port(s.Listen), false, newDNS(t, quiet), store)
-	// No Retry-After, which has whole seconds.
+	// No Retry-After, which has whole seconds: tests would wait for them.
 	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0)
 
 	a := &Authority{
@@ -126,7 +126,8 @@ func (a *Authority) Up(t testing.TB) {
 // Down makes it refuse connections. What it has issued and ordered stays.
 func (a *Authority) Down() { _ = a.server.Close() }
 
-// certificate returns one for the authority's own address, signed by itself.
+// certificate returns one for the authority's own address, signed by itself, as clients must
+// be given what they trust (tls.acme.ca_file) and trust nothing of the system's by mistake.
 func certificate(t testing.TB) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -144,7 +145,8 @@ func certificate(t testing.TB) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// newDNS runs a DNS server that knows every name, and returns its address.
+// newDNS runs a DNS server that knows every name, and returns its address. The validator asks
+// it alone, so that names of tests need not exist and nothing leaves the machine.
 func newDNS(t testing.TB, quiet *log.Logger) string {
 	t.Helper()
 	addr := freeAddrs(t, 1)[0]
@@ -201,7 +203,8 @@ func freeAddrs(t testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-// orderWriter counts an order that is taken.
+// orderWriter counts an order that is taken. By the answer, as requests that are refused for
+// their nonce come again.
 type orderWriter struct {
 	http.ResponseWriter
 	orders *atomic.Int32
