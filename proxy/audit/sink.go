@@ -196,7 +196,7 @@ func (s *sink) farewell() {
 	}
 }
 
-// stopSinks tells all sinks first, so that their farewells run at the same time.
+// stopSinks signals all sinks first, so that their farewells run at the same time.
 func (l *Log) stopSinks() {
 	for _, s := range l.sinks {
 		close(s.stop)

@@ -16,7 +16,7 @@ import (
 type store struct {
 	path string
 	f    *os.File
-	id   fs.FileInfo // tells f from other files; nil: not known yet
+	id   fs.FileInfo // of f, to compare with what is at path; nil: not known yet
 	lock *os.File
 	// size is how much of the file is good: whole records, and durable ones
 	// when every write is synced. Anything beyond it is a failed write.

@@ -16,7 +16,7 @@ import (
 
 // FileOptions are the knobs of [OpenFile]; the zero value is fit for use.
 type FileOptions struct {
-	// Now tells the time; nil: [time.Now].
+	// Now is the clock; nil: [time.Now].
 	Now func() time.Time
 	// Sweep is the time between two sweeps of expired keys. 0: 5 minutes;
 	// negative: they are never swept, only invisible.

@@ -19,7 +19,7 @@ type Memory struct {
 	version uint64           // the last one given
 }
 
-// NewMemory returns an empty store that tells the time by now; nil:
+// NewMemory returns an empty store with this clock; nil:
 // [time.Now].
 func NewMemory(now func() time.Time) *Memory {
 	if now == nil {

@@ -61,7 +61,7 @@ func (o ops) Take(ctx context.Context, key string) (e Entry, err error) {
 		e.Value = bytes.Clone(old.Value)
 		return err
 	})
-	if err != nil { // also of a removal that was not made durable: nobody may have the entry then
+	if err != nil { // a removal that was not made durable gives the entry to no caller
 		return Entry{}, err
 	}
 	return e, nil

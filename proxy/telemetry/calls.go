@@ -13,7 +13,7 @@ import (
 )
 
 // Stage returns the outermost stage: it counts each call, makes a span of it and writes a line
-// of the log. Counting stands outside, since it wants to know what became of a panic, which
+// of the log. Counting is outside, since it counts what became of a panic, which
 // [Calls] makes an error. m and t may be nil.
 func Stage(m *Metrics, t *Tracing, log zerolog.Logger) proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
