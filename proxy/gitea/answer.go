@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -27,7 +26,9 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 		return nil, err
 	}
 	req.keep = selection(call, req)
-	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(call.Tool))
+	// A tool's own bound is for work that Gitea is known to take long over, such as
+	// migrations; it never shortens what an operator has set.
+	ctx, cancel := context.WithTimeout(ctx, max(c.timeout, call.Tool.Timeout))
 	defer cancel()
 	ans, err := c.exchange(ctx, req, &call.Stats)
 	if err != nil {
@@ -44,13 +45,6 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 	c.addPaging(ctx, call.Tool, req, ans, res)
 	res.Warnings = append(res.Warnings, ignoredFilters(call, res)...)
 	return res, nil
-}
-
-// timeoutOf returns the bound of a call: the configured one, or the tool's own when that is
-// longer. A tool's own bound is for work that Gitea is known to take long over, such as
-// migrations; it never shortens what an operator has set.
-func (c *Client) timeoutOf(tool *proxy.Tool) time.Duration {
-	return max(c.timeout, tool.Timeout)
 }
 
 // result reads a good answer. The label decides, and the bytes only where it says nothing:

@@ -23,7 +23,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -131,7 +130,7 @@ type connections interface {
 func pool(cfg config.Gitea, transport *http.Transport) connections {
 	host, port := cfg.URL.Hostname(), cfg.URL.Port()
 	// A name in another script would have to be encoded first, as net/http does.
-	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && isASCII(host)
+	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && strings.IndexFunc(host, notASCII) < 0
 	if !plain || !http1.Supported {
 		return transport
 	}
@@ -142,11 +141,6 @@ func pool(cfg config.Gitea, transport *http.Transport) connections {
 		MaxHead:     transport.MaxResponseHeaderBytes,
 		IdleTimeout: transport.IdleConnTimeout,
 	})
-}
-
-// isASCII reports whether a host's name goes over the wire as it is written.
-func isASCII(host string) bool {
-	return strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // or returns v, or fallback when v is not positive.

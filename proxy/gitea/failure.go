@@ -48,8 +48,9 @@ var advice = map[proxy.Kind]string{
 	proxy.KindPayloadTooLarge:     "Gitea, or a proxy before it, does not take a body of this size",
 }
 
-// failure is the error of an answer that is none: a status to tell programs
-// apart by, Gitea's own words for people, and what to do.
+// failure is the error of an answer that is none: a status to tell programs apart by,
+// Gitea's own words for people, and what to do. Which of Gitea's layers refused is not
+// kept: callers could do nothing with it.
 func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	if ans.status/100 == 3 {
 		return c.redirected(req, ans)

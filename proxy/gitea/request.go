@@ -102,7 +102,8 @@ func acceptOf(tool *proxy.Tool) string {
 	return "*/*"
 }
 
-// setSudo takes over the login to act as.
+// setSudo takes over the login to act as. The catalog has asked for the right already; it
+// is asked for again where the header is set.
 func (r *request) setSudo(call *proxy.Call) error {
 	login := call.Options.Sudo
 	if login == "" {
@@ -162,9 +163,9 @@ func (r *request) fillQuery(op *proxy.Tool, query []proxy.Field) error {
 		f := proxy.Find(query, p.Wire)
 		switch {
 		case p.Wire == "page" && r.page > 0:
-			f = r.paging(p, r.page)
+			f = paging(p, r.page)
 		case p.Wire == limitName(op.Paging) && r.limit > 0:
-			f = r.paging(p, r.limit)
+			f = paging(p, r.limit)
 		}
 		if f == nil {
 			continue
@@ -180,22 +181,17 @@ func (r *request) fillQuery(op *proxy.Tool, query []proxy.Field) error {
 			}
 		}
 	}
-	return r.setQuery(b.String())
-}
-
-// paging returns the parameter of a page or its size as it is sent.
-func (r *request) paging(p *proxy.Param, n int) *proxy.Field {
-	return &proxy.Field{Name: p.Wire, In: p.In, Value: json.Number(strconv.Itoa(n)), Param: p}
-}
-
-// setQuery takes over a query of bounded length.
-func (r *request) setQuery(query string) error {
-	if len(query) > maxQuery {
+	if b.Len() > maxQuery {
 		return proxy.NewError(proxy.KindInvalidArguments,
 			"the arguments that go into the query are too long together; ask for less at a time", nil)
 	}
-	r.query = query
+	r.query = b.String()
 	return nil
+}
+
+// paging returns the parameter of a page or its size as it is sent.
+func paging(p *proxy.Param, n int) *proxy.Field {
+	return &proxy.Field{Name: p.Wire, In: p.In, Value: json.Number(strconv.Itoa(n)), Param: p}
 }
 
 // limitName is the wire name of the page size.
@@ -229,8 +225,9 @@ func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	}
 }
 
-// pagingArg reads a paging argument; anything that is no positive number counts
-// as absent, as it does for Gitea.
+// pagingArg reads a paging argument; anything that is no positive number counts as absent,
+// as it does for Gitea. To read it in any stricter way would have Aegis report another page
+// than Gitea gives.
 func pagingArg(query []proxy.Field, wire string) (n int, given bool) {
 	f := proxy.Find(query, wire)
 	if f == nil {

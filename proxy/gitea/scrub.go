@@ -165,7 +165,7 @@ func hidePrivate(addr string) string {
 
 // pageTitle returns the title of an HTML page, without markup.
 func pageTitle(page string) string {
-	m := titleTag.FindStringSubmatch(prefix(page, maxErrorBody))
+	m := titleTag.FindStringSubmatch(page[:min(len(page), maxErrorBody)])
 	if m == nil {
 		return ""
 	}
@@ -201,6 +201,3 @@ func clean(text string) string {
 	}
 	return b.String()
 }
-
-// prefix returns at most n bytes of text.
-func prefix(text string, n int) string { return text[:min(len(text), n)] }

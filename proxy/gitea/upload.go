@@ -67,8 +67,9 @@ func writeFile(form *multipart.Writer, field, name string, data []byte) error {
 	return err
 }
 
-// fileName is the name of an upload: the query's name's last segment, as Gitea
-// decides by its extension what it accepts.
+// fileName is the name of an upload: the query's name's last segment, as Gitea decides by
+// its extension what it accepts. A name that the client gave a path to would be a path in
+// the repository or on a disk somewhere.
 func fileName(call *proxy.Call) string {
 	name := ""
 	if f := proxy.Find(call.Wire.Query, "name"); f != nil {
