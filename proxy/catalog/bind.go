@@ -23,7 +23,7 @@ import (
 //     stays when only an owner is bound;
 //   - searches for issues, and for repositories when only an owner is bound, stay:
 //     a policy removes the rows of others;
-//   - what only tells about the server stays (version, settings, templates,
+//   - what is only about the server stays (version, settings, templates,
 //     rendering), and who the caller is;
 //   - everything else goes: administration, the caller's account, other accounts,
 //     notifications, things that are named by an id alone.
@@ -181,7 +181,7 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 	return fixed, dropped, true
 }
 
-// aboutServer reports whether an operation only tells about the server. What writes is
+// aboutServer reports whether an operation is only about the server. What writes is
 // never among them: rendering is a POST that changes nothing, and is marked as reading.
 func aboutServer(t *proxy.Tool) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(t.Path, "/"), "/")

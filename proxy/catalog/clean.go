@@ -6,7 +6,7 @@ import "strings"
 // are: "#12" is an issue or a pull request, "acme/infra" a repository, "main.go" a file.
 // Names in quotes and texts like DOCKER_PASSWORD say nothing about which tool is meant, and
 // neither does politeness. It runs before words are stemmed, since capitals, dots and
-// slashes are what tells a name from a word.
+// slashes are what distinguishes a name from a word.
 func clean(text string) string {
 	var out []string
 	fields := strings.Fields(unquoted(text))

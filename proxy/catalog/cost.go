@@ -101,7 +101,7 @@ func EstimateTokens(text []byte) int {
 	return tokens
 }
 
-// The classes of bytes that EstimateTokens tells apart. A space or an
+// The classes of bytes that EstimateTokens distinguishes. A space or an
 // underscore belongs to the word after it and costs nothing.
 const (
 	space = iota

@@ -74,7 +74,7 @@ func isMeta(name string) bool { return metaTools()[name] != nil }
 
 // meta answers search and describe, and turns gitea_call_tool into the call that it asks
 // for. They are answered here, above limits and policy: they read nothing of Gitea's and
-// tell of enabled tools alone.
+// name enabled tools alone.
 func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	c.Tool = metaTools()[c.Name]
 	args, _, err := sel.set.validate(c.Tool, c.RawArgs, grants{})

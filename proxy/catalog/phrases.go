@@ -9,7 +9,7 @@ import "math"
 type phraseIndex struct {
 	phrases []phrase
 	with    map[string][]int32 // the phrases that have a word
-	weight  map[string]float64 // how much a word tells
+	weight  map[string]float64 // how much a word says of the tool
 }
 
 // phrase is one way to ask for a tool.
@@ -61,7 +61,7 @@ func (ix *phraseIndex) add(doc int, text string) {
 	ix.phrases = append(ix.phrases, p)
 }
 
-// finish weighs the words: one that few tools are asked for with tells most.
+// finish weighs the words: one that few tools are asked for with says most.
 func (ix *phraseIndex) finish(docs int) {
 	ix.weight = make(map[string]float64, len(ix.with))
 	for w, list := range ix.with {

@@ -26,7 +26,7 @@ type preset struct {
 func presets() map[string]preset {
 	code := []string{"contents", "issue", "miscellaneous", "package", "project", "pull", "release", "repository"}
 	return map[string]preset{
-		// Everything that may be read, but administration, secrets and what tells how
+		// Everything that may be read, but administration, secrets and what shows how
 		// the server is set up.
 		"reader": {
 			domains: append(slices.Clone(code), "actions", "notification", "organization", "settings", "user"),

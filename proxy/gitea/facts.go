@@ -62,7 +62,7 @@ func pages[T any](ctx context.Context, c *Client, path string, cred proxy.Creden
 
 // RepoFacts says how much is in a repository, for a person who is to confirm what becomes
 // of it, such as "214 open issues and pull requests, 2 forks". Errors are [*proxy.Error].
-// With the caller's credential: a question must not tell people more than Gitea would.
+// With the caller's credential: a question must not show people more than Gitea would.
 func (c *Client) RepoFacts(ctx context.Context, cred proxy.Credential, owner, repo string) (string, error) {
 	var r struct {
 		Issues   int64 `json:"open_issues_count"`

@@ -48,7 +48,7 @@ var advice = map[proxy.Kind]string{
 	proxy.KindPayloadTooLarge:     "Gitea, or a proxy before it, does not take a body of this size",
 }
 
-// failure is the error of an answer that is none: a status to tell programs apart by,
+// failure is the error of an answer that is none: a status for programs to branch on,
 // Gitea's own words for people, and what to do. Which of Gitea's layers refused is not
 // kept: callers could do nothing with it.
 func (c *Client) failure(req *request, ans *answer) *proxy.Error {
@@ -86,7 +86,7 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 func (c *Client) message(req *request, ans *answer) string {
 	text := errorText(ans)
 	// What broke is for Gitea's operator, and may hold addresses or statements of SQL.
-	if ans.status >= 500 && tellsInternals(text) {
+	if ans.status >= 500 && showsInternals(text) {
 		return ""
 	}
 	s := scrubber{host: c.host, secret: req.cred.Secret(), credentials: c.scrub}

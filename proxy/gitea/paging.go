@@ -18,7 +18,7 @@ import (
 
 const (
 	// fallbackMax is Gitea's own MAX_RESPONSE_ITEMS, for servers that do not
-	// tell theirs.
+	// show theirs.
 	fallbackMax = 50
 	// fixedPage is the page size of the routes that take a page but no size
 	// (the revisions of a wiki page).

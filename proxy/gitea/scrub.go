@@ -47,10 +47,10 @@ var (
 	titleTag    = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 )
 
-// tellsInternals reports whether a server's message is about its own insides: a stack
-// trace, a statement of SQL, an address that it could not reach. Such a text helps nobody
-// but an attacker, and Gitea's log has it.
-func tellsInternals(text string) bool {
+// showsInternals reports whether a server's message is about its own insides: a stack
+// trace, a statement of SQL, an address that it could not reach. Such a text is of use to an
+// attacker alone, and Gitea's log has it.
+func showsInternals(text string) bool {
 	return internals.MatchString(text[:min(len(text), maxErrorBody)])
 }
 

@@ -124,8 +124,8 @@ func (r *reader) values(place string) (out []any, ok bool) {
 // top returns the values of one name in one place. A file is a member of the body
 // where the client spelled the request itself.
 func (r *reader) top(in, wire string) (out []any) {
-	// Form fields, files and whole bodies are all in Body; the field's own place tells
-	// them apart.
+	// Form fields, files and whole bodies are all in Body; the field's own place
+	// distinguishes them.
 	list := r.wire.Body
 	switch proxy.In(in) {
 	case proxy.InPath:

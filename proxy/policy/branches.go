@@ -10,7 +10,7 @@ import (
 )
 
 // branchRules are the branches and tags that agents may write to. Reading is not their
-// matter: whoever may read a repository may read all of its branches, as in Gitea.
+// matter: who may read a repository may read all of its branches, as in Gitea.
 type branchRules struct {
 	patterns
 	protect bool // the default branch
@@ -127,7 +127,7 @@ func (s *session) written() *denial {
 			}
 		}
 		for _, text := range texts {
-			// A hash says nothing of the branch that it is on, so nothing tells whether
+			// A hash says nothing of the branch that it is on, so it is not known whether
 			// it may be built on.
 			if i >= len(s.op.site.Branches) && isCommit(text) {
 				return deny(s.p.branches.name(), textCommit)
@@ -217,7 +217,7 @@ func (s *session) release() *denial {
 }
 
 // pull judges the branches that a merge or an update of a pull request writes. The call
-// names a number only, so what it writes is asked of Gitea. Between the answer and the
+// names a number only, so Gitea is asked what it writes. Between the answer and the
 // merge the base can be changed, by those who may edit the pull request; Gitea's own branch
 // protection is the remedy against them.
 func (s *session) pull() *denial {

@@ -113,7 +113,7 @@ func (s *scope) name() string {
 }
 
 const (
-	// What callers are told; never a name, which could tell that something exists.
+	// What callers are told; never a name, which could confirm that something exists.
 	textRepo  = "this endpoint may not reach the repository that the call names"
 	textOwner = "this endpoint may not reach what belongs to the account that the call names"
 	textWhole = "this call concerns every repository of its account, and this endpoint may not reach all of them"

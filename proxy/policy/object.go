@@ -10,7 +10,7 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// object is what is known of a JSON object of Gitea's from its own members: enough to tell
+// object is what is known of a JSON object of Gitea's from its own members: enough to know
 // of which repository it is. Members that are objects are kept as they lie in the
 // answer: a list has hundreds of objects, and most are judged by one or two members.
 type object struct {
@@ -43,7 +43,7 @@ func look(data []byte) (o object) {
 	return o
 }
 
-// note keeps a member that may tell of which repository the object is.
+// note keeps a member that may say of which repository the object is.
 func (o *object) note(name string, v []byte) {
 	switch name {
 	case "full_name":
@@ -219,7 +219,7 @@ func (w *view) account(name string) verdict {
 // text returns a text member of an object.
 func text(data []byte, name string) string { return jsonscan.Unquote(jsonscan.Member(data, name)) }
 
-// drops reports whether a member tells of other repositories although the object
+// drops reports whether a member names other repositories although the object
 // may be seen: counts over all of them, and addresses of others.
 func (w *view) drops(o *object, quoted, v []byte) bool {
 	repository := o.fullName != "" && o.owner != nil
@@ -248,7 +248,7 @@ func (w *view) link(address string) verdict {
 		return unknown
 	}
 	segments := strings.Split(strings.Trim(afterHost(address), "/"), "/")
-	// Elsewhere, or somewhere in Gitea that is no repository: not shown, as it may tell
+	// Elsewhere, or somewhere in Gitea that is no repository: not shown, as it may show
 	// a name.
 	if len(segments) < 2 {
 		return denied

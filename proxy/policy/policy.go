@@ -28,8 +28,8 @@ type Options struct {
 	Hosts []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Counters are what was counted before; nil: nothing. Endpoint tells the policies
-	// that share them apart.
+	// Counters are what was counted before; nil: nothing. Endpoint distinguishes the
+	// policies that share them.
 	Counters *Counters
 	Endpoint string
 }

@@ -57,7 +57,7 @@ func (s *session) head(text string) *denial {
 }
 
 // link judges the address of a repository, on whatever server: names and
-// addresses of one and the same server are too many to tell it from others.
+// addresses of one and the same server are too many to distinguish it from others.
 func (s *session) link(text string) *denial {
 	// Fragment and query name nothing in a repository's address.
 	text, _, _ = strings.Cut(text, "#")
@@ -104,7 +104,7 @@ func (s *session) context(text string) *denial {
 }
 
 // opaque refuses an id that may be of any repository. Asking Gitea what the id belongs to
-// would tell the caller, by the time it takes or by the refusal, whether there is such a
+// would show the caller, by the time it takes or by the refusal, whether there is such a
 // thing.
 func (s *session) opaque(text string) *denial {
 	// 0 means none, as everywhere in Gitea's API.

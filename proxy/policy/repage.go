@@ -14,7 +14,7 @@ import (
 
 // To a bound team nothing else exists. So where a list may hold rows of others,
 // its pages are made of the rows that the team may see: a page with gaps, or an
-// empty one before the last, would tell how many there are of the others.
+// empty one before the last, would show how many there are of the others.
 
 // maxRepaged bounds the pages of Gitea's that one page of a bound team's is made of. It
 // bounds the load on Gitea that one call of a bound team can cause.
@@ -68,7 +68,7 @@ func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next 
 			continue
 		}
 		res.Body = slices.Concat(head, bytes.Join(b.rows, []byte(",")), tail)
-		// Without counts: they would tell of the others.
+		// Without counts: they would show that there are others.
 		res.Page = &proxy.Pagination{Page: b.page, Limit: b.limit}
 		if following := b.page + 1; b.seen > b.page*b.limit {
 			res.Page.NextPage = &following

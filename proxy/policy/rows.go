@@ -56,7 +56,7 @@ func missing() error {
 }
 
 // filter removes from a result what the team may not see. Nothing is put in its place: an
-// empty row would tell that there is one.
+// empty row would show that there is one.
 func (p *Policy) filter(op *operation, res *proxy.Result) (*proxy.Result, error) {
 	// What is promised as JSON is data of Gitea's; anything else is the content of
 	// a file, a log or a diff, which belongs to the path's repository as it is.

@@ -26,7 +26,7 @@ func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 	case e.Kind == proxy.KindMoved:
 		return p.scrubMoved(e)
 	// Without a status it is Aegis that speaks, in its own words.
-	case e.Status == 0 || !p.tells(c, e.Public):
+	case e.Status == 0 || !p.namesHidden(c, e.Public):
 		return err
 	}
 	return &proxy.Error{
@@ -54,9 +54,9 @@ func (p *Policy) scrubMoved(e *proxy.Error) error {
 	}
 }
 
-// tells reports whether a text names a repository that the team may not see. What
+// namesHidden reports whether a text names a repository that the team may not see. What
 // the call itself gives as a branch or file is none.
-func (p *Policy) tells(c *proxy.Call, text string) bool {
+func (p *Policy) namesHidden(c *proxy.Call, text string) bool {
 	w := view{scope: p.scope}
 	for _, full := range twoWords.FindAllString(text, -1) {
 		// The full stop of a sentence.

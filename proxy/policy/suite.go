@@ -100,7 +100,7 @@ type Outcome struct {
 }
 
 // Run decides about every call. Team returns an endpoint by name, "" for the default one;
-// false when there is none. A mistake in one call does not end the run: whoever changes
+// false when there is none. A mistake in one call does not end the run: who changes
 // rules wants to see all that they changed.
 func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)) []Outcome {
 	type ready struct {

@@ -111,12 +111,12 @@ func (s *schema) boundString(wire, in string) {
 }
 
 // maxLimit bounds a page size. The server has a bound of its own, 50 unless its
-// administrator set another, and the result tells which size it used.
+// administrator set another, and the result shows which size it used.
 const maxLimit = 1000
 
 // boundInteger gives a number a range by its name and place. Numbers in a path are ids and
 // counts from 1; 0 there would reach a route that Gitea answers with a list or an error
-// that tells nothing.
+// that says nothing.
 func (s *schema) boundInteger(wire, in string) {
 	one, zero, most := int64(1), int64(0), int64(maxLimit)
 	paging := in == "query" && (wire == "page" || wire == "limit" || wire == "per_page")

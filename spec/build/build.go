@@ -29,7 +29,7 @@ type Options struct {
 	// Strict refuses what is only noted otherwise: operations that the inputs do
 	// not know, words without an operation. The pinned version is built so.
 	Strict bool
-	// Baseline is the catalog that the report compares with, and that tells which
+	// Baseline is the catalog that the report compares with, and that says which
 	// known operation a route without a known id is; may be nil.
 	Baseline *spec.Catalog
 }
@@ -37,7 +37,7 @@ type Options struct {
 // FromSwagger makes a catalog of any Gitea or Forgejo server from its Swagger 2.0
 // description. Operations that the inputs know get our names and words, the others a
 // derived name, the strictest sensible risk and their own prose. Prose is kept here, as
-// nobody has written words for operations that only another server has, and dropped for the
+// there are no words of ours for operations that only another server has, and dropped for the
 // pinned version, whose tools all have words of ours.
 func FromSwagger(data []byte, opt Options) (*spec.Catalog, *Report, error) {
 	facts, report, err := ParseSwagger(data, true)
@@ -251,7 +251,7 @@ func (b *builder) id(f *FactOperation) string {
 	return id
 }
 
-// paging tells how the operation divides its answer. Gitea has three ways, and its
+// paging returns how the operation divides its answer. Gitea has three ways, and its
 // description shows only by the parameters which one a route has; corrections.yaml decides
 // where they mislead.
 func (b *builder) paging(f *FactOperation, c *correction) string {
@@ -314,7 +314,7 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 }
 
 // params makes the schemas of the arguments. Problems of ours are gathered, so that one
-// run of the generator tells all of them.
+// run of the generator reports all of them.
 func (b *builder) params(op *spec.Operation, args []arg) error {
 	if len(args) > spec.MaxParams {
 		return fmt.Errorf("it has %d parameters, more than %d", len(args), spec.MaxParams)

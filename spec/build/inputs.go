@@ -153,7 +153,7 @@ func (d *argDoc) UnmarshalYAML(unmarshal func(any) error) error {
 }
 
 // loadInputs reads every file and checks that they fit together. All files are read before
-// anything is refused: whoever edits several of them gets one list of mistakes.
+// anything is refused: who edits several of them gets one list of mistakes.
 func loadInputs(files fs.FS) (*inputs, error) {
 	in := &inputs{docs: map[string]opDoc{}}
 	var names struct {
@@ -208,7 +208,7 @@ func (in *inputs) readDocs(files fs.FS) error {
 	return errors.Join(found...)
 }
 
-// findings gathers the mistakes in the hand-made files, so that one run tells all of them.
+// findings gathers the mistakes in the hand-made files, so that one run reports all of them.
 type findings []error
 
 // add notes a mistake.

@@ -105,7 +105,7 @@ func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
 	}
 }
 
-// outputForm tells the schema of a result in a few words.
+// outputForm describes the schema of a result in a few words.
 func outputForm(s *output) string {
 	switch {
 	case s.Ref != "":
@@ -125,7 +125,7 @@ func outputForm(s *output) string {
 	return "object" // or null, as nearly all of them can be
 }
 
-// summary tells a schema in a few words. Bounds are left out: the table is for people who
+// summary describes a schema in a few words. Bounds are left out: the table is for people who
 // choose a tool, and the error of a call names the bound that it breaks.
 func summary(raw json.RawMessage) (typ, text string) {
 	var s struct {

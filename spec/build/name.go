@@ -41,8 +41,8 @@ func issuesCredential(path string) bool {
 		slices.ContainsFunc([]string{"token", "keys", "oauth", "secrets", "hooks/git"}, hands)
 }
 
-// domainOf places a route where a person would look for it. The order matters: what stands
-// first wins, so that /repos/{owner}/{repo}/actions belongs to actions. Words that occur
+// domainOf places a route where a person would look for it. The order matters: the first
+// one wins, so that /repos/{owner}/{repo}/actions belongs to actions. Words that occur
 // anywhere in a path come before those that only mean something at its start.
 func domainOf(path string) string {
 	for _, rule := range [][2]string{

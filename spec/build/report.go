@@ -37,7 +37,7 @@ func entry(method, path, text string) string {
 	return strings.TrimSpace(method+" "+clean(path, 200)) + ": " + text
 }
 
-// compare fills the report with what differs from the built-in catalog. It tells an
+// compare fills the report with what differs from the built-in catalog. It shows an
 // operator what another version of Gitea would mean for the tools of a team before the
 // catalog is put to use.
 func (r *Report) compare(base, cat *spec.Catalog) {

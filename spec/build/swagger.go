@@ -196,7 +196,7 @@ func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperat
 	return op, true
 }
 
-// results picks the success that tells most: the lowest 2xx code with a schema. Error codes
+// results picks the success that says most: the lowest 2xx code with a schema. Error codes
 // are of no interest: all of them become the errors of proxy/gitea.
 func (r *reader) results(op *FactOperation, o *swaggerOperation) {
 	op.Empty = true

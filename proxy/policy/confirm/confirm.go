@@ -15,7 +15,7 @@ import (
 	"aegis/proxy/kv"
 )
 
-// Facts tells how much a repository holds, for the question; its answer goes into
+// Facts returns how much a repository holds, for the question; its answer goes into
 // the message, such as "214 open issues and pull requests". An error leaves it out.
 type Facts interface {
 	RepoFacts(ctx context.Context, cred proxy.Credential, owner, repo string) (string, error)

@@ -44,7 +44,7 @@ type Directory struct {
 	known map[string]*person
 }
 
-// OnLoss has f called whenever Gitea no longer tells of a membership that it told of
+// OnLoss has f called whenever Gitea no longer lists a membership that it listed
 // before. The key names the person to [Directory.Recheck] of another process. f must
 // not block. It is set before the first call, so it needs no lock.
 func (d *Directory) OnLoss(f func(key string)) { d.lost = f }
@@ -231,7 +231,7 @@ func (d *Directory) forget() {
 	}
 }
 
-// keyOf tells identities apart by what a renaming does not change.
+// keyOf distinguishes identities by what a renaming does not change.
 func keyOf(id *proxy.Identity) string {
 	// A login can be given to another account, an id cannot.
 	if id.Mode == proxy.ModeOAuth && id.UserID != 0 {
