@@ -99,7 +99,7 @@ type codes struct{ store kv.Store }
 
 // Pending implements [oauth.Codes].
 func (c codes) Pending(ctx context.Context, userID int64) ([]oauth.PendingCode, error) {
-	list, err := confirm.Codes{Store: c.store}.Pending(ctx, userID)
+	list, err := confirm.Waiting(ctx, c.store, userID, time.Now())
 	out := make([]oauth.PendingCode, len(list))
 	for i, p := range list {
 		out[i] = oauth.PendingCode{Code: p.Code, Tool: p.Tool, Summary: p.Summary, Expires: p.Expires}

@@ -45,21 +45,10 @@ type waiting struct {
 // else.
 func codesKey(userID int64) string { return fmt.Sprintf("confirm/%d", userID) }
 
-// Codes reads the codes that wait, for /account.
-type Codes struct {
-	// Store is that of [Options].
-	Store kv.Store
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
-}
-
-// Pending returns what waits for a user, oldest first. The error is the store's.
-func (c Codes) Pending(ctx context.Context, userID int64) ([]Pending, error) {
-	now := time.Now
-	if c.Now != nil {
-		now = c.Now
-	}
-	w, _, err := load(ctx, c.Store, userID, now())
+// Waiting returns what waits for a user now, oldest first, for /account. The store is that
+// of [Options], and the error is the store's.
+func Waiting(ctx context.Context, store kv.Store, userID int64, now time.Time) ([]Pending, error) {
+	w, _, err := load(ctx, store, userID, now)
 	return w.Calls, err
 }
 
