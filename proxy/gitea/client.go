@@ -248,8 +248,9 @@ func (c *Client) Login(ctx context.Context, cred proxy.Credential) (proxy.Person
 	return proxy.Person{ID: user.ID, Login: user.Login, Admin: user.IsAdmin}, nil
 }
 
-// Version asks Gitea for its version (GET /version). The answer also names the
-// source of later results. Errors are [*proxy.Error].
+// Version asks Gitea for its version (GET /version). The answer also names the source of
+// later results. Errors are [*proxy.Error]. It is asked without a credential, as at the
+// start there is none.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var v struct {
 		Version string `json:"version"`

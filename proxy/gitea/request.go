@@ -194,7 +194,8 @@ func paging(p *proxy.Param, n int) *proxy.Field {
 	return &proxy.Field{Name: p.Wire, In: p.In, Value: json.Number(strconv.Itoa(n)), Param: p}
 }
 
-// limitName is the wire name of the page size.
+// limitName is the wire name of the page size. Trees alone have another one, as GitHub
+// calls it.
 func limitName(paging proxy.Paging) string {
 	if paging == proxy.PagingPerPage {
 		return "per_page"
@@ -313,8 +314,9 @@ func writePair(b *strings.Builder, f *proxy.Field, text string) error {
 	return nil
 }
 
-// checkQueryValue returns the rule that a query value breaks. Values that
-// Gitea hands to git as a ref or path obey the rule of paths.
+// checkQueryValue returns the rule that a query value breaks. Values that Gitea hands to
+// git as a ref or path obey the rule of paths. Other values are words to search for or to
+// compare with, and may hold anything.
 func checkQueryValue(wire, v string) string {
 	switch {
 	case len(v) > maxQueryValue:

@@ -17,6 +17,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
+// Exit codes are those of cmd/aegis: 2 for a wrong command line, 1 for work that failed.
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
