@@ -182,7 +182,8 @@ func refused(what string, cause error) error {
 		what+", so nothing was sent; call again without it to be asked anew", cause)
 }
 
-// unavailable is the error when the store fails. The call is refused, as it is not known whether a person has permitted it.
+// unavailable is the error when the store fails. The call is refused, as it is not known
+// whether a person has permitted it.
 func unavailable(err error) error {
 	return proxy.NewError(proxy.KindInternal, "the confirmation could not be checked, so nothing was sent; "+
 		"the request id names the reason in the server's log", err)
