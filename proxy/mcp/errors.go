@@ -36,8 +36,7 @@ func failureText(c *proxy.Call, err *proxy.Error) []byte {
 		body.Error.Status = &err.Status
 	}
 	if err.RetryAfter > 0 {
-		seconds := proxy.Seconds(err.RetryAfter)
-		body.Error.RetryAfter = &seconds
+		body.Error.RetryAfter = new(proxy.Seconds(err.RetryAfter))
 	}
 	text, _ := proxy.Encode(body) // texts and numbers always encode
 	return text

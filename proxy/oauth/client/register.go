@@ -100,8 +100,7 @@ func (r *Resolver) save(m *metadata) (status int, answer []byte) {
 		Grants: grantTypes, Responses: []string{"code"}, Scope: r.scope(m.scope), AppType: m.appType,
 	}
 	if secret := r.ids.keys[0].secretOf(id, reg.method); !secret.IsZero() {
-		never := int64(0)
-		info.Secret, info.SecretExpires = secret.Reveal(), &never
+		info.Secret, info.SecretExpires = secret.Reveal(), new(int64(0)) // it never expires
 	}
 	return http.StatusCreated, encode(info)
 }
