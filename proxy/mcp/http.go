@@ -105,17 +105,15 @@ func (e *endpoint) negotiate(r *http.Request) (http.Handler, *http.Request) {
 // accepts reports which of the two forms the Accept header allows. Weights are not looked
 // at: a client that names a form can read it.
 func accepts(values []string) (asJSON, asEvents bool) {
-	for _, v := range values {
-		for part := range strings.SplitSeq(v, ",") {
-			media, _, _ := strings.Cut(part, ";")
-			switch strings.ToLower(strings.TrimSpace(media)) {
-			case "application/json", "application/*":
-				asJSON = true
-			case "text/event-stream", "text/*":
-				asEvents = true
-			case "*/*":
-				return true, true
-			}
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		media, _, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(media)) {
+		case "application/json", "application/*":
+			asJSON = true
+		case "text/event-stream", "text/*":
+			asEvents = true
+		case "*/*":
+			return true, true
 		}
 	}
 	return asJSON, asEvents

@@ -11,6 +11,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,12 +133,8 @@ func (o *Options) complete() error {
 	case o.PageSize < 0 || o.ListTTL < 0 || o.MaxBodyBytes < 0:
 		return errors.New("page size, list TTL and body bound must not be negative")
 	}
-	if o.PageSize == 0 {
-		o.PageSize = defaultPageSize
-	}
-	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = defaultMaxBodyBytes
-	}
+	o.PageSize = cmp.Or(o.PageSize, defaultPageSize)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, defaultMaxBodyBytes)
 	o.Tools = slices.Clone(o.Tools)
 	return nil
 }
