@@ -138,7 +138,7 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, state string) (f
 			"It must end where it began, so nothing was allowed. If somebody sent you here, they tried to use your "+
 				"account: just close this page. Otherwise start again in your MCP client.")
 	}
-	s.setCookie(w, flowCookie(state), "", -1)
+	s.setCookie(w, flowCookie(state), "", gone)
 	return f, nil
 }
 
@@ -162,14 +162,10 @@ func (s *Server) cookieName(name string) string {
 }
 
 // setCookie sets a cookie that no script sees and that other sites' forms do not
-// send; ttl < 0 deletes it.
+// send; [gone] as ttl deletes it.
 func (s *Server) setCookie(w http.ResponseWriter, name, value string, ttl time.Duration) {
-	age := int(ttl.Seconds())
-	if ttl < 0 {
-		age = -1
-	}
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookieName(name), Value: value, Path: "/", MaxAge: age,
+		Name: s.cookieName(name), Value: value, Path: "/", MaxAge: int(ttl.Seconds()),
 		Secure: s.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
@@ -193,6 +189,9 @@ func (s *Server) browser(w http.ResponseWriter, r *http.Request) string {
 	s.setCookie(w, browserCookie, mark, browserTTL)
 	return mark
 }
+
+// gone is a cookie's lifetime that makes browsers drop it: a negative number of seconds.
+const gone = -time.Second
 
 // browserTTL outlives the forms that depend on it.
 const browserTTL = time.Hour

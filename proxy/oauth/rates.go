@@ -92,9 +92,8 @@ func addrKey(r *http.Request) string {
 	}
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
-		if p, err := a.Prefix(64); err == nil { // the length fits every IPv6 address
-			return p.String()
-		}
+		p, _ := a.Prefix(64) // the length fits every IPv6 address
+		return p.String()
 	}
 	return a.String()
 }

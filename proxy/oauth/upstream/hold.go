@@ -26,10 +26,7 @@ type held struct {
 
 // next returns the hold that follows h.
 func (h held) next(err *Error, now time.Time) held {
-	delay := min(max(2*h.delay, firstHold), lastHold)
-	if err.RetryAfter > delay {
-		delay = min(err.RetryAfter, lastHold)
-	}
+	delay := min(max(2*h.delay, firstHold, err.RetryAfter), lastHold)
 	return held{err: err, until: now.Add(delay), delay: delay}
 }
 
