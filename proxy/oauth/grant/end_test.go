@@ -92,7 +92,8 @@ func TestListsAndEnds(t *testing.T) {
 	}
 	others := signInAs(w, 77)
 	list, err := w.List(t.Context(), alice)
-	if err != nil || len(list) != 3 || list[0].ID != ids[0] || list[2].ID != ids[2] || list[1].ClientName != "A client" {
+	if err != nil || len(list) != 3 || list[0].ID != ids[0] || list[2].ID != ids[2] ||
+		list[1].ClientName != "A client" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if got, err := w.List(t.Context(), 12345); err != nil || len(got) != 0 {
@@ -175,7 +176,8 @@ func TestEndUserAgainstRedemptions(t *testing.T) {
 				}
 				return
 			}
-			if _, err := w.Redeem(context.Background(), codes[i], aRedeem()); err != nil && !errors.Is(err, grant.ErrInvalid) {
+			if _, err := w.Redeem(context.Background(), codes[i], aRedeem()); err != nil &&
+				!errors.Is(err, grant.ErrInvalid) {
 				t.Error(err)
 			}
 		})

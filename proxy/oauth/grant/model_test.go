@@ -224,7 +224,8 @@ func (h *history) endUser() {
 }
 
 func (h *history) pass() {
-	steps := []time.Duration{time.Second, 4 * time.Second, 20 * time.Second, 61 * time.Second, 11 * time.Minute, time.Hour, 23 * time.Hour}
+	steps := []time.Duration{time.Second, 4 * time.Second, 20 * time.Second, 61 * time.Second, 11 * time.Minute,
+		time.Hour, 23 * time.Hour}
 	d := steps[min(h.rng.IntN(len(steps)), h.rng.IntN(len(steps)))]
 	h.note("%v pass", d)
 	h.w.clock.Add(d)
