@@ -80,7 +80,7 @@ func Default() *Config {
 // list items, which Default cannot hold. It writes no memory that env.Base
 // shares.
 func fill(c *Config, env Env) {
-	leaves(reflect.ValueOf(c).Elem(), reflect.StructField{}, "", func(x reflect.Value, f reflect.StructField, key string) {
+	c.leaves(func(x reflect.Value, f reflect.StructField, key string) {
 		if f.Tag.Get("file") != "" && !(key == "audit.path" && c.AuditOff()) {
 			x.SetString(env.path(x.String()))
 		}

@@ -36,9 +36,9 @@ func reachable(listen string) string {
 }
 
 // Secrets returns every secret of the configuration, so that none of them is ever shown,
-// wherever it turns up. It looks at all keys, so that a new one cannot be forgotten.
+// wherever it turns up.
 func (c *Config) Secrets() (list []string) {
-	leaves(reflect.ValueOf(c).Elem(), reflect.StructField{}, "", func(x reflect.Value, _ reflect.StructField, _ string) {
+	c.leaves(func(x reflect.Value, _ reflect.StructField, _ string) {
 		if s, ok := x.Interface().(Secret); ok && !s.IsZero() {
 			list = append(list, s.Reveal())
 		}

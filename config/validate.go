@@ -20,7 +20,7 @@ import (
 // place; nil when it can be used. It reads and changes nothing outside c.
 func (c *Config) Validate() Problems {
 	v := &validator{c: c}
-	leaves(reflect.ValueOf(c).Elem(), reflect.StructField{}, "", v.leaf)
+	c.leaves(v.leaf)
 	v.listen()
 	v.urls()
 	v.tokens()
@@ -75,9 +75,18 @@ func unique[T any](v *validator, list, leaf string, items []T, text func(T) stri
 	}
 }
 
-// leaves calls visit for each value below x that no further keys are below, with the field
-// that has its tags, and its key. Items of lists and maps have the field of the whole.
-func leaves(x reflect.Value, f reflect.StructField, key string, visit func(reflect.Value, reflect.StructField, string)) {
+// visitor is called with a value, the field that has its tags, and its key.
+type visitor func(x reflect.Value, f reflect.StructField, key string)
+
+// leaves calls visit for each value of the file. What applies to every key is written with it,
+// so that a new key cannot be forgotten there.
+func (c *Config) leaves(visit visitor) {
+	leaves(reflect.ValueOf(c).Elem(), reflect.StructField{}, "", visit)
+}
+
+// leaves calls visit for each value below x that no further keys are below. Items of lists and
+// maps have the field of the whole.
+func leaves(x reflect.Value, f reflect.StructField, key string, visit visitor) {
 	switch {
 	case x.Type() == reflect.TypeFor[Secret]() || isText(x):
 		visit(x, f, key)

@@ -90,6 +90,8 @@ verified one by one.`,
 // wrong, since the other ones may be the witnesses of what happened.
 func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 	bad := 0
+	// Each has its folder as a heading, since records of replicas have the same
+	// numbers.
 	for _, files := range logs {
 		fmt.Fprintf(w, "%s:\n", files[0])
 		if err := verifyAudit(w, files, v); err != nil {

@@ -69,7 +69,8 @@ standard error.`,
 }
 
 // readDescription reads a file, or fetches an address. The environment's proxy
-// variables apply: this is an operator's command, not a call.
+// variables apply: this is an operator's command, not a call. The file is not checked
+// here: what is no description, the builder says.
 func readDescription(ctx context.Context, from string) ([]byte, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		f, err := os.Open(from)

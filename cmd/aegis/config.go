@@ -6,8 +6,9 @@ import (
 	"aegis/config"
 )
 
-// newConfig groups help for writing the file. The schema is generated from the same structs that load
-// it, so that editors and Aegis agree.
+// newConfig groups help for writing the file. The schema is generated from the same
+// structs that load it, so that editors and Aegis agree. It is embedded in the program,
+// so that it is that of this version.
 func newConfig() *cobra.Command {
 	schema := &cobra.Command{
 		Use:   "schema",

@@ -137,7 +137,8 @@ func demoData(cfg *config.Config) (forget func(), err error) {
 }
 
 // printDemo prints commands that work as they are: a person pastes the first one, and
-// has a connected client.
+// has a connected client. The token is shown: it is worth something on this machine
+// alone, and only while the demo runs.
 func printDemo(w io.Writer, srv *server.Server, addr, token string) error {
 	_, err := fmt.Fprintf(w, `Aegis is serving a built-in demo Gitea. Stop it with Ctrl-C.
 

@@ -61,7 +61,8 @@ func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.
 	}
 }
 
-// watched returns the files to watch. The watcher calls it on its own goroutine.
+// watched returns the files to watch. The watcher calls it on its own goroutine. It
+// returns a copy, since a loading under way changes the list.
 func (r *reloader) watched() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,6 +12,8 @@ import (
 	"aegis/proxy/kv/open"
 )
 
+// They work on the store itself, not over a running Aegis, since they are for the time
+// before it runs.
 func newStore() *cobra.Command {
 	return group("store", "Check and move the store of sign-ins", "", newStoreCheck(), newStoreMigrate())
 }

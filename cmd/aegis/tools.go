@@ -123,7 +123,8 @@ func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 	return printJSON(w, list, false)
 }
 
-// What many clients bear; see the warning at the start of serve.
+// What many clients bear; see the warning at the start of serve. Some cut the list
+// there without a word, so that tools are missing that nobody took away.
 const manyTools = 128
 
 // printCost prints what the list of this configuration costs in both modes, and

@@ -10,7 +10,8 @@ import (
 	"aegis/config"
 )
 
-// object is a JSON object that keeps its members in order.
+// object is a JSON object that keeps its members in order. A map would sort them, and
+// the keys of the file have an order in which people read them.
 type object []member
 
 type member struct {
@@ -40,6 +41,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 }
 
 const (
+	// The patterns say a little less than the program does: an editor should help while
+	// something is written, and "aegis check" has the last word.
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	sizePattern     = `^[0-9]+(KiB|MiB|GiB)?$`
 	ratePattern     = `^(off|[0-9]+/[smh])$`
@@ -63,8 +66,9 @@ func (e entry) schema() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// section returns the schema of a mapping with the keys below e. An empty
-// section is null in YAML, and means its defaults.
+// section returns the schema of a mapping with the keys below e. An empty section is
+// null in YAML, and means its defaults. Additional properties are refused, as the
+// program refuses unknown keys.
 func (e entry) section() object {
 	properties, required := object{}, []string{}
 	for _, b := range e.below {
@@ -80,7 +84,8 @@ func (e entry) section() object {
 	return append(o, member{"additionalProperties", false}, member{"properties", properties})
 }
 
-// nullable is the type of what may be left out after its key.
+// nullable is the type of what may be left out after its key. Only sections and lists
+// may be so: a scalar without a value is an error when the file is loaded.
 func nullable(kind string) member { return member{"type", []string{kind, "null"}} }
 
 // needed reports whether the key must be in the file.
@@ -121,6 +126,8 @@ func (e entry) property() object {
 	if v := e.value(); v != nil {
 		o = append(o, member{"default", v})
 	}
+	// Examples of lists are those of their items, which editors would offer for the
+	// whole.
 	alone := []kind{kindText, kindURL, kindSecret, kindPattern}
 	if ex := e.tag.Get("example"); ex != "" && slices.Contains(alone, e.kind) {
 		o = append(o, member{"examples", []string{ex}})
@@ -135,7 +142,8 @@ func (e entry) description() string {
 	return e.doc
 }
 
-// text returns the schema of one text, of list items too.
+// text returns the schema of one text, of list items too. A choice needs no pattern,
+// and a pattern no lengths, since each says all that the other could.
 func (e entry) text() object {
 	o := object{{"type", "string"}}
 	if enum := e.tag.Get("enum"); enum != "" {
@@ -150,6 +158,7 @@ func (e entry) text() object {
 	case e.kind == kindURL && required:
 		pattern = "^" + urlPattern + "$"
 	case e.kind == kindURL:
+		// An empty text means that the key is not set.
 		pattern = "^(" + urlPattern + ")?$"
 	case e.kind == kindRate:
 		pattern = ratePattern
@@ -171,7 +180,8 @@ func (e entry) text() object {
 	return o
 }
 
-// number returns the schema of numbers, durations and sizes.
+// number returns the schema of numbers, durations and sizes. The range of a duration
+// cannot be said in a schema; that of a size can, for bare numbers.
 func (e entry) number() object {
 	least, greatest, _ := strings.Cut(e.tag.Get("range"), " ")
 	plain := map[kind]string{kindInt: "integer", kindFloat: "number"}[e.kind]

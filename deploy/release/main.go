@@ -52,7 +52,8 @@ var platforms = []target{
 	{"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// versions is semantic versioning, without the v of tags.
+// versions is semantic versioning, without the v of tags. The v belongs to the tag, not
+// to the version.
 var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-[0-9A-Za-z][0-9A-Za-z.-]*)?(\+[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
 
@@ -76,6 +77,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
+	// All files have one time, so that the same commit gives the same archives.
 	if r.when, err = stamp(ctx, root); err != nil {
 		return err
 	}
@@ -156,12 +158,14 @@ func (r *release) binary(t target) string {
 func (r *release) name(t target) string { return fmt.Sprintf("aegis_%s_%s", r.version, t) }
 
 // checksums writes SHA256SUMS over all that people download, in the form that
-// "sha256sum -c" reads.
+// "sha256sum -c" reads. Signatures and the file itself are left out, as they are made
+// afterwards.
 func (r *release) checksums() error {
 	files, err := filepath.Glob(filepath.Join(r.out, "aegis_*"))
 	if err != nil {
 		return err
 	}
+	// An empty list of sums would be signed, and vouch for nothing.
 	if len(files) == 0 {
 		return errors.New("nothing was built")
 	}

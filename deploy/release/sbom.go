@@ -21,7 +21,8 @@ type object map[string]any
 // unknown is what SPDX wants where nothing is said; an empty field is not valid.
 const unknown = "NOASSERTION"
 
-// sbom writes what a binary consists of, as the binary itself says.
+// sbom writes what a binary consists of, as the binary itself says. The file go.mod
+// would list modules that are only needed for tests.
 func (r *release) sbom(t target) error {
 	name := r.binary(t)
 	info, err := buildinfo.ReadFile(name)
@@ -55,6 +56,7 @@ func (r *release) describe(info *debug.BuildInfo, data []byte, t target) object 
 	stdlib["SPDXID"], stdlib["downloadLocation"] = "SPDXRef-go", "https://go.dev/dl/"
 	packages := []object{main, stdlib}
 	for _, m := range info.Deps {
+		// What was linked is the replacement.
 		if m.Replace != nil {
 			m = m.Replace
 		}

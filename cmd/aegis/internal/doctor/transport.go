@@ -122,15 +122,10 @@ func (x *examination) stream(ctx context.Context) (head *answer, alone bool, err
 	// The time runs from the first byte, so that the way to the server does not count.
 	late := time.AfterFunc(x.o.quiet, cancel) // the rest has no use then
 	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
-	fired := !late.Stop()
-	switch {
-	case err == nil:
-		return head, false, nil
-	case fired:
-		return head, true, nil
-	default:
+	if fired := !late.Stop(); err != nil && !fired {
 		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
 	}
+	return head, err != nil, nil
 }
 
 // upload sends the beginning of a large body.

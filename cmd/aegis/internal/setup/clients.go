@@ -78,6 +78,7 @@ const exportToken = "The token comes from the environment variable " + tokenVari
 
 // guide returns how the client is connected to t.
 func (c mcpClient) guide(t target) guide {
+	// With a static token there is nothing to sign in to.
 	header, rest, after := "", c.signIn, c.after
 	if t.token {
 		header, rest, after = ` --header "Authorization: Bearer $`+tokenVariable+`"`, c.token, ""
@@ -89,6 +90,8 @@ func (c mcpClient) guide(t target) guide {
 	// (checkServerName, clientTarget). In files, the address is quoted as JSON.
 	fill := strings.NewReplacer("{name}", t.name, `"{url}"`, quoted(t.url), "{url}", t.url, "{header}", header,
 		"{token}", tokenVariable)
+	// The table is shared by all calls, so its slices are copied before they are filled
+	// in.
 	g := guide{parts: slices.Clone(c.intro), after: fill.Replace(after)}
 	if c.path != "" {
 		g.file = c.file(t, fill)
@@ -101,7 +104,8 @@ func (c mcpClient) guide(t target) guide {
 	return g
 }
 
-// file returns the client's file with the server alone.
+// file returns the client's file with the server alone. The same text is shown in the
+// guide and written with --write.
 func (c mcpClient) file(t target, fill *strings.Replacer) *clientFile {
 	f := &clientFile{path: c.path, toml: c.keys == nil, name: t.name, keys: c.keys, value: c.members}
 	if t.token {

@@ -5,10 +5,13 @@ import (
 	"strings"
 )
 
-// tokenVariable is the environment variable that clients take a static token from.
+// tokenVariable is the environment variable that clients take a static token from. The
+// token itself is in none of the guides: they are copied into chats, tickets and
+// repositories.
 const tokenVariable = "AEGIS_TOKEN"
 
-// mcpClient is an MCP client that Aegis knows how to connect.
+// mcpClient is an MCP client that Aegis knows how to connect. Everything that differs
+// between clients is in here; what they have in common is code.
 type mcpClient struct {
 	command string // sub-command of "aegis setup"
 	title   string
@@ -37,7 +40,8 @@ type guide struct {
 	after string
 }
 
-// part is a sentence or a piece to copy.
+// part is a sentence or a piece to copy. The page and the terminal show the same parts,
+// each in its own form.
 type part struct {
 	says string // a paragraph
 	lang string // of code
@@ -50,6 +54,7 @@ func (f *clientFile) shown() part { return part{lang: f.lang(), code: f.text()} 
 
 // text is the guide for a terminal.
 func (g guide) text() string {
+	// Code is indented and never broken: a line that is copied must be whole.
 	return g.render(78, func(p part) string {
 		var b strings.Builder
 		for line := range strings.Lines(p.code) {
@@ -66,7 +71,8 @@ func (g guide) markdown(c mcpClient) string {
 	})
 }
 
-// render joins the parts, with an empty line between two of them.
+// render joins the parts, with an empty line between two of them. A part is either text
+// or code, so that each is laid out by one rule.
 func (g guide) render(width int, code func(part) string) string {
 	texts := make([]string, len(g.parts))
 	for i, p := range g.parts {
@@ -77,7 +83,8 @@ func (g guide) render(width int, code func(part) string) string {
 	return strings.Join(texts, "\n")
 }
 
-// wrap breaks a paragraph into lines.
+// wrap breaks a paragraph into lines. Words longer than the width, such as addresses,
+// stay whole on a line of their own.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	n := 0

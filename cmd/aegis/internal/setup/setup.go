@@ -22,7 +22,9 @@ import (
 	"aegis/config"
 )
 
-// setupFlags answer the questions of "aegis setup" beforehand.
+// setupFlags answer the questions of "aegis setup" beforehand. The wizard writes its
+// answers into them, so that flags, variables and answers are the same to all that
+// follows.
 type setupFlags struct {
 	gitea, ca, mode, tls, public, listen string
 	token, name, admin, id, secret       string
@@ -67,6 +69,8 @@ this one connect an MCP client to a configured Aegis.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "aegis.yaml", "configuration `FILE` to write")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the configuration and its secrets")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "ask nothing: take flags and defaults")
+	// It is a flag of its own and not part of --yes: nobody agrees to terms by a
+	// default.
 	cmd.Flags().BoolVar(&f.agree, "agree-tos", false,
 		"with tls auto: agree to the terms of Let's Encrypt, "+termsOfService)
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "do not ask Gitea")
@@ -74,13 +78,16 @@ this one connect an MCP client to a configured Aegis.`,
 		return run(cmd, p, f)
 	}
 	cmd.AddCommand(newGitea())
+	// Names of clients are sub-commands and not arguments, so that the shell completes
+	// them and the help lists them.
 	for _, c := range clients {
 		cmd.AddCommand(newClient(p, c))
 	}
 	return cmd
 }
 
-// wizard is one run of this command.
+// wizard is one run of this command. The answers are in the flags; here is what follows
+// from them.
 type wizard struct {
 	*setupFlags
 	program Program
@@ -89,7 +96,8 @@ type wizard struct {
 	gitea   doctor.Gitea
 	// secrets to write, by file name.
 	secrets [][2]string
-	login   string
+	// Whose the Gitea token is; the preset for the name of the caller.
+	login string
 }
 
 // run asks, and writes at the end, so that an interrupted run leaves no configuration.
@@ -115,7 +123,8 @@ func run(cmd *cobra.Command, p Program, f *setupFlags) error {
 	return s.next()
 }
 
-// askGitea asks for Gitea's address until one answers as Gitea does.
+// askGitea asks for Gitea's address until one answers as Gitea does. It is the first
+// question, since a wrong address makes all others pointless.
 func (s *wizard) askGitea(ctx context.Context) error {
 	for i := range tries {
 		address, err := s.ask.ask(s.setupFlags.gitea,
@@ -123,6 +132,7 @@ func (s *wizard) askGitea(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Also without asking Gitea: the address goes into the file as this reads it.
 		if s.gitea, err = giteaAt(address, s.ca); err != nil {
 			return err
 		}
@@ -164,6 +174,8 @@ func (s *wizard) askTLS(context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// Plain HTTP is for loopback alone; with TLS the port is the one that every client
+	// tries.
 	listen := "127.0.0.1:8080"
 	if s.tls != "off" {
 		listen = ":443"
@@ -173,6 +185,8 @@ func (s *wizard) askTLS(context.Context) error {
 		check: s.checkPublic, needed: s.tls != "off",
 	}
 	if s.tls == "off" {
+		// With TLS there is no preset: no name of this machine could be guessed that a
+		// certificate is for.
 		public.preset = "http://" + s.program.LocalAddr(cmp.Or(s.listen, listen))
 	}
 	if err := s.ask.answer(public); err != nil {
@@ -220,7 +234,8 @@ func (s *wizard) askAuthority() error {
 	return s.ask.answer(question{into: &s.email, flag: "email", text: "E-mail address for it (may be empty)"})
 }
 
-// checkPublic refuses addresses over which tokens would travel in the clear.
+// checkPublic refuses addresses over which tokens would travel in the clear. Loading
+// the file would refuse them too; here the question can be asked again.
 func (s *wizard) checkPublic(text string) error {
 	if err := webAddress(text); err != nil {
 		return err
@@ -262,7 +277,8 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	}
 	if err := s.ask.answer(question{
 		into: &s.token, flag: "gitea-token", variable: "GITEA_TOKEN", secret: true, needed: true,
-		check: s.checkToken(ctx), text: "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
+		check: s.checkToken(ctx),
+		text:  "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
 	}); err != nil {
 		return err
 	}
@@ -271,6 +287,7 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// 256 bits, as "openssl rand -hex 32" makes and the manual recommends.
 	bearer := make([]byte, 32)
 	_, _ = rand.Read(bearer) // never fails: it ends the process instead
 	s.secrets = [][2]string{{"gitea_token", s.token}, {"client_token", fmt.Sprintf("%x", bearer)}}
@@ -288,7 +305,8 @@ func checkName(text string) error {
 	return nil
 }
 
-// checkToken asks Gitea whose a token is.
+// checkToken asks Gitea whose a token is. It is the check of the question, so that a
+// mistyped token is asked for again.
 func (s *wizard) checkToken(ctx context.Context) func(string) error {
 	return func(token string) error {
 		if s.offline {
@@ -302,6 +320,8 @@ func (s *wizard) checkToken(ctx context.Context) func(string) error {
 			return errors.New("the token lacks the scope read:user, without which Aegis cannot learn whose it is")
 		}
 		s.login = u.Login
+		// It is printed, since people often make a token with fewer scopes than they
+		// mean to use.
 		may := "everything that " + u.Login + " may"
 		if u.Scopes != nil {
 			may = strings.Join(u.Scopes, ", ")
@@ -311,7 +331,9 @@ func (s *wizard) checkToken(ctx context.Context) func(string) error {
 	}
 }
 
-// askApp makes the application in Gitea, or asks for one that is there.
+// askApp makes the application in Gitea, or asks for one that is there. There are two
+// ways: setup makes it with a token that may, or a person made it and copies id and
+// secret.
 func (s *wizard) askApp(ctx context.Context) error {
 	admin, err := secretValue("admin-token", s.admin, adminTokenVariable)
 	if err != nil {
@@ -325,6 +347,8 @@ func (s *wizard) askApp(ctx context.Context) error {
 			return err
 		}
 	}
+	// An id that was given means an application that is there; making another one would
+	// surprise.
 	if admin != "" && s.id == "" {
 		app, _, err := makeApp(ctx, &appFlags{
 			gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: s.secretsDir(), force: s.force,
@@ -351,6 +375,8 @@ func (s *wizard) askApp(ctx context.Context) error {
 	return nil
 }
 
+// Beside the configuration, which names them by relative paths, so that the whole
+// folder can be moved.
 func (s *wizard) secretsDir() string { return filepath.Join(filepath.Dir(s.output), "secrets") }
 
 // write writes the secrets and the configuration, which must load.
@@ -371,6 +397,8 @@ func (s *wizard) write() error {
 		return err
 	}
 	defer func() { _ = os.Remove(draft) }() // it has become the file, or is of no use
+	// What is wrong now is a bug of these questions or two answers that contradict each
+	// other; the file of before is still there.
 	if err := s.program.Check(draft); err != nil {
 		var problems config.Problems
 		if errors.As(err, &problems) {
@@ -378,5 +406,6 @@ func (s *wizard) write() error {
 		}
 		return err
 	}
+	// In one step, since a running Aegis may watch the file.
 	return os.Rename(draft, s.output)
 }
