@@ -71,6 +71,7 @@ func large() map[string][]byte {
 // TestZoo loads one broken file for each rule and compares all that is said
 // about it. Every message of the sources must be shown by one.
 func TestZoo(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join("testdata", "bad")
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {

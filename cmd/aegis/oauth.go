@@ -137,7 +137,7 @@ store.`,
 		Example: "  aegis keys rotate -c /etc/aegis/aegis.yaml && systemctl reload aegis",
 	}
 	withConfig(rotate, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
-		// Values are sealed anew only when nobody else has the store open, since the
+		// Values are sealed anew only when no Aegis has the store open, since the
 		// file has one owner.
 		r, err := open.RotateKeys(cmd.Context(), cfg)
 		if err != nil {

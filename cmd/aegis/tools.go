@@ -124,7 +124,7 @@ func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 }
 
 // What many clients bear; see the warning at the start of serve. Some cut the list
-// there without a word, so that tools are missing that nobody took away.
+// there without a word, so that tools are missing although they are enabled.
 const manyTools = 128
 
 // printCost prints what the list of this configuration costs in both modes, and

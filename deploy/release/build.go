@@ -58,7 +58,7 @@ func moduleRoot(ctx context.Context) (string, error) {
 }
 
 // tag returns the version that the commit is tagged with. Exactly this commit: a
-// release of something between two tags would have a version that nobody can look up.
+// release of something between two tags would have a version that leads to no commit.
 func tag(ctx context.Context, root string) (string, error) {
 	out, err := output(ctx, root, "git", "describe", "--tags", "--exact-match", "--match", "v[0-9]*")
 	if err != nil {

@@ -134,8 +134,7 @@ func (a *asker) read() (string, error) {
 		line string
 		err  error
 	}
-	// It holds one result, so that the goroutine ends when nobody waits for it any
-	// more.
+	// It holds one result, so that the goroutine ends after ask has returned.
 	got := make(chan result, 1)
 	go func() { // a read from a terminal cannot be interrupted
 		line, err := a.in.ReadString('\n')

@@ -69,8 +69,7 @@ this one connect an MCP client to a configured Aegis.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "aegis.yaml", "configuration `FILE` to write")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the configuration and its secrets")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "ask nothing: take flags and defaults")
-	// It is a flag of its own and not part of --yes: nobody agrees to terms by a
-	// default.
+	// It is a flag of its own and not part of --yes: a default cannot agree to terms.
 	cmd.Flags().BoolVar(&f.agree, "agree-tos", false,
 		"with tls auto: agree to the terms of Let's Encrypt, "+termsOfService)
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "do not ask Gitea")
