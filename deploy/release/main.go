@@ -71,6 +71,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// It runs from the root of the module, whatever folder it was started in.
 	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, root: root, log: stdout, targets: platforms}
 	if r.version == "" {
 		if r.version, err = tag(ctx, root); err != nil {
@@ -110,6 +111,8 @@ func (r *release) make(ctx context.Context, packages bool) error {
 		return err
 	}
 	for _, t := range r.targets {
+		// A platform is finished before the next: an error names the one that it is
+		// about.
 		if err := errors.Join(r.pack(t, extras), r.sbom(t)); err != nil {
 			return err
 		}
