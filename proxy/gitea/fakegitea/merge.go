@@ -129,11 +129,3 @@ func mergeMessage(is *issue, in *mergeInput) string {
 	title = cmp.Or(in.Title+in.OtherTitle, title)
 	return strings.TrimRight(title+"\n\n"+in.Message+in.OtherMessage, "\n")
 }
-
-// firstParent is the id of the first parent, or "".
-func firstParent(cm *commit) string {
-	if len(cm.parents) == 0 {
-		return ""
-	}
-	return cm.parents[0]
-}
