@@ -3,7 +3,6 @@ package demo_test
 import (
 	"fmt"
 	"io"
-	"net/http"
 
 	"aegis/proxy/gitea/demo"
 )
@@ -16,7 +15,7 @@ func ExampleStart() {
 		return
 	}
 	defer d.Close()
-	res, err := http.Get(d.URL().String() + "/api/v1/repos/acme/garden/languages")
+	res, err := direct.Get(d.URL().String() + "/api/v1/repos/acme/garden/languages")
 	if err != nil {
 		fmt.Println(err)
 		return
