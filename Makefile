@@ -44,7 +44,10 @@ bench:
 # dependencies. Takes some minutes: gitleaks is slow on long lines.
 .PHONY: bench-gitleaks torture
 bench-gitleaks:
-	cd cmd/bench/gitleaks && GOMAXPROCS=1 $(GO) test -run '^$$' -bench . -benchtime 3x -timeout 30m .
+	mkdir -p bin/corpora
+	$(GO) test -count=1 -run WriteCorpora ./proxy/mask -write-corpora $(CURDIR)/bin/corpora
+	cd cmd/bench/gitleaks && CORPORA=$(CURDIR)/bin/corpora GOMAXPROCS=1 \
+		$(GO) test -run '^$$' -bench . -benchtime 3x -timeout 30m .
 
 # Kills the real program 200 times under load and verifies its audit log.
 torture:

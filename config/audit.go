@@ -13,7 +13,7 @@ type Audit struct {
 	// Path is the file that the log is written to; rotated files go beside it.
 	// "off" writes no log at all. A relative path starts at the folder of the
 	// configuration file. Empty: audit/audit.jsonl in data_dir.
-	Path string `yaml:"path" length:"0 4096" example:"/var/log/aegis/audit.jsonl"`
+	Path string `yaml:"path" file:"true" length:"0 4096" example:"/var/log/aegis/audit.jsonl"`
 	// Sync says when records must have reached the disk: "always" before the
 	// call goes on (concurrent calls share one flush), "interval" after
 	// audit.interval at the latest, or "none" (when the system likes). With the
@@ -42,7 +42,7 @@ type Audit struct {
 	// KeyFile holds the private key that signs checkpoints, in the format of
 	// signed notes. It is made when it is missing. A relative path starts at the
 	// folder of the configuration file. Empty: audit.key in data_dir.
-	KeyFile string `yaml:"key_file" length:"0 4096" example:"/etc/aegis/audit.key"`
+	KeyFile string `yaml:"key_file" file:"true" length:"0 4096" example:"/etc/aegis/audit.key"`
 	// Sinks also get every record, after the file has it. A sink that is slow
 	// or gone never holds a call up: what its buffer cannot hold it misses, and
 	// the log says how much. At most 8.
@@ -73,9 +73,9 @@ func (c *Config) AuditOff() bool { return c.Audit.Path == "off" }
 
 func (v *validator) audit() {
 	sinks := v.c.Audit.Sinks
-	v.addIf(len(sinks) > maxSinks, ruleAuditSink, "audit.sinks",
+	v.addIf(len(sinks) > maxSinks, "audit.sinks",
 		fmt.Sprintf("lists %d sinks", len(sinks)), fmt.Sprintf("list at most %d", maxSinks))
-	v.addIf(v.c.AuditOff() && len(sinks) > 0, ruleAuditSink, "audit.sinks",
+	v.addIf(v.c.AuditOff() && len(sinks) > 0, "audit.sinks",
 		"get nothing while audit.path is off", "remove them, or set a path")
 	for i, s := range sinks {
 		v.sink(s, item("audit.sinks", i))
@@ -83,7 +83,7 @@ func (v *validator) audit() {
 }
 
 func (v *validator) sink(s AuditSink, key string) {
-	refuseIf := func(bad bool, below, what, do string) { v.addIf(bad, ruleAuditSink, key+below, what, do) }
+	refuseIf := func(bad bool, below, what, do string) { v.addIf(bad, key+below, what, do) }
 	syslog, http := s.Type == "syslog", s.Type == "http"
 	refuseIf(!syslog && s.Address != "", ".address", "is for type syslog only", "remove it")
 	refuseIf(!http && (s.URL != nil || !s.Token.IsZero()), "",

@@ -13,6 +13,7 @@
 //	pattern   what the text, or each item, must match; says puts it in words
 //	enum      the values to choose from; empty adds the empty one
 //	header    the value goes into an HTTP header: visible ASCII only
+//	file      it names a file; a relative path starts at the folder of the configuration
 //	literal   "${" has no meaning here and is ordinary text
 //	quiet     nothing below is ever quoted in a message
 //	example   a good value, for messages, editors and the manual
@@ -35,7 +36,7 @@ type Config struct {
 	// DataDir is the folder for what Aegis keeps: certificates and their
 	// account, the audit log and its key. It is made when it is missing, for its owner alone. A relative
 	// path starts at the folder of the configuration file. Default data.
-	DataDir string `yaml:"data_dir" length:"1 4096" example:"/var/lib/aegis"`
+	DataDir string `yaml:"data_dir" file:"true" length:"1 4096" example:"/var/lib/aegis"`
 	// TLS says how the listener is encrypted.
 	TLS TLS `yaml:"tls"`
 	// Gitea is the server behind Aegis.
@@ -87,7 +88,7 @@ type Gitea struct {
 	// CAFile is a PEM file of certificate authorities to trust besides the
 	// system's, for a Gitea with a private certificate. A relative path starts
 	// at the folder of the configuration file. Empty: none.
-	CAFile string `yaml:"ca_file" example:"/etc/aegis/gitea-ca.pem"`
+	CAFile string `yaml:"ca_file" file:"true" example:"/etc/aegis/gitea-ca.pem"`
 	// Proxy is the HTTP proxy to reach Gitea through. Empty: none; the proxy
 	// variables of the environment are never used.
 	Proxy *URL `yaml:"proxy" example:"http://proxy.example.org:3128"`
@@ -101,7 +102,7 @@ type Gitea struct {
 	// Catalog is a file made by "aegis catalog build" that replaces the built-in
 	// catalog of Gitea 28.1.0. A relative path starts at the folder of the
 	// configuration file. Empty: built in.
-	Catalog string `yaml:"catalog" example:"/etc/aegis/catalog.json"`
+	Catalog string `yaml:"catalog" file:"true" example:"/etc/aegis/catalog.json"`
 	// HideMissing hides tools whose operation the live server's own API
 	// description (/swagger.v1.json) lacks. Until that could be read, nothing is
 	// served and /readyz says why. Default false.

@@ -26,29 +26,26 @@ type decoder struct {
 	more     bool     // there were too many problems to keep
 }
 
-func (d *decoder) add(r rule, at place, key, what, do string) {
+// add adds a problem of what is at key, whose value is then not read.
+func (d *decoder) add(at place, key, what, do string) {
+	d.addKey(at, key, what, do)
+	d.unread = append(d.unread, key)
+}
+
+// addKey adds a problem of how a key is written. Other keys of the section may be right, so
+// Validate goes on to look at them.
+func (d *decoder) addKey(at place, key, what, do string) {
 	if len(d.problems) >= maxProblems {
 		d.fatal, d.more = true, true
 		return
 	}
-	d.problems = append(d.problems, Problem{
-		File: d.source.file, Line: at.line, Col: at.col, Key: key, What: what, Do: do, rule: r,
-	})
-	if r != ruleUnknownKey && r != ruleDuplicateKey && r != ruleMergeKey {
-		d.unread = append(d.unread, key)
-	}
-}
-
-func (d *decoder) warn(at place, key, what, do string) {
-	d.source.warnings = append(d.source.warnings, Problem{
-		File: d.source.file, Line: at.line, Col: at.col, Key: key, What: what, Do: do,
-	})
+	d.problems = append(d.problems, d.source.problem(at, key, what, do))
 }
 
 // stop adds a problem of the whole file after which nothing else can be said.
-func (d *decoder) stop(r rule, at place, what, do string) {
+func (d *decoder) stop(at place, what, do string) {
 	if !d.fatal {
-		d.add(r, at, "", what, do)
+		d.add(at, "", what, do)
 	}
 	d.fatal = true
 }
@@ -90,7 +87,7 @@ func join(path, key string) string {
 // root decodes the file's root mapping.
 func (d *decoder) root(n *yaml.Node, c *Config) {
 	if depth(n, 0) > maxDepth {
-		d.stop(ruleDepth, at(n), "has more than 32 levels", "remove the innermost ones; no key is that deep")
+		d.stop(at(n), "has more than 32 levels", "remove the innermost ones; no key is that deep")
 		return
 	}
 	switch {
@@ -98,8 +95,7 @@ func (d *decoder) root(n *yaml.Node, c *Config) {
 		d.config = c
 		d.value(teamsLast(n), reflect.ValueOf(c).Elem(), field{})
 	case n.Tag != "!!null": // a file of comments is an empty configuration
-		d.stop(ruleType, at(n), "must be a section of keys",
-			"write keys such as gitea: and auth: at the start of lines")
+		d.stop(at(n), "must be a section of keys", "write keys such as gitea: and auth: at the start of lines")
 	}
 }
 
@@ -125,15 +121,12 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, f field) {
 		n = n.Alias
 	}
 	if d.nodes--; d.nodes < 0 {
-		d.stop(ruleCount, where, "holds more than 100000 values", "remove the aliases that repeat long lists")
-	}
-	if d.fatal {
-		return
-	}
-	if !d.known(n, where, f) {
-		return
+		d.stop(where, "holds more than 100000 values", "remove the aliases that repeat long lists")
 	}
 	switch {
+	case d.fatal:
+	case n.Style&yaml.TaggedStyle != 0: // it would change how a value is read, and no key needs one
+		d.add(where, f.key, "has a YAML tag (!…)", "remove the tag; quote the value if it begins with !")
 	case v.Type() == reflect.TypeFor[Secret]():
 		d.secret(n, v, f)
 	case isText(v):
@@ -147,16 +140,6 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, f field) {
 	default:
 		d.scalar(n, v, f)
 	}
-}
-
-// known refuses tags that the file gives itself: they would change how a value
-// is read, and no key needs one.
-func (d *decoder) known(n *yaml.Node, where place, f field) bool {
-	if n.Style&yaml.TaggedStyle == 0 {
-		return true
-	}
-	d.add(ruleTag, where, f.key, "has a YAML tag (!…)", "remove the tag; quote the value if it begins with !")
-	return false
 }
 
 func isText(v reflect.Value) bool {
@@ -219,15 +202,14 @@ func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yam
 		kn, vn := n.Content[i], n.Content[i+1]
 		switch {
 		case kn.Tag == "!!merge":
-			d.add(ruleMergeKey, at(kn), f.key, "merge keys (<<) are not supported",
+			d.addKey(at(kn), f.key, "merge keys (<<) are not supported",
 				"write the keys out; an alias may stand for a whole value")
 			continue
 		case kn.Kind != yaml.ScalarNode || kn.Tag != "!!str":
-			d.add(ruleType, at(kn), f.key, "a key is not plain text",
-				"write key: value, and quote keys that look like numbers")
+			d.add(at(kn), f.key, "a key is not plain text", "write key: value, and quote keys that look like numbers")
 			continue
 		case kn.Style&yaml.TaggedStyle != 0:
-			d.add(ruleTag, at(kn), f.key, "a key has a YAML tag (!…)", "remove the tag")
+			d.add(at(kn), f.key, "a key has a YAML tag (!…)", "remove the tag")
 			continue
 		}
 		if line, twice := seen[kn.Value]; twice {
@@ -235,8 +217,7 @@ func (d *decoder) pairs(n *yaml.Node, f field, each func(key string, kn, vn *yam
 			if _, known := d.source.at[join(f.key, kn.Value)]; known {
 				key = join(f.key, kn.Value)
 			}
-			d.add(ruleDuplicateKey, at(kn), key,
-				fmt.Sprintf("the key is set twice, first on line %d", line), "keep one of them")
+			d.addKey(at(kn), key, fmt.Sprintf("the key is set twice, first on line %d", line), "keep one of them")
 			continue
 		}
 		seen[kn.Value] = kn.Line
@@ -268,7 +249,7 @@ func (d *decoder) unknown(kn *yaml.Node, key string, fields []reflect.StructFiel
 	if near != "" {
 		do = "did you mean " + near + "?"
 	}
-	d.add(ruleUnknownKey, at(kn), path, "unknown key", do)
+	d.addKey(at(kn), path, "unknown key", do)
 }
 
 // elsewhere returns the path of the one key of the whole file that is called

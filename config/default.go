@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,17 +80,11 @@ func Default() *Config {
 // list items, which Default cannot hold. It writes no memory that env.Base
 // shares.
 func fill(c *Config, env Env) {
-	files := []*string{
-		&c.Gitea.CAFile, &c.Gitea.Catalog, &c.DataDir, &c.Audit.KeyFile,
-		&c.Store.Path, &c.Store.KeyFile, &c.Store.TLS.CAFile, &c.Store.TLS.CertFile, &c.Store.TLS.KeyFile,
-		&c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCA, &c.TLS.ACME.CAFile,
-	}
-	if !c.AuditOff() {
-		files = append(files, &c.Audit.Path)
-	}
-	for _, file := range files {
-		*file = env.path(*file)
-	}
+	c.leaves(func(x reflect.Value, f reflect.StructField, key string) {
+		if f.Tag.Get("file") != "" && !(key == "audit.path" && c.AuditOff()) {
+			x.SetString(env.path(x.String()))
+		}
+	})
 	c.TLS.Hosts = mapped(c.TLS.Hosts, foldHost)
 	c.Server.AllowedHosts = mapped(c.Server.AllowedHosts, foldHost)
 	c.Server.AllowedOrigins = mapped(c.Server.AllowedOrigins, strings.ToLower)
@@ -120,13 +113,11 @@ func foldHost(h string) string {
 func Effective(c *Config) ([]byte, error) { return effective(reflect.ValueOf(c).Elem()) }
 
 // EffectiveTeam returns the rules of one team as YAML, with what it takes from
-// the top of the file and secrets hidden; name "" is the default endpoint. The
-// error says which teams there are when there is none of this name.
+// the top of the file and secrets hidden. The error says which teams there are when there
+// is none of this name.
 func EffectiveTeam(c *Config, name string) ([]byte, error) {
 	t, ok := c.Teams[name]
 	switch {
-	case name == "":
-		t = c.DefaultTeam()
 	case !ok && len(c.Teams) == 0:
 		return nil, fmt.Errorf("the configuration has no teams")
 	case !ok:
@@ -137,107 +128,77 @@ func EffectiveTeam(c *Config, name string) ([]byte, error) {
 }
 
 func effective(v reflect.Value) ([]byte, error) {
-	n, err := render(v)
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(n); err != nil {
+	if err := enc.Encode(render(v)); err != nil {
 		return nil, fmt.Errorf("cannot write the configuration as YAML: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// render returns v as a YAML node, nil for an absent optional text.
-func render(v reflect.Value) (*yaml.Node, error) {
+// render returns v as a YAML node, nil for an absent optional text. The library's own
+// encoder is not used: it orders keys of maps otherwise, quotes words such as off, and has
+// null for what is empty.
+func render(v reflect.Value) *yaml.Node {
 	switch {
-	case v.Type() == reflect.TypeFor[Secret]():
-		if v.IsZero() {
-			return text(""), nil
-		}
-		return text(hidden), nil
+	case v.Type() == reflect.TypeFor[Secret]() && !v.IsZero():
+		return text(hidden)
+	case v.Type() == reflect.TypeFor[Secret](), v.Kind() == reflect.Pointer && v.IsNil() && isText(v):
+		return text("")
 	case isText(v):
-		return renderText(v)
+		b, _ := v.Interface().(encoding.TextMarshaler).MarshalText() // ours have no error
+		n := text(string(b))
+		if v.Type() == reflect.TypeFor[ByteSize]() {
+			n.Tag = "" // digits alone are a number, and have no quotes
+		}
+		return n
 	}
+	n := &yaml.Node{}
 	switch v.Kind() {
 	case reflect.Struct:
-		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		n.Kind = yaml.MappingNode
 		for _, f := range keysOf(v.Type()) {
-			if err := appendPair(n, f.Tag.Get("yaml"), v.FieldByIndex(f.Index)); err != nil {
-				return nil, err
-			}
+			appendPair(n, f.Tag.Get("yaml"), v.FieldByIndex(f.Index))
 		}
-		return n, nil
+		return n
 	case reflect.Map:
-		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		n.Kind = yaml.MappingNode
 		for _, k := range sortedKeys(v) {
-			if err := appendPair(n, k.String(), v.MapIndex(k)); err != nil {
-				return nil, err
-			}
+			appendPair(n, k.String(), v.MapIndex(k))
 		}
-		return flowIfEmpty(n), nil
 	case reflect.Slice:
-		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		n.Kind = yaml.SequenceNode
 		for i := range v.Len() {
-			item, err := render(v.Index(i))
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, item)
+			n.Content = append(n.Content, render(v.Index(i)))
 		}
-		return flowIfEmpty(n), nil
 	case reflect.Pointer:
 		if v.IsNil() {
-			return nil, nil
+			return nil
 		}
 		return render(v.Elem())
 	case reflect.String:
-		return text(v.String()), nil
+		return text(v.String())
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v.Interface())}
 	}
-	n := new(yaml.Node)
-	if err := n.Encode(v.Interface()); err != nil {
-		return nil, fmt.Errorf("cannot write a value as YAML: %w", err)
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle // [] or {}, where a block would show null
 	}
-	return n, nil
+	return n
 }
 
 // appendPair adds a key to a mapping, unless its value is absent.
-func appendPair(n *yaml.Node, key string, v reflect.Value) error {
-	value, err := render(v)
-	if err == nil && value != nil {
+func appendPair(n *yaml.Node, key string, v reflect.Value) {
+	if value := render(v); value != nil {
 		n.Content = append(n.Content, text(key), value)
 	}
-	return err
-}
-
-// flowIfEmpty writes [] or {} for what has no items, where a block would show null.
-func flowIfEmpty(n *yaml.Node) *yaml.Node {
-	if len(n.Content) == 0 {
-		n.Style = yaml.FlowStyle
-	}
-	return n
 }
 
 func sortedKeys(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	return keys
-}
-
-func renderText(v reflect.Value) (*yaml.Node, error) {
-	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return text(""), nil
-	}
-	b, err := v.Interface().(encoding.TextMarshaler).MarshalText()
-	if err != nil {
-		return nil, fmt.Errorf("cannot write a value as text: %w", err)
-	}
-	if _, err := strconv.Atoi(string(b)); err == nil && v.Type() == reflect.TypeFor[ByteSize]() {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: string(b)}, nil
-	}
-	return text(string(b)), nil
 }
 
 // text returns a string node; the encoder quotes it where it must.

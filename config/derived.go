@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"reflect"
 	"strings"
 )
 
@@ -37,32 +38,10 @@ func reachable(listen string) string {
 // Secrets returns every secret of the configuration, so that none of them is ever shown,
 // wherever it turns up.
 func (c *Config) Secrets() (list []string) {
-	add := func(secrets ...Secret) {
-		for _, s := range secrets {
-			if text := s.Reveal(); text != "" {
-				list = append(list, text)
-			}
+	c.leaves(func(x reflect.Value, _ reflect.StructField, _ string) {
+		if s, ok := x.Interface().(Secret); ok && !s.IsZero() {
+			list = append(list, s.Reveal())
 		}
-	}
-	add(c.Server.CursorKey, c.TLS.ACME.EABMACKey, c.Auth.OAuth.ClientSecret, c.Policy.WriteToken)
-	add(c.Store.Password, c.Store.Sentinel.Password)
-	add(c.Store.Keys...)
-	add(c.Masking.ExtraSecrets...)
-	for _, t := range c.Auth.Tokens {
-		add(t.Token, t.GiteaToken)
-	}
-	for _, o := range c.Auth.OAuth.Clients {
-		add(o.Secret)
-	}
-	for _, s := range c.Audit.Sinks {
-		add(s.Token)
-	}
-	for _, h := range c.Tracing.Headers {
-		add(h.Value)
-	}
-	for _, t := range c.Teams {
-		add(t.Policy.WriteToken)
-		add(t.Masking.ExtraSecrets...)
-	}
+	})
 	return list
 }

@@ -18,6 +18,9 @@ type Rate struct {
 	Per time.Duration
 }
 
+// rateUnits are the units of time by their spelling.
+var rateUnits = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
+
 // maxRate is more events in a unit of time than Aegis could count.
 const maxRate = 1_000_000_000
 
@@ -30,7 +33,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 		return nil
 	}
 	count, unit, found := strings.Cut(s, "/")
-	per := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
+	per := rateUnits[unit]
 	if !found || per == 0 || !isDigits(count) {
 		return &valueError{"is not a rate", example}
 	}
@@ -50,15 +53,12 @@ func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // String returns the rate as it is read.
 func (r Rate) String() string {
-	switch {
-	case r.Off():
-		return "off"
-	case r.Per == time.Hour:
-		return strconv.Itoa(r.Count) + "/h"
-	case r.Per == time.Minute:
-		return strconv.Itoa(r.Count) + "/m"
+	for unit, per := range rateUnits {
+		if per == r.Per && !r.Off() {
+			return strconv.Itoa(r.Count) + "/" + unit
+		}
 	}
-	return strconv.Itoa(r.Count) + "/s"
+	return "off"
 }
 
 // Off reports whether the rate bounds nothing.

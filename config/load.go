@@ -109,7 +109,7 @@ func (d *decoder) report() Problems {
 	}
 	if d.more {
 		last := d.problems[maxProblems-1]
-		last.Key, last.What, last.Do, last.rule = "", "there are more problems than these", "mend these first", ruleMore
+		last.Key, last.What, last.Do = "", "there are more problems than these", "mend these first"
 		d.problems = append(d.problems, last)
 	}
 	return d.problems
@@ -143,18 +143,19 @@ type place struct{ line, col int }
 // "tools.enable[1]". A key that is not in the file gets the place of the
 // closest section around it.
 func (c *Config) Problem(key, what, do string) Problem {
-	p := Problem{File: c.source.file, Key: key, What: what, Do: do}
 	if c.source.at == nil {
-		return p
+		return c.source.problem(place{}, key, what, do)
 	}
 	for k := key; k != ""; k = k[:max(strings.LastIndexAny(k, ".["), 0)] {
 		if at, ok := c.source.at[k]; ok {
-			p.Line, p.Col = at.line, at.col
-			return p
+			return c.source.problem(at, key, what, do)
 		}
 	}
-	p.Line, p.Col = 1, 1
-	return p
+	return c.source.problem(place{1, 1}, key, what, do)
+}
+
+func (s *source) problem(at place, key, what, do string) Problem {
+	return Problem{File: s.file, Line: at.line, Col: at.col, Key: key, What: what, Do: do}
 }
 
 // IsSet reports whether the file sets key or anything below it.
@@ -167,7 +168,7 @@ func (c *Config) IsSet(key string) bool {
 // none or when it cannot be parsed.
 func (d *decoder) document(data []byte) (root *yaml.Node) {
 	if len(data) > maxFile {
-		d.stop(ruleSize, place{1, 1}, "is larger than 1MiB", "check that this is the configuration file")
+		d.stop(place{1, 1}, "is larger than 1MiB", "check that this is the configuration file")
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
@@ -178,7 +179,7 @@ func (d *decoder) document(data []byte) (root *yaml.Node) {
 	// The YAML library panics on some inputs that it should refuse.
 	defer func() {
 		if recover() != nil {
-			d.stop(ruleSyntax, place{1, 1}, "is not valid YAML", "check indentation and quotes")
+			d.stop(place{1, 1}, "is not valid YAML", "check indentation and quotes")
 			root = nil
 		}
 	}()
@@ -192,7 +193,7 @@ func (d *decoder) document(data []byte) (root *yaml.Node) {
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		d.add(ruleSecondDocument, place{second.Line, second.Column}, "",
+		d.add(place{second.Line, second.Column}, "",
 			"a second document begins here", "keep one document; remove the line ---")
 	case !errors.Is(err, io.EOF):
 		d.syntax(err, lines)
@@ -213,10 +214,10 @@ func (d *decoder) checkText(data []byte) bool {
 		crlf := r == '\r' && i+1 < len(data) && data[i+1] == '\n'
 		switch {
 		case r == utf8.RuneError && size == 1:
-			d.stop(ruleEncoding, place{line, col}, "is not UTF-8 text", "save the file as UTF-8")
+			d.stop(place{line, col}, "is not UTF-8 text", "save the file as UTF-8")
 			return false
 		case r < ' ' && r != '\n' && r != '\t' && !crlf, r == 0x7F, r == 0x85, r == 0x2028, r == 0x2029, r == 0xFEFF:
-			d.stop(ruleEncoding, place{line, col}, fmt.Sprintf("holds the invisible character U+%04X", r),
+			d.stop(place{line, col}, fmt.Sprintf("holds the invisible character U+%04X", r),
 				`remove it, or write it as \u escape in double quotes`)
 			return false
 		}
@@ -281,7 +282,7 @@ func (d *decoder) syntax(err error, lines [][]byte) {
 		text := lines[line-1]
 		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
 		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
-			d.stop(ruleSyntax, place{line, tab + 1}, "the line is indented with a tab", "indent with spaces")
+			d.stop(place{line, tab + 1}, "the line is indented with a tab", "indent with spaces")
 			return
 		}
 		at = place{line, len(indent) + 1}
@@ -291,16 +292,15 @@ func (d *decoder) syntax(err error, lines [][]byte) {
 	}
 	if strings.Contains(msg, "expected ',' or") {
 		if at, ok := unquotedVariable(lines); ok {
-			d.stop(ruleSyntax, at, "${NAME} stands in {braces} or [brackets] without quotes",
-				`write it in quotes: "${NAME}"`)
+			d.stop(at, "${NAME} stands in {braces} or [brackets] without quotes", `write it in quotes: "${NAME}"`)
 			return
 		}
 	}
 	for _, a := range syntaxAdvice {
 		if strings.Contains(msg, a.says) {
-			d.stop(ruleSyntax, at, a.what, a.do)
+			d.stop(at, a.what, a.do)
 			return
 		}
 	}
-	d.stop(ruleSyntax, at, "is not valid YAML", "check indentation and quotes")
+	d.stop(at, "is not valid YAML", "check indentation and quotes")
 }

@@ -18,8 +18,6 @@ type Problem struct {
 	Key string
 	// What says what is wrong, Do what to do about it. Neither holds a secret.
 	What, Do string
-
-	rule rule
 }
 
 // String returns the problem as file:line:col: key: what; what to do.
@@ -61,67 +59,6 @@ func (ps Problems) Sort() {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 }
-
-// rule names why a problem was raised, so that a test can hold that each
-// reason has a broken file that shows it.
-type rule uint8
-
-const (
-	ruleOther rule = iota // raised outside this package
-	ruleSize
-	ruleEncoding
-	ruleSyntax
-	ruleDepth
-	ruleCount
-	ruleSecondDocument
-	ruleMergeKey
-	ruleTag
-	ruleUnknownKey
-	ruleDuplicateKey
-	ruleType
-	ruleNull
-	ruleControl
-	ruleDollar
-	ruleSecret
-	ruleHeader
-	ruleValue
-	ruleRequired
-	ruleRange
-	ruleLength
-	rulePattern
-	ruleEnum
-	ruleListen
-	ruleAnonymous
-	ruleAPIPath
-	rulePublicURL
-	ruleTokenTwice
-	ruleMaskTwice
-	ruleMaskEmpty
-	ruleMaskReplacement
-	ruleFieldsDefault
-	ruleHost
-	ruleOrigin
-	ruleLimitTool
-	ruleLimitBurst
-	ruleProxyProtocol
-	ruleMetricsRemote
-	ruleTLSFiles
-	ruleTLSHosts
-	ruleHTTPListen
-	ruleACME
-	ruleAuditSink
-	ruleTracing
-	ruleOAuth
-	ruleOAuthClient
-	ruleScope
-	ruleStore
-	ruleStoreRedis
-	ruleTeam
-	ruleMembers
-	rulePolicy
-	ruleMore
-	rules // how many there are
-)
 
 // maxQuoted is how many characters of a value a message repeats.
 const maxQuoted = 40

@@ -33,7 +33,7 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, f field) {
 		if number && !f.quiet {
 			what = quote(n.Value) + " " + what
 		}
-		d.add(ruleValue, at(n), f.key, what, do)
+		d.add(at(n), f.key, what, do)
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -66,7 +66,7 @@ func (d *decoder) isString(n *yaml.Node, f field, number bool) bool {
 }
 
 func (d *decoder) null(f field, do string) {
-	d.add(ruleNull, d.source.at[f.key], f.key, "has no value", do)
+	d.add(d.source.at[f.key], f.key, "has no value", do)
 }
 
 // wrongType reports a node of another kind than the key wants.
@@ -81,14 +81,18 @@ func (d *decoder) wrongType(n *yaml.Node, f field, want, do string) {
 	if n.Kind == yaml.ScalarNode && !f.quiet && n.Tag != "!!str" && n.Tag != "!!null" {
 		is += " (" + quote(n.Value) + ")"
 	}
-	d.add(ruleType, at(n), f.key, "must be "+want+", not "+is, do)
+	d.add(at(n), f.key, "must be "+want+", not "+is, do)
 }
 
 // scalar decodes text, a number or a truth value.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, f field) {
 	switch v.Kind() {
 	case reflect.Bool:
-		d.boolean(n, v, f)
+		if n.Tag != "!!bool" {
+			d.notA(n, f, "true or false", "write true or false, without quotes")
+			return
+		}
+		v.SetBool(strings.EqualFold(n.Value, "true"))
 	case reflect.Int:
 		i, err := strconv.Atoi(n.Value)
 		if n.Tag != "!!int" || err != nil || strings.HasPrefix(n.Value, "0") && n.Value != "0" {
@@ -113,21 +117,13 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, f field) {
 	}
 }
 
-func (d *decoder) boolean(n *yaml.Node, v reflect.Value, f field) {
-	if n.Tag != "!!bool" {
-		d.notA(n, f, "true or false", "write true or false, without quotes")
-		return
-	}
-	v.SetBool(strings.EqualFold(n.Value, "true"))
-}
-
 // notA reports a scalar, or something else, that is not what the key wants.
 func (d *decoder) notA(n *yaml.Node, f field, want, do string) {
 	switch {
 	case n.Tag == "!!null":
 		d.null(f, "give it one, or remove the line")
 	case n.Kind == yaml.ScalarNode && n.Tag != "!!bool" && !f.quiet:
-		d.add(ruleType, at(n), f.key, "must be "+want+", not "+quote(n.Value), do)
+		d.add(at(n), f.key, "must be "+want+", not "+quote(n.Value), do)
 	default:
 		d.wrongType(n, f, want, do)
 	}
@@ -138,10 +134,10 @@ func (d *decoder) plainText(n *yaml.Node, v reflect.Value, f field) bool {
 	case !d.isString(n, f, false):
 		return false
 	case !f.literal && strings.Contains(n.Value, "${"):
-		d.add(ruleDollar, at(n), f.key, "holds ${…}, which only secrets may", "write the value itself")
+		d.add(at(n), f.key, "holds ${…}, which only secrets may", "write the value itself")
 		return false
 	case !f.literal && strings.ContainsFunc(n.Value, unicode.IsControl):
-		d.add(ruleControl, at(n), f.key, "holds a line break or another control character", "write it on one line")
+		d.add(at(n), f.key, "holds a line break or another control character", "write it on one line")
 		return false
 	}
 	v.SetString(n.Value)
@@ -157,15 +153,15 @@ func (d *decoder) secret(n *yaml.Node, v reflect.Value, f field) {
 	r, err := d.env.resolve(n.Value)
 	if err != nil {
 		what, do := split(err)
-		d.add(ruleSecret, at(n), f.key, what, do)
+		d.add(at(n), f.key, what, do)
 		return
 	}
 	if r.literal && r.value != "" {
 		d.source.literals = append(d.source.literals, f.key)
 	}
 	if r.open {
-		d.warn(at(n), f.key,
-			"everyone on this machine may read the secret's file", "take the right from others: chmod o-r")
+		d.source.warnings = append(d.source.warnings, d.source.problem(at(n), f.key,
+			"everyone on this machine may read the secret's file", "take the right from others: chmod o-r"))
 	}
 	v.Set(reflect.ValueOf(NewSecret(r.value)))
 }

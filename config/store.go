@@ -17,12 +17,12 @@ type Store struct {
 	Kind string `yaml:"kind" enum:"file redis"`
 	// Path is the database file, with kind file. A relative path starts at the
 	// folder of the configuration file. Empty: aegis.db in data_dir.
-	Path string `yaml:"path" length:"0 4096" example:"/var/lib/aegis/aegis.db"`
+	Path string `yaml:"path" file:"true" length:"0 4096" example:"/var/lib/aegis/aegis.db"`
 	// KeyFile holds the keys that seal the store. With kind file it is made at
 	// the first start; with redis it must be there already, the same on every
 	// replica. "aegis keys rotate" adds a new key. Not with keys. Empty:
 	// store.keys in data_dir, with kind file.
-	KeyFile string `yaml:"key_file" length:"0 4096" example:"/etc/aegis/store.keys"`
+	KeyFile string `yaml:"key_file" file:"true" length:"0 4096" example:"/etc/aegis/store.keys"`
 	// Keys are the keys themselves, 32 characters or longer: the first one
 	// seals, all open. To rotate, put a new one in front. Not with key_file.
 	Keys []Secret `yaml:"keys" length:"32 4096" example:"${AEGIS_STORE_KEY}"`
@@ -77,11 +77,11 @@ type StoreTLS struct {
 	// CAFile is a PEM file of the authorities to trust in place of the system's.
 	// A relative path starts at the folder of the configuration file. Empty: the
 	// system's.
-	CAFile string `yaml:"ca_file" length:"0 4096" example:"/etc/aegis/tls/redis-ca.pem"`
+	CAFile string `yaml:"ca_file" file:"true" length:"0 4096" example:"/etc/aegis/tls/redis-ca.pem"`
 	// CertFile is a PEM file with a certificate to show. Needs key_file.
-	CertFile string `yaml:"cert_file" length:"0 4096" example:"/etc/aegis/tls/redis-client.pem"`
+	CertFile string `yaml:"cert_file" file:"true" length:"0 4096" example:"/etc/aegis/tls/redis-client.pem"`
 	// KeyFile is a PEM file with the private key of cert_file.
-	KeyFile string `yaml:"key_file" length:"0 4096" example:"/etc/aegis/tls/redis-client-key.pem"`
+	KeyFile string `yaml:"key_file" file:"true" length:"0 4096" example:"/etc/aegis/tls/redis-client-key.pem"`
 	// ServerName is the name that Redis's certificate must have. Empty: the host
 	// of the address.
 	ServerName string `yaml:"server_name" length:"0 253" example:"redis.example.org"`

@@ -25,14 +25,14 @@ type TLS struct {
 	// CertFile is a PEM file with the certificate and its intermediates, with
 	// mode files. It is read again when it changes. A relative path starts at
 	// the folder of the configuration file.
-	CertFile string `yaml:"cert_file" example:"/etc/aegis/tls/fullchain.pem"`
+	CertFile string `yaml:"cert_file" file:"true" example:"/etc/aegis/tls/fullchain.pem"`
 	// KeyFile is a PEM file with the private key of cert_file; read as that.
-	KeyFile string `yaml:"key_file" example:"/etc/aegis/tls/privkey.pem"`
+	KeyFile string `yaml:"key_file" file:"true" example:"/etc/aegis/tls/privkey.pem"`
 	// ClientCA is a PEM file with certificate authorities. With it, clients
 	// must show a certificate of one of them, besides their token. A relative
 	// path starts at the folder of the configuration file. Empty: clients need
 	// no certificate.
-	ClientCA string `yaml:"client_ca" example:"/etc/aegis/tls/clients.pem"`
+	ClientCA string `yaml:"client_ca" file:"true" example:"/etc/aegis/tls/clients.pem"`
 	// ACME says where certificates of mode auto come from.
 	ACME ACME `yaml:"acme"`
 }
@@ -47,7 +47,7 @@ type ACME struct {
 	// connection to the directory, in place of the system's: for an authority of
 	// your own. A relative path starts at the folder of the configuration file.
 	// Empty: the system's.
-	CAFile string `yaml:"ca_file" example:"/etc/aegis/tls/acme-root.pem"`
+	CAFile string `yaml:"ca_file" file:"true" example:"/etc/aegis/tls/acme-root.pem"`
 	// Email is where the authority may write to. Empty: none is given.
 	Email string `yaml:"email" pattern:"^([^@\\s<>,;]+@[^@\\s<>,;]+)?$" says:"one address such as admin@example.org, or nothing" example:"admin@example.org"`
 	// AgreeTOS says that you agree to the authority's terms of service, which it
@@ -94,13 +94,12 @@ func (v *validator) tls() {
 		return
 	}
 	u := v.c.PublicURL
-	v.addIf(u != nil && u.Scheme == "http", rulePublicURL, "public_url",
-		"is http while tls.mode is "+t.Mode, "write https")
+	v.addIf(u != nil && u.Scheme == "http", "public_url", "is http while tls.mode is "+t.Mode, "write https")
 	v.httpListen()
 	switch t.Mode {
 	case "files":
-		v.addIf(t.CertFile == "", ruleTLSFiles, "tls.cert_file", "is needed with tls.mode files", "name the PEM file")
-		v.addIf(t.KeyFile == "", ruleTLSFiles, "tls.key_file", "is needed with tls.mode files", "name the PEM file")
+		v.addIf(t.CertFile == "", "tls.cert_file", "is needed with tls.mode files", "name the PEM file")
+		v.addIf(t.KeyFile == "", "tls.key_file", "is needed with tls.mode files", "name the PEM file")
 	case "auto":
 		v.tlsHosts()
 		v.acme()
@@ -115,18 +114,18 @@ func (v *validator) httpListen() {
 	}
 	if _, err := listenHost(t.HTTPListen); err != nil {
 		what, _ := split(err)
-		v.add(ruleHTTPListen, "tls.http_listen", quote(t.HTTPListen)+" "+what, "write host:port, such as :80, or off")
+		v.add("tls.http_listen", quote(t.HTTPListen)+" "+what, "write host:port, such as :80, or off")
 		return
 	}
 	_, plain, _ := net.SplitHostPort(t.HTTPListen)
 	_, port, err := net.SplitHostPort(v.c.Listen)
-	v.addIf(err == nil && port == plain && port != "0", ruleHTTPListen, "tls.http_listen",
+	v.addIf(err == nil && port == plain && port != "0", "tls.http_listen",
 		"has the port of listen", "give each its own: listen :443 and tls.http_listen :80")
 }
 
 func (v *validator) tlsHosts() {
 	hosts := v.c.TLSHosts()
-	v.addIf(len(hosts) == 0, ruleTLSHosts, "tls.hosts", "is needed with tls.mode auto while public_url is empty",
+	v.addIf(len(hosts) == 0, "tls.hosts", "is needed with tls.mode auto while public_url is empty",
 		"set public_url to https:// and the name that clients use")
 	for i, h := range hosts {
 		key := "public_url"
@@ -134,15 +133,14 @@ func (v *validator) tlsHosts() {
 			key = item("tls.hosts", i)
 		}
 		_, err := netip.ParseAddr(h)
-		v.addIf(err == nil || !validHost(h), ruleTLSHosts, key,
-			quote(h)+" is not a DNS name that a certificate can be got for",
+		v.addIf(err == nil || !validHost(h), key, quote(h)+" is not a DNS name that a certificate can be got for",
 			"write a name such as aegis.example.org, without port or wildcard; for an address use tls.mode files")
 	}
 }
 
 func (v *validator) acme() {
 	a := v.c.TLS.ACME
-	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, ruleACME, "tls.acme."+key, what, do) }
+	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, "tls.acme."+key, what, do) }
 	refuseIf(a.Directory == nil, "directory", "is empty",
 		"write the address of the authority's ACME directory, or remove the line")
 	refuseIf(insecure(a.Directory), "directory", "is plain http to another machine",
@@ -159,17 +157,17 @@ func (v *validator) acme() {
 		"copy it from the authority again: letters, digits, - and _ without = at the end")
 }
 
-// tls warns of settings of tls that have no effect.
-func (w *warner) tls() {
-	t := w.c.TLS
+// warnTLS warns of settings of tls that have no effect.
+func (v *validator) warnTLS() {
+	t := v.c.TLS
 	unused := func(set bool, key, mode string) {
-		w.addIf(set && t.Mode != mode, key,
+		v.addIf(set && t.Mode != mode, key,
 			"has no effect with tls.mode "+t.Mode, "set tls.mode to "+mode+", or remove it")
 	}
 	unused(t.CertFile != "", "tls.cert_file", "files")
 	unused(t.KeyFile != "", "tls.key_file", "files")
 	unused(len(t.Hosts) > 0, "tls.hosts", "auto")
 	unused(t.ACME.AgreeTOS, "tls.acme.agree_tos", "auto")
-	w.addIf(t.Mode == "off" && t.ClientCA != "", "tls.client_ca",
+	v.addIf(t.Mode == "off" && t.ClientCA != "", "tls.client_ca",
 		"has no effect with tls.mode off; clients are not asked for a certificate", "set tls.mode to auto or files")
 }

@@ -46,13 +46,12 @@ var ownHeaders = []string{
 
 func (v *validator) tracing() {
 	t := v.c.Tracing
-	v.addIf(insecure(t.Endpoint) && len(t.Headers) > 0, ruleTracing, "tracing.endpoint",
+	v.addIf(insecure(t.Endpoint) && len(t.Headers) > 0, "tracing.endpoint",
 		"is plain http while there are headers, which would cross the network readable", "use https")
-	names := make([]string, len(t.Headers))
+	name := func(h TracingHeader) string { return strings.ToLower(h.Name) }
 	for i, h := range t.Headers {
-		names[i] = strings.ToLower(h.Name)
-		v.addIf(slices.Contains(ownHeaders, names[i]), ruleTracing, item("tracing.headers", i)+".name",
+		v.addIf(slices.Contains(ownHeaders, name(h)), item("tracing.headers", i)+".name",
 			"is a header that Aegis writes itself", "remove it")
 	}
-	v.unique(ruleTracing, "tracing.headers", "name", names, "give each header once")
+	unique(v, "tracing.headers", "name", t.Headers, name, "give each header once")
 }

@@ -20,7 +20,7 @@ import (
 // place; nil when it can be used. It reads and changes nothing outside c.
 func (c *Config) Validate() Problems {
 	v := &validator{c: c}
-	v.section(reflect.ValueOf(c).Elem(), "")
+	c.leaves(v.leaf)
 	v.listen()
 	v.urls()
 	v.tokens()
@@ -29,7 +29,7 @@ func (c *Config) Validate() Problems {
 	v.results(v.c.Results, "results")
 	v.teams()
 	v.server()
-	v.limits()
+	v.buckets("limits", reflect.ValueOf(c.Limits))
 	v.edge()
 	v.tls()
 	v.audit()
@@ -39,68 +39,73 @@ func (c *Config) Validate() Problems {
 	return v.problems
 }
 
-// validator gathers problems.
+// validator gathers problems, or for [Config.Warnings] what is legal and still a risk.
 type validator struct {
 	c        *Config
 	problems Problems
 }
 
-func (v *validator) add(r rule, key, what, do string) {
-	p := v.c.Problem(key, what, do)
-	p.rule = r
-	v.problems = append(v.problems, p)
+func (v *validator) add(key, what, do string) {
+	v.problems = append(v.problems, v.c.Problem(key, what, do))
 }
 
 // addIf adds a problem where bad holds. Checks of one section are a list of these.
-func (v *validator) addIf(bad bool, r rule, key, what, do string) {
+func (v *validator) addIf(bad bool, key, what, do string) {
 	if bad {
-		v.add(r, key, what, do)
+		v.add(key, what, do)
 	}
 }
 
 // unique refuses a text that two items of a list share, at the key leaf of each; leaf
 // is "" where the items themselves are compared. Empty texts are left alone: they were
 // reported as missing.
-func (v *validator) unique(r rule, list, leaf string, texts []string, do string) {
+func unique[T any](v *validator, list, leaf string, items []T, text func(T) string, do string) {
 	below, what := "", ""
 	if leaf != "" {
 		below, what = "."+leaf, "the "+leaf+" of "
 	}
 	first := map[string]int{}
-	for i, s := range texts {
+	for i, x := range items {
+		s := text(x)
 		if j, twice := first[s]; !twice {
 			first[s] = i
 		} else if s != "" {
-			v.add(r, item(list, i)+below, "is also "+what+item(list, j), do)
+			v.add(item(list, i)+below, "is also "+what+item(list, j), do)
 		}
 	}
 }
 
-// section applies the rules in the tags of a struct, and of those below it.
-func (v *validator) section(s reflect.Value, key string) {
-	for _, f := range keysOf(s.Type()) {
-		v.field(s.FieldByIndex(f.Index), f, join(key, f.Tag.Get("yaml")))
-	}
+// visitor is called with a value, the field that has its tags, and its key.
+type visitor func(x reflect.Value, f reflect.StructField, key string)
+
+// leaves calls visit for each value of the file. What applies to every key is written with it,
+// so that a new key cannot be forgotten there.
+func (c *Config) leaves(visit visitor) {
+	leaves(reflect.ValueOf(c).Elem(), reflect.StructField{}, "", visit)
 }
 
-func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
+// leaves calls visit for each value below x that no further keys are below. Items of lists and
+// maps have the field of the whole.
+func leaves(x reflect.Value, f reflect.StructField, key string, visit visitor) {
 	switch {
 	case x.Type() == reflect.TypeFor[Secret]() || isText(x):
-		v.leaf(x, f, key)
+		visit(x, f, key)
 	case x.Kind() == reflect.Struct:
-		v.section(x, key)
+		for _, f := range keysOf(x.Type()) {
+			leaves(x.FieldByIndex(f.Index), f, join(key, f.Tag.Get("yaml")), visit)
+		}
 	case x.Kind() == reflect.Slice:
 		for i := range x.Len() {
-			v.field(x.Index(i), f, item(key, i))
+			leaves(x.Index(i), f, item(key, i), visit)
 		}
 	case x.Kind() == reflect.Map:
 		for _, k := range sortedKeys(x) {
-			v.field(x.MapIndex(k), f, join(key, k.String()))
+			leaves(x.MapIndex(k), f, join(key, k.String()), visit)
 		}
 	case x.Kind() != reflect.Pointer:
-		v.leaf(x, f, key)
+		visit(x, f, key)
 	case !x.IsNil():
-		v.leaf(x.Elem(), f, key)
+		visit(x.Elem(), f, key)
 	}
 }
 
@@ -108,7 +113,7 @@ func (v *validator) field(x reflect.Value, f reflect.StructField, key string) {
 func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 	tag := f.Tag
 	if tag.Get("required") != "" && x.IsZero() {
-		v.add(ruleRequired, key, "is required", "set it, for example to "+tag.Get("example"))
+		v.add(key, "is required", "set it, for example to "+tag.Get("example"))
 		return
 	}
 	if span := tag.Get("range"); span != "" {
@@ -126,7 +131,9 @@ func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 		v.length(s, lens, key)
 	}
 	if enum := tag.Get("enum"); enum != "" && (s != "" || tag.Get("empty") == "") {
-		v.enum(s, strings.Fields(enum), key)
+		choices := strings.Fields(enum)
+		v.addIf(!slices.Contains(choices, s), key, quote(s)+" is not one of "+strings.Join(choices, ", "),
+			suggest(s, choices, "choose one of these"))
 	}
 	if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(s) {
 		what := "is not written as it must be"
@@ -134,7 +141,7 @@ func (v *validator) leaf(x reflect.Value, f reflect.StructField, key string) {
 		if !strings.HasPrefix(key, "auth.") && key != "store.url" {
 			what = quote(s) + " " + what
 		}
-		v.add(rulePattern, key, what, "write "+tag.Get("says"))
+		v.add(key, what, "write "+tag.Get("says"))
 	}
 }
 
@@ -144,7 +151,7 @@ func (v *validator) span(x reflect.Value, span, key string) {
 	least, greatest, _ := strings.Cut(span, " ")
 	lo, hi := number(x.Type(), least), number(x.Type(), greatest)
 	if n := asFloat(x); !(n >= lo && n <= hi) {
-		v.add(ruleRange, key, fmt.Sprintf("%v is out of range", x.Interface()), "choose "+least+" to "+greatest)
+		v.add(key, fmt.Sprintf("%v is out of range", x.Interface()), "choose "+least+" to "+greatest)
 	}
 }
 
@@ -171,11 +178,11 @@ func (v *validator) length(s, lens, key string) {
 	least, greatest := bounds(lens)
 	switch n := utf8.RuneCountInString(s); {
 	case n < least && least == 1:
-		v.add(ruleLength, key, "is empty", "write a text, or remove it")
+		v.add(key, "is empty", "write a text, or remove it")
 	case n < least:
-		v.add(ruleLength, key, fmt.Sprintf("has %d characters; at least %d are needed", n, least), "make it longer")
+		v.add(key, fmt.Sprintf("has %d characters; at least %d are needed", n, least), "make it longer")
 	case n > greatest:
-		v.add(ruleLength, key, fmt.Sprintf("has %d characters; at most %d are allowed", n, greatest), "make it shorter")
+		v.add(key, fmt.Sprintf("has %d characters; at most %d are allowed", n, greatest), "make it shorter")
 	}
 }
 
@@ -195,20 +202,15 @@ func (v *validator) secret(s Secret, f reflect.StructField, key string) {
 			if least >= 16 {
 				do = `make one with "openssl rand -hex 32"`
 			}
-			v.add(ruleLength, key, fmt.Sprintf("is shorter than %d characters", least), do)
+			v.add(key, fmt.Sprintf("is shorter than %d characters", least), do)
 		}
-		v.addIf(n > greatest, ruleLength, key,
+		v.addIf(n > greatest, key,
 			fmt.Sprintf("is longer than %d characters", greatest), "check that it is the right secret")
 	}
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
-	v.addIf(f.Tag.Get("header") != "" && strings.ContainsFunc(value, invisible), ruleHeader, key,
+	v.addIf(f.Tag.Get("header") != "" && strings.ContainsFunc(value, invisible), key,
 		"holds a space, a control character or a character that is not ASCII",
 		"check for a stray line break or quote in the secret's source")
-}
-
-func (v *validator) enum(s string, choices []string, key string) {
-	v.addIf(!slices.Contains(choices, s), ruleEnum, key, quote(s)+" is not one of "+strings.Join(choices, ", "),
-		suggest(s, choices, "choose one of these"))
 }
 
 // suggest asks whether the choice nearest to s was meant, or returns do when none is near.
@@ -222,7 +224,7 @@ func suggest(s string, choices []string, do string) string {
 // listen checks the address, and that there is a way to authenticate: no caller is
 // served without.
 func (v *validator) listen() {
-	host, ok := v.address(ruleListen, "listen", v.c.Listen)
+	host, ok := v.address("listen", v.c.Listen)
 	if !ok || len(v.c.Auth.Tokens) > 0 || v.c.Auth.OAuth.Enabled {
 		return
 	}
@@ -230,16 +232,16 @@ func (v *validator) listen() {
 	if loopback(host) {
 		what = "lists no token, and Aegis serves nobody without one, not even on loopback"
 	}
-	v.add(ruleAnonymous, "auth.tokens", what, `make one with "openssl rand -hex 32" and list it under `+
+	v.add("auth.tokens", what, `make one with "openssl rand -hex 32" and list it under `+
 		"auth.tokens with a name and a gitea_token, or set up auth.oauth")
 }
 
 // address returns the host of a listen address, and refuses a wrong one.
-func (v *validator) address(r rule, key, listen string) (host string, ok bool) {
+func (v *validator) address(key, listen string) (host string, ok bool) {
 	host, err := listenHost(listen)
 	if err != nil {
 		what, do := split(err)
-		v.add(r, key, quote(listen)+" "+what, do)
+		v.add(key, quote(listen)+" "+what, do)
 	}
 	return host, err == nil
 }
@@ -261,9 +263,9 @@ func listenHost(listen string) (string, error) {
 
 func (v *validator) urls() {
 	u := v.c.Gitea.URL
-	v.addIf(u != nil && strings.Contains(u.Path+"/", "/api/v1/"), ruleAPIPath, "gitea.url",
+	v.addIf(u != nil && strings.Contains(u.Path+"/", "/api/v1/"), "gitea.url",
 		"ends in /api/v1", "write the address that a browser uses; Aegis adds /api/v1")
-	v.addIf(insecure(v.c.PublicURL), rulePublicURL, "public_url",
+	v.addIf(insecure(v.c.PublicURL), "public_url",
 		"is http on a host that is not loopback; tokens would cross the network readable",
 		"write https, and put TLS in front of Aegis")
 }
@@ -272,26 +274,22 @@ func (v *validator) urls() {
 func insecure(u *URL) bool { return u != nil && u.Scheme == "http" && !u.Loopback() }
 
 func (v *validator) tokens() {
-	var names, values []string
-	for _, t := range v.c.Auth.Tokens {
-		names, values = append(names, t.Name), append(values, t.Token.Reveal())
-	}
-	v.unique(ruleTokenTwice, "auth.tokens", "name", names, "give each token its own name")
-	v.unique(ruleTokenTwice, "auth.tokens", "token", values, "give each identity its own token")
+	tokens := v.c.Auth.Tokens
+	unique(v, "auth.tokens", "name", tokens, func(t Token) string { return t.Name }, "give each token its own name")
+	unique(v, "auth.tokens", "token", tokens, func(t Token) string { return t.Token.Reveal() },
+		"give each identity its own token")
 }
 
 func (v *validator) masking(m Masking, section string) {
 	section += ".rules"
-	names := make([]string, len(m.Rules))
 	for i, r := range m.Rules {
-		names[i] = r.Name
 		key := item(section, i)
-		v.addIf(r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp), ruleMaskEmpty, key+".regex",
+		v.addIf(r.Regex != nil && r.Regex.Regexp != nil && matchesEmpty(r.Regex.Regexp), key+".regex",
 			"matches the empty text, which is everywhere",
 			"require at least one character, for example with + instead of *")
 		v.replacement(r, m.Mode, key+".replacement")
 	}
-	v.unique(ruleMaskTwice, section, "name", names, "give each rule its own name")
+	unique(v, section, "name", m.Rules, func(r MaskRule) string { return r.Name }, "give each rule its own name")
 }
 
 // replacement refuses a replacement that is never used.
@@ -299,10 +297,9 @@ func (v *validator) replacement(r MaskRule, mode, key string) {
 	switch {
 	case r.Replacement == nil:
 	case r.Action == "block" || r.Action == "report":
-		v.add(ruleMaskReplacement, key, "has no effect with action "+r.Action, "remove it, or set action: mask")
+		v.add(key, "has no effect with action "+r.Action, "remove it, or set action: mask")
 	case r.Action == "" && (mode == "block" || mode == "report"):
-		v.add(ruleMaskReplacement, key, "has no effect with masking.mode "+mode,
-			"remove it, or set action: mask on this rule")
+		v.add(key, "has no effect with masking.mode "+mode, "remove it, or set action: mask on this rule")
 	}
 }
 
@@ -334,10 +331,10 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 
 // toolKeys returns the keys of a section that are names of tools, in order, and refuses
 // those that cannot be one.
-func toolKeys[T any](v *validator, r rule, section string, tools map[string]T, example string) []string {
+func toolKeys[T any](v *validator, section string, tools map[string]T, example string) []string {
 	names := slices.Sorted(maps.Keys(tools))
 	for _, name := range names {
-		v.addIf(!toolName.MatchString(name), r, join(section, name),
+		v.addIf(!toolName.MatchString(name), join(section, name),
 			"is not a tool's name", "write a name such as "+example)
 	}
 	return names
@@ -345,9 +342,9 @@ func toolKeys[T any](v *validator, r rule, section string, tools map[string]T, e
 
 func (v *validator) results(r Results, section string) {
 	section += ".fields_default"
-	for _, name := range toolKeys(v, ruleFieldsDefault, section, r.FieldsDefault, "gitea_issue_list") {
+	for _, name := range toolKeys(v, section, r.FieldsDefault, "gitea_issue_list") {
 		n := len(r.FieldsDefault[name])
-		v.addIf(n == 0 || n > 100, ruleFieldsDefault, join(section, name), "must list 1 to 100 fields",
+		v.addIf(n == 0 || n > 100, join(section, name), "must list 1 to 100 fields",
 			"write a list such as [number, title, user.login], or remove the tool")
 	}
 }
@@ -356,12 +353,12 @@ func (v *validator) server() {
 	for i, h := range v.c.Server.AllowedHosts {
 		bare := strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
 		_, err := netip.ParseAddr(bare)
-		v.addIf(err != nil && bare != h || !validHost(bare), ruleHost, item("server.allowed_hosts", i),
+		v.addIf(err != nil && bare != h || !validHost(bare), item("server.allowed_hosts", i),
 			quote(h)+" is not a host name or IP address",
 			"write the name alone, without scheme, port, path or wildcard")
 	}
 	for i, o := range v.c.Server.AllowedOrigins {
-		v.addIf(!validOrigin(o), ruleOrigin, item("server.allowed_origins", i),
+		v.addIf(!validOrigin(o), item("server.allowed_origins", i),
 			quote(o)+" is not an origin", "write scheme://host or scheme://host:port, without path, user or wildcard")
 	}
 }

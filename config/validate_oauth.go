@@ -13,19 +13,18 @@ func (v *validator) oauth() {
 		v.oauthNeeds(o)
 	}
 	v.scopes(o)
-	v.addIf(o.MaxTTL != 0 && o.MaxTTL < o.AccessTTL, ruleOAuth, "auth.oauth.max_ttl",
+	v.addIf(o.MaxTTL != 0 && o.MaxTTL < o.AccessTTL, "auth.oauth.max_ttl",
 		"is shorter than access_ttl, so that no grant could be refreshed", "make it longer, or 0s for no end")
-	ids := make([]string, len(o.Clients))
 	for i, c := range o.Clients {
-		ids[i] = c.ID
 		key := item("auth.oauth.clients", i) + ".redirect_uris"
-		v.addIf(len(c.RedirectURIs) == 0, ruleOAuthClient, key, "lists none",
+		v.addIf(len(c.RedirectURIs) == 0, key, "lists none",
 			"list where the client may be sent back to, such as http://127.0.0.1/callback")
 		for j, uri := range c.RedirectURIs {
 			v.redirect(uri, item(key, j))
 		}
 	}
-	v.unique(ruleOAuthClient, "auth.oauth.clients", "id", ids, "give each client its own id")
+	unique(v, "auth.oauth.clients", "id", o.Clients, func(c OAuthClient) string { return c.ID },
+		"give each client its own id")
 	v.store()
 }
 
@@ -36,33 +35,26 @@ func (v *validator) oauthNeeds(o OAuth) {
 		where  = "copy it from the OAuth application: it is shown in Gitea under Settings, Applications; " +
 			"docs/oauth.md has each step"
 	)
-	v.addIf(o.ClientID == "", ruleOAuth, "auth.oauth.client_id", needed, where)
-	v.addIf(o.ClientSecret.IsZero(), ruleOAuth, "auth.oauth.client_secret", needed, where)
+	v.addIf(o.ClientID == "", "auth.oauth.client_id", needed, where)
+	v.addIf(o.ClientSecret.IsZero(), "auth.oauth.client_secret", needed, where)
 	host, err := listenHost(v.c.Listen)
-	v.addIf(err == nil && v.c.PublicURL == nil && !loopback(host), ruleOAuth, "public_url",
+	v.addIf(err == nil && v.c.PublicURL == nil && !loopback(host), "public_url",
 		needed+": clients and Gitea send people's browsers there", "set it, for example to https://aegis.example.org")
 }
 
 // scopes refuses an empty list, for which Gitea would grant everything, and defaults
 // beyond the list.
 func (v *validator) scopes(o OAuth) {
-	v.addIf(len(o.Scopes) == 0, ruleScope, "auth.oauth.scopes", "is empty, and Gitea would grant everything",
+	v.addIf(len(o.Scopes) == 0, "auth.oauth.scopes", "is empty, and Gitea would grant everything",
 		"list what agents need, such as [write:repository, write:issue, read:user]")
 	for i, s := range o.DefaultScopes {
-		v.addIf(scopePattern(s) && !covered(s, o.Scopes), ruleScope, item("auth.oauth.default_scopes", i),
+		// Where the pattern does not match, that was reported. write includes read.
+		level, category, _ := strings.Cut(s, ":")
+		known := (level == "read" || level == "write") && category != ""
+		v.addIf(known && !slices.Contains(o.Scopes, s) && !slices.Contains(o.Scopes, "write:"+category),
+			item("auth.oauth.default_scopes", i),
 			quote(s)+" is not covered by auth.oauth.scopes", "add it there, or remove it here")
 	}
-}
-
-func scopePattern(s string) bool {
-	level, category, found := strings.Cut(s, ":")
-	return found && category != "" && (level == "read" || level == "write")
-}
-
-// covered reports whether scopes hold s, or its write form.
-func covered(s string, scopes []string) bool {
-	_, category, _ := strings.Cut(s, ":")
-	return slices.Contains(scopes, s) || slices.Contains(scopes, "write:"+category)
 }
 
 // browserSchemes run as script in a browser, or show what is on its computer.
@@ -71,7 +63,7 @@ var browserSchemes = []string{"javascript", "data", "file", "vbscript", "about",
 // redirect refuses redirect URIs that would hand codes to anybody or run as
 // script in a browser.
 func (v *validator) redirect(uri, key string) {
-	refuse := func(what, do string) { v.add(ruleOAuthClient, key, what, do) }
+	refuse := func(what, do string) { v.add(key, what, do) }
 	unclean := func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }
 	u, err := url.Parse(uri)
 	switch {

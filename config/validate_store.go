@@ -8,30 +8,25 @@ import (
 // store checks what the tags of Store cannot say.
 func (v *validator) store() {
 	s := v.c.Store
-	v.addIf(s.KeyFile != "" && len(s.Keys) > 0, ruleStore, "store.key_file",
-		"is set together with store.keys", "keep one of them")
-	keys := make([]string, len(s.Keys))
-	for i, k := range s.Keys {
-		keys[i] = k.Reveal()
-	}
-	v.unique(ruleStore, "store.keys", "", keys, "remove it")
+	v.addIf(s.KeyFile != "" && len(s.Keys) > 0, "store.key_file", "is set together with store.keys", "keep one of them")
+	unique(v, "store.keys", "", s.Keys, Secret.Reveal, "remove it")
 	if s.Shared() {
 		v.redis(s)
 		return
 	}
 	const do = "set store.kind to redis, or remove it"
-	v.addIf(v.c.Limits.Shared, ruleStoreRedis, "limits.shared",
+	v.addIf(v.c.Limits.Shared, "limits.shared",
 		"needs a store that replicas share, and store.kind is "+quote(s.Kind), do)
 	for key, set := range map[string]bool{
 		"url": s.URL != "", "nodes": len(s.Nodes) > 0, "sentinel.master": s.Sentinel.Master != "", "cluster": s.Cluster,
 	} {
-		v.addIf(set, ruleStoreRedis, "store."+key, "is for kind redis, and the kind is "+quote(s.Kind), do)
+		v.addIf(set, "store."+key, "is for kind redis, and the kind is "+quote(s.Kind), do)
 	}
 }
 
 // redis checks the settings of a shared store.
 func (v *validator) redis(s Store) {
-	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, ruleStoreRedis, "store."+key, what, do) }
+	refuseIf := func(bad bool, key, what, do string) { v.addIf(bad, "store."+key, what, do) }
 	const address = "rediss://redis.example.org:6379/0"
 	u, err := url.Parse(s.URL)
 	refuseIf(s.URL == "", "url", "is required with kind redis", "set it, for example to "+address)
@@ -58,15 +53,15 @@ func (v *validator) redis(s Store) {
 		"is for rediss:// addresses", "write store.url with rediss://, or remove it")
 }
 
-// store warns of a connection that anybody on its way can read.
-func (w *warner) store() {
-	s := w.c.Store
+// warnStore warns of a connection that anybody on its way can read.
+func (v *validator) warnStore() {
+	s := v.c.Store
 	if !s.Shared() || s.Encrypted() {
 		return
 	}
 	for _, a := range s.Addresses() {
 		if host, _, err := net.SplitHostPort(a); err == nil && !loopback(host) {
-			w.add("store.url", "is not encrypted, and the host is not this machine: "+
+			v.add("store.url", "is not encrypted, and the host is not this machine: "+
 				"the password and the digests of tokens cross the network readable",
 				"use rediss://, unless the network is trusted")
 			return

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,14 +13,14 @@ var teamName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 // teams checks the rules of every endpoint, the default one included.
 func (v *validator) teams() {
 	v.policy(v.c.Policy, "policy")
-	v.tools(v.c.Tools, "tools")
+	toolKeys(v, "tools.allow_risk_by_tool", v.c.Tools.AllowRiskByTool, exampleTool)
 	v.members(v.c.Members, "members")
 	const do = "list logins, tokens, organizations or teams, or write members: {everyone: true}"
-	v.addIf(len(v.c.Teams) > 0 && v.c.Members.Empty(), ruleMembers, "members",
+	v.addIf(len(v.c.Teams) > 0 && v.c.Members.Empty(), "members",
 		"says not who may use the default endpoint, /mcp, while there are teams", do)
 	for _, name := range slices.Sorted(maps.Keys(v.c.Teams)) {
 		v.team(v.c.Teams[name], name)
-		v.addIf(v.c.Teams[name].Members.Empty(), ruleMembers, join("teams", name)+".members", "admits nobody", do)
+		v.addIf(v.c.Teams[name].Members.Empty(), join("teams", name)+".members", "admits nobody", do)
 	}
 }
 
@@ -39,17 +40,14 @@ func withoutInherited(ps Problems) Problems {
 
 func (v *validator) team(t Team, name string) {
 	key := join("teams", name)
-	v.addIf(!teamName.MatchString(name), ruleTeam, key, "is not a team's name",
+	v.addIf(!teamName.MatchString(name), key, "is not a team's name",
 		"write 1 to 40 characters of a-z 0-9 -, beginning with a letter or digit: it becomes the path /mcp/<name>")
 	v.members(t.Members, key+".members")
 	v.masking(t.Masking, key+".masking")
 	v.results(t.Results, key+".results")
 	v.policy(t.Policy, key+".policy")
-	v.tools(t.Tools, key+".tools")
-	l := t.Limits
-	v.buckets(key+".limits", l.Tools, map[string]Limit{
-		"identity": l.Identity, "team": l.Team, "read": l.Read, "write": l.Write, "destructive": l.Destructive,
-	})
+	toolKeys(v, key+".tools.allow_risk_by_tool", t.Tools.AllowRiskByTool, exampleTool)
+	v.buckets(key+".limits", reflect.ValueOf(t.Limits))
 }
 
 // members refuses names that no token of auth.tokens has.
@@ -59,18 +57,17 @@ func (v *validator) members(m Members, key string) {
 		names[i] = t.Name
 	}
 	for i, name := range m.Tokens {
-		v.addIf(!slices.Contains(names, name), ruleMembers, item(key+".tokens", i),
+		v.addIf(!slices.Contains(names, name), item(key+".tokens", i),
 			"no token of auth.tokens has this name", suggest(name, names, "use the name of one of auth.tokens"))
 	}
 	lists := m
 	lists.Everyone = false
-	v.addIf(m.Everyone && !lists.Empty(), ruleMembers, key+".everyone",
+	v.addIf(m.Everyone && !lists.Empty(), key+".everyone",
 		"is true beside lists, which then mean nothing", "remove it, or the lists")
 }
 
-func (v *validator) tools(t Tools, key string) {
-	toolKeys(v, rulePolicy, key+".allow_risk_by_tool", t.AllowRiskByTool, "gitea_issue_delete")
-}
+// exampleTool is one whose risk somebody may want to allow.
+const exampleTool = "gitea_issue_delete"
 
 var (
 	giteaName  = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
@@ -83,11 +80,11 @@ var (
 // policy checks what the tags of Policy cannot say.
 func (v *validator) policy(p Policy, key string) {
 	for name, value := range map[string]string{"owner": p.Bind.Owner, "repo": p.Bind.Repo} {
-		v.addIf(value != "" && !giteaName.MatchString(value), rulePolicy, key+".bind."+name,
+		v.addIf(value != "" && !giteaName.MatchString(value), key+".bind."+name,
 			quote(value)+" is not a name of Gitea's",
 			"write letters, digits, . _ and - only, without a slash; no globs: policy.repos takes those")
 	}
-	v.addIf(p.Bind.Repo != "" && p.Bind.Owner == "", rulePolicy, key+".bind.repo",
+	v.addIf(p.Bind.Repo != "" && p.Bind.Owner == "", key+".bind.repo",
 		"is set without an owner", "set "+key+".bind.owner too")
 	v.globs(key+".repos", p.Repos, repoGlob,
 		"write owner/name, with * and ? as wild cards, such as acme/* or acme/web-*")
@@ -96,7 +93,7 @@ func (v *validator) policy(p Policy, key string) {
 	v.globs(key+".paths", p.Paths, pathGlob,
 		"write a path from the repository's root, with * within and ** across folders, such as docs/**")
 	for i, t := range p.Confirm.Tools {
-		v.addIf(!riskOrTool.MatchString(t), rulePolicy, item(key+".confirm.tools", i),
+		v.addIf(!riskOrTool.MatchString(t), item(key+".confirm.tools", i),
 			quote(t)+" is neither a risk class nor a tool",
 			"write R2, R3 or R4, or a name or glob such as gitea_*_delete*")
 	}
@@ -117,7 +114,7 @@ func deadGlob(key, g string) bool {
 func (v *validator) globs(key string, p Patterns, form *regexp.Regexp, do string) {
 	for name, list := range map[string][]string{"allow": p.Allow, "deny": p.Deny} {
 		for i, g := range list {
-			v.addIf(!form.MatchString(g) || strings.Contains(g, "***") || deadGlob(key, g), rulePolicy,
+			v.addIf(!form.MatchString(g) || strings.Contains(g, "***") || deadGlob(key, g),
 				item(key+"."+name, i), quote(g)+" is no pattern that could match", do)
 		}
 	}

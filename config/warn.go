@@ -9,18 +9,18 @@ import (
 // Warnings returns what is legal and still a risk or of no effect, sorted by
 // place. Nothing in it stops Aegis from starting.
 func (c *Config) Warnings() Problems {
-	w := &warner{c: c, list: slices.Clone(c.source.warnings)}
-	w.network()
-	w.tokens()
-	w.masking()
-	w.sizes()
-	w.addIf(c.AuditOff(), "audit.path", "is off; nobody can tell later who did what",
+	v := &validator{c: c, problems: slices.Clone(c.source.warnings)}
+	v.warnNetwork()
+	v.warnTokens()
+	v.warnMasking()
+	v.warnSizes()
+	v.addIf(c.AuditOff(), "audit.path", "is off; nobody can tell later who did what",
 		"remove it, and the log is written to data_dir")
-	w.edge()
-	w.tls()
-	w.store()
-	w.list.Sort()
-	return w.list
+	v.warnEdge()
+	v.warnTLS()
+	v.warnStore()
+	v.problems.Sort()
+	return v.problems
 }
 
 // warnOpenFile notes that everyone on the machine may read the file's secrets.
@@ -34,33 +34,17 @@ func (c *Config) warnOpenFile() {
 		"use ${NAME} or file:/path for secrets, or take the right from others: chmod o-r"))
 }
 
-type warner struct {
-	c    *Config
-	list Problems
-}
-
-func (w *warner) add(key, what, do string) {
-	w.list = append(w.list, w.c.Problem(key, what, do))
-}
-
-// addIf warns where risky holds.
-func (w *warner) addIf(risky bool, key, what, do string) {
-	if risky {
-		w.add(key, what, do)
-	}
-}
-
-func (w *warner) network() {
-	c := w.c
+func (v *validator) warnNetwork() {
+	c := v.c
 	host, err := listenHost(c.Listen)
 	plain := c.TLS.Mode == "off" && (c.PublicURL == nil || c.PublicURL.Scheme == "http")
-	w.addIf(err == nil && !loopback(host) && plain, "listen",
+	v.addIf(err == nil && !loopback(host) && plain, "listen",
 		"is open to the network in plain http; tokens cross it readable",
 		"set tls.mode, or put a TLS proxy in front and set public_url to its https address, or listen on 127.0.0.1")
 	if u := c.Gitea.URL; u != nil && u.Scheme == "http" {
-		w.addIf(!nearby(u.Hostname()), "gitea.url",
+		v.addIf(!nearby(u.Hostname()), "gitea.url",
 			"is plain http to a host that may be far away; Gitea tokens cross the network readable", "use https")
-		w.addIf(c.Gitea.CAFile != "", "gitea.ca_file",
+		v.addIf(c.Gitea.CAFile != "", "gitea.ca_file",
 			"has no effect while gitea.url is http", "use https, or remove it")
 	}
 }
@@ -74,36 +58,36 @@ func nearby(host string) bool {
 	return loopback(host) || !strings.Contains(strings.TrimSuffix(host, "."), ".")
 }
 
-func (w *warner) tokens() {
-	for i, t := range w.c.Auth.Tokens {
+func (v *validator) warnTokens() {
+	for i, t := range v.c.Auth.Tokens {
 		key, n := item("auth.tokens", i), len(t.Token.Reveal())
-		w.addIf(n > 0 && n < 32, key+".token", "is shorter than 32 characters",
+		v.addIf(n > 0 && n < 32, key+".token", "is shorter than 32 characters",
 			`make a longer one with "openssl rand -hex 32"`)
-		w.addIf(n > 0 && t.Token.Equal(t.GiteaToken), key+".token",
+		v.addIf(n > 0 && t.Token.Equal(t.GiteaToken), key+".token",
 			"is the Gitea token itself, so that clients could use Gitea past Aegis",
 			`make one of its own with "openssl rand -hex 32"`)
-		w.addIf(t.AllowSudo, key+".allow_sudo", "lets this token act as every user of Gitea",
+		v.addIf(t.AllowSudo, key+".allow_sudo", "lets this token act as every user of Gitea",
 			"keep it for tokens that need it")
 	}
 }
 
-func (w *warner) masking() {
-	m := w.c.Masking
-	w.addIf(m.Mode == "off", "masking.mode", "is off; secrets that people left in Gitea reach the model",
+func (v *validator) warnMasking() {
+	m := v.c.Masking
+	v.addIf(m.Mode == "off", "masking.mode", "is off; secrets that people left in Gitea reach the model",
 		"set it to mask")
-	w.addIf(!m.Builtin && len(m.DisableRules) > 0, "masking.disable_rules",
+	v.addIf(!m.Builtin && len(m.DisableRules) > 0, "masking.disable_rules",
 		"has no effect while masking.builtin is false", "remove one of them")
 }
 
-func (w *warner) sizes() {
-	c, files := w.c, w.c.Results.MaxBinaryBytes
-	w.addIf(int64(files)*4/3 > int64(c.Server.MaxBodyBytes), "results.max_binary_bytes",
+func (v *validator) warnSizes() {
+	c, files := v.c, v.c.Results.MaxBinaryBytes
+	v.addIf(int64(files)*4/3 > int64(c.Server.MaxBodyBytes), "results.max_binary_bytes",
 		"is more than a request can carry: base64 makes files a third larger, and server.max_body_bytes is "+
 			c.Server.MaxBodyBytes.String(),
 		"raise server.max_body_bytes, or lower this")
-	w.addIf(files > c.Gitea.MaxResponseBytes, "results.max_binary_bytes",
+	v.addIf(files > c.Gitea.MaxResponseBytes, "results.max_binary_bytes",
 		"is more than gitea.max_response_bytes, "+c.Gitea.MaxResponseBytes.String(), "raise that, or lower this")
-	w.addIf(c.Tools.PageSize < 1000 && c.Tools.Mode == "full", "tools.page_size",
+	v.addIf(c.Tools.PageSize < 1000 && c.Tools.Mode == "full", "tools.page_size",
 		"divides the tool list; clients that ask for one page see part of it",
 		"leave it at 1000 unless a client needs less")
 }

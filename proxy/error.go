@@ -44,7 +44,7 @@ type Error struct {
 	Kind Kind
 	// Status is Gitea's HTTP status, 0 when Gitea was not asked.
 	Status int
-	// Public tells the caller what happened and what to do next. It is
+	// Public says to the caller what happened and what to do next. It is
 	// bounded, has no control characters and carries no secret.
 	Public string
 	// Quoted is how many bytes at the start of Public are the upstream's own
@@ -92,8 +92,7 @@ func NewError(kind Kind, public string, cause error) *Error {
 // AsError returns err as an [*Error]. Anything else becomes KindInternal with
 // a text that gives nothing away.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{Kind: KindInternal, Public: "internal error; the request id names it in the server's log", Err: err}

@@ -66,7 +66,7 @@ func (r *Reply) Later(f func()) {
 	r.later = append(r.later, f)
 }
 
-// Close runs what was left for later. Whoever made the Reply calls it last.
+// Close runs what was left for later. The maker of the Reply calls it last.
 func (r *Reply) Close() {
 	for _, f := range r.later {
 		f()

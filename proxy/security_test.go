@@ -11,6 +11,7 @@ import (
 // TestSecurityPageNamesTests: every test that docs/security.md calls a proof is
 // there, in the package that it names.
 func TestSecurityPageNamesTests(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/security.md")
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -17,20 +18,20 @@ const (
 	R4             // administers the instance or hands out credentials
 )
 
+var risks = [...]string{"R0", "R1", "R2", "R3", "R4"}
+
 // String returns "R0" to "R4".
 func (r Risk) String() string {
 	if r > R4 {
 		return "R?"
 	}
-	return "R" + string('0'+byte(r))
+	return risks[r]
 }
 
 // ParseRisk reads "R0" to "R4".
 func ParseRisk(s string) (Risk, bool) {
-	if len(s) != 2 || s[0] != 'R' || s[1] < '0' || s[1] > '4' {
-		return 0, false
-	}
-	return Risk(s[1] - '0'), true
+	i := slices.Index(risks[:], s)
+	return Risk(max(i, 0)), i >= 0
 }
 
 // In is where an argument goes in the HTTP request.

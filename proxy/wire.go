@@ -2,7 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -111,24 +111,47 @@ func (t *Tool) sends(body []Field) In {
 // Fill returns the operation's path with these values in their places, as plain
 // text; values that are missing stay as the template has them.
 func (t *Tool) Fill(values []Field) string {
-	var b strings.Builder
-	b.Grow(len(t.Path) + 32)
-	rest := t.Path
-	for {
-		open := strings.IndexByte(rest, '{')
-		end := strings.IndexByte(rest, '}')
-		if open < 0 || end < open {
-			b.WriteString(rest)
-			return b.String()
+	path, _ := t.Expand(func(b *strings.Builder, wire string) error {
+		text := "{" + wire + "}"
+		if f := Find(values, wire); f != nil {
+			text, _ = Scalar(f.Value)
 		}
-		text := rest[open : end+1]
-		if f := Find(values, rest[open+1:end]); f != nil {
-			text = scalar(f.Value)
-		}
-		b.WriteString(rest[:open])
 		b.WriteString(text)
-		rest = rest[end+1:]
+		return nil
+	})
+	return path
+}
+
+// Expand returns the operation's path with what write appends in place of each parameter,
+// which it gets by its wire name. It ends with write's first error.
+func (t *Tool) Expand(write func(b *strings.Builder, wire string) error) (string, error) {
+	var b strings.Builder
+	b.Grow(len(t.Path) + 64)
+	for rest := t.Path; ; {
+		before, after, found := strings.Cut(rest, "{")
+		b.WriteString(before)
+		wire, behind, closed := strings.Cut(after, "}")
+		switch {
+		case !found:
+			return b.String(), nil
+		case !closed:
+			return b.String(), NewError(KindInternal, "the tool's path is broken", nil)
+		}
+		if err := write(&b, wire); err != nil {
+			return b.String(), err
+		}
+		rest = behind
 	}
+}
+
+// Param returns the parameter with this place and wire name, nil for none.
+func (t *Tool) Param(in In, wire string) *Param {
+	for i := range t.Params {
+		if p := &t.Params[i]; p.In == in && p.Wire == wire {
+			return p
+		}
+	}
+	return nil
 }
 
 // TargetOf reads what a call is about from the values in an operation's path.
@@ -159,9 +182,8 @@ func TargetOf(op *Tool, values []Field) (t Target) {
 func (t *Tool) number(f *Field) int64 {
 	n, ok := f.Value.(json.Number)
 	if text, isText := f.Value.(string); isText {
-		ok = slices.ContainsFunc(t.Params, func(p Param) bool {
-			return p.In == f.In && p.Wire == f.Name && p.Schema != nil && p.Schema.Type == "integer"
-		}) && strings.Trim(text, "0123456789") == ""
+		p := t.Param(f.In, f.Name)
+		ok = p != nil && p.Schema != nil && p.Schema.Type == "integer" && strings.Trim(text, "0123456789") == ""
 		n = json.Number(text)
 	}
 	i, err := n.Int64()
@@ -171,13 +193,15 @@ func (t *Tool) number(f *Field) int64 {
 	return max(i, 0)
 }
 
-// scalar returns the text of a string or number.
-func scalar(v any) string {
+// Scalar returns the text of a value that is a string, a number or a boolean.
+func Scalar(v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:
-		return v
+		return v, true
 	case json.Number:
-		return v.String()
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
 	}
-	return ""
+	return "", false
 }

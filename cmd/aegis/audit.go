@@ -23,7 +23,8 @@ the configuration with all of its rotated files; a folder stands for the log in 
 }
 
 // auditLog returns the files that the command line means; whole, when they stand for
-// the log that a configuration has.
+// the log that a configuration has. The chain of a log can only be said to be whole
+// where all of its files are known, which are those of a configuration or a folder.
 func auditLog(files []string, named string) (names []string, whole bool, err error) {
 	if len(files) > 0 {
 		return files, false, nil
@@ -32,6 +33,7 @@ func auditLog(files []string, named string) (names []string, whole bool, err err
 	if err != nil {
 		return nil, false, err
 	}
+	// To verify nothing and to say ok would be the worst of all answers.
 	if cfg.AuditOff() {
 		return nil, false, misused(errors.New("the configuration switches the audit log off (audit.path); " +
 			"name the files"))
@@ -74,19 +76,22 @@ verified one by one.`,
 		if err != nil {
 			return err
 		}
-		// Logs with keys of their own have no common chain.
+		// Logs with keys of their own have no common chain. Replicas each have one.
 		if logs := audit.Logs(args); len(logs) > 1 {
-			return failed(verifyEach(cmd.OutOrStdout(), logs, v))
+			return verifyEach(cmd.OutOrStdout(), logs, v)
 		}
 		v.Whole = whole
-		return failed(verifyAudit(cmd.OutOrStdout(), names, v))
+		return verifyAudit(cmd.OutOrStdout(), names, v)
 	}
 	return cmd
 }
 
-// verifyEach verifies several logs and reports on each.
+// verifyEach verifies several logs and reports on each. It goes on after a log that is
+// wrong, since the other ones may be the witnesses of what happened.
 func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 	bad := 0
+	// Each has its folder as a heading, since records of replicas have the same
+	// numbers.
 	for _, files := range logs {
 		fmt.Fprintf(w, "%s:\n", files[0])
 		if err := verifyAudit(w, files, v); err != nil {
@@ -101,7 +106,8 @@ func verifyEach(w io.Writer, logs [][]string, v audit.FilesOptions) error {
 }
 
 // verifyAudit verifies one log and prints what the result vouches for. A log that was
-// changed is an error whose text names the place.
+// changed is an error whose text names the place. The text has the number of the record
+// and the file, so that people can look at it.
 func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	r, keys, err := audit.VerifyFiles(files, v)
 	if err != nil {
@@ -110,6 +116,8 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	if len(v.KeyFiles) > 0 {
 		keys = strings.Join(v.KeyFiles, ", ")
 	}
+	// Notes come before the verdict: they say what it does not cover, such as a tail
+	// without a checkpoint.
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)
 	}
@@ -121,6 +129,8 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	}
 	_, err = fmt.Fprintf(w, "ok: %d records (%d to %d), %s to %s\n", r.Records, r.First, r.Last,
 		r.Begin.Format(time.RFC3339), r.End.Format(time.RFC3339))
+	// Without a key the chain shows accidents only: who can write the folder can
+	// compute all of it anew.
 	if keys != "" && err == nil {
 		_, err = fmt.Fprintf(w, "%d checkpoints signed with the key in %s vouch for the records up to %d\n",
 			r.Checkpoints, keys, r.Covered)
@@ -128,7 +138,8 @@ func verifyAudit(w io.Writer, files []string, v audit.FilesOptions) error {
 	return err
 }
 
-// newAuditShow returns "aegis audit show".
+// newAuditShow returns "aegis audit show". It trusts the log: a record that was changed
+// is shown as it is now.
 func newAuditShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [FILE...]",
@@ -143,67 +154,68 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 			"  aegis audit show --follow --event tool_invocation",
 	}
 	file := configFlag(cmd)
-	var filter audit.Filter
-	var follow bool
-	var p audit.Printer
-	times := filterFlags(cmd, &filter)
-	cmd.Flags().BoolVar(&p.JSON, "json", false, "print the lines as they are in the log")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print what is written from now on, until interrupted")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := times(); err != nil {
-			return misused(err)
-		}
-		names, whole, err := auditLog(args, *file)
-		if err != nil {
-			return err
-		}
-		at, err := audit.Locate(names, whole)
-		if err != nil {
-			return failed(err)
-		}
-		p.W = cmd.OutOrStdout()
-		if !follow {
-			skipped, err := audit.Show(at.Sources, filter, &p)
-			return skippedLines(cmd, skipped, err)
-		}
-		// A rotated file gets no further records; to follow it would wait for ever.
-		if at.Live == "" {
-			return failed(errors.New("none of the files is written to any more; follow the log itself"))
-		}
-		return failed(audit.Follow(cmd.Context(), at.Live, filter, &p))
-	}
+	follow := cmd.Flags().BoolP("follow", "f", false, "print what is written from now on, until interrupted")
+	withFilter(cmd, "print the lines as they are in the log",
+		func(cmd *cobra.Command, args []string, filter audit.Filter, p *audit.Printer) error {
+			names, whole, err := auditLog(args, *file)
+			if err != nil {
+				return err
+			}
+			at, err := audit.Locate(names, whole)
+			if err != nil {
+				return err
+			}
+			if !*follow {
+				skipped, err := audit.Show(at.Sources, filter, p)
+				return skippedLines(cmd, skipped, err)
+			}
+			// A rotated file gets no further records; to follow it would wait for ever.
+			if at.Live == "" {
+				return errors.New("none of the files is written to any more; follow the log itself")
+			}
+			return audit.Follow(cmd.Context(), at.Live, filter, p)
+		})
 	return cmd
 }
 
-// skippedLines reports how many lines are no records, and passes err on.
+// skippedLines reports how many lines are no records, and passes err on. They are
+// counted and not shown: a line that is no record may have been written by anybody,
+// with escapes for the terminal in it.
 func skippedLines(cmd *cobra.Command, skipped int, err error) error {
 	if skipped > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "aegis: %d lines are no records; \"aegis audit verify\" says more\n", skipped)
 	}
-	return failed(err)
+	return err
 }
 
-// filterFlags adds the flags that select records. The function that it returns
-// checks them once they are read.
-func filterFlags(cmd *cobra.Command, filter *audit.Filter) (check func() error) {
+// withFilter adds the flags that select records and say how they are printed, and makes the
+// command do its work with them. Times count back from when the command runs.
+func withFilter(cmd *cobra.Command, jsonUsage string,
+	work func(*cobra.Command, []string, audit.Filter, *audit.Printer) error) {
+	var filter audit.Filter
+	var p audit.Printer
 	since := cmd.Flags().String("since", "", "not before this `TIME`")
 	until := cmd.Flags().String("until", "", "before this `TIME`")
 	cmd.Flags().StringVar(&filter.Identity, "identity", "", "login, or name of a static token")
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "name of a tool; * and ? match")
 	cmd.Flags().StringVar(&filter.Outcome, "outcome", "", "ok, or the kind of an error")
 	cmd.Flags().StringVar(&filter.Event, "event", "", "kind of record, such as tool_invocation or bearer_refused")
-	return func() (err error) {
+	cmd.Flags().BoolVar(&p.JSON, "json", false, jsonUsage)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		now := time.Now()
 		if filter.Since, err = parseTime(*since, now); err != nil {
-			return fmt.Errorf("--since: %w", err)
+			return misused(fmt.Errorf("--since: %w", err))
 		}
 		if filter.Until, err = parseTime(*until, now); err != nil {
-			return fmt.Errorf("--until: %w", err)
+			return misused(fmt.Errorf("--until: %w", err))
 		}
+		// A glob that is wrong matches nothing, and an empty answer would look like the
+		// truth.
 		if _, err := path.Match(filter.Tool, ""); err != nil {
-			return errors.New("--tool: is no glob; * stands for any characters, ? for one")
+			return misused(errors.New("--tool: is no glob; * stands for any characters, ? for one"))
 		}
-		return nil
+		p.W = cmd.OutOrStdout()
+		return work(cmd, args, filter, &p)
 	}
 }
 
@@ -223,26 +235,21 @@ Times are RFC 3339 (2030-01-31T12:00:00Z) or durations back from now (90m, 24h).
 			"  aegis audit merge --json --identity alice logs/*/audit",
 		Args: cobra.MinimumNArgs(1),
 	}
-	var filter audit.Filter
-	var p audit.Printer
-	times := filterFlags(cmd, &filter)
-	cmd.Flags().BoolVar(&p.JSON, "json", false, "print the lines of the logs, with the replica as one more member")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := times(); err != nil {
-			return misused(err)
-		}
-		p.W = cmd.OutOrStdout()
-		skipped, err := audit.MergeFiles(args, filter, &p)
-		return skippedLines(cmd, skipped, err)
-	}
+	withFilter(cmd, "print the lines of the logs, with the replica as one more member",
+		func(cmd *cobra.Command, args []string, filter audit.Filter, p *audit.Printer) error {
+			skipped, err := audit.MergeFiles(args, filter, p)
+			return skippedLines(cmd, skipped, err)
+		})
 	return cmd
 }
 
-// parseTime reads a time, or a duration back from now; "" is no time.
+// parseTime reads a time, or a duration back from now; "" is no time. Durations are
+// what people want of the last hours, times what an auditor copies from a report.
 func parseTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
+	// A negative one would be in the future, where there are no records.
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}

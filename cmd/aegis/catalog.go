@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -19,6 +18,7 @@ import (
 const (
 	maxDescription = 32 << 20 // bytes of an API description; Gitea's has about 1 MB
 	fetchTimeout   = time.Minute
+	tooLong        = "the API description is larger than %d MiB"
 )
 
 func newCatalog() *cobra.Command {
@@ -50,23 +50,27 @@ standard error.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		data, err := readDescription(cmd.Context(), *from)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		text, report, err := server.BuildCatalog(data)
 		if err != nil {
-			return failed(fmt.Errorf("%s: %w", *from, err))
+			return fmt.Errorf("%s: %w", *from, err)
 		}
+		// A running Aegis may watch the file, and must never read half of it.
 		if err := setup.WriteFile(*out, text, 0o644); err != nil {
-			return failed(err)
+			return err
 		}
+		// The report is for the person who decides whether this catalog will do; a
+		// script has the exit code.
 		_, err = fmt.Fprint(cmd.ErrOrStderr(), report)
-		return failed(err)
+		return err
 	}
 	return cmd
 }
 
 // readDescription reads a file, or fetches an address. The environment's proxy
-// variables apply: this is an operator's command, not a call.
+// variables apply: this is an operator's command, not a call. The file is not checked
+// here: what is no description, the builder says.
 func readDescription(ctx context.Context, from string) ([]byte, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		f, err := os.Open(from)
@@ -74,7 +78,7 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		return readBounded(f)
+		return readBounded(f, maxDescription, tooLong)
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -82,6 +86,7 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Redirects are followed: no credentials are sent, and servers move such files.
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err
@@ -91,15 +96,5 @@ func readDescription(ctx context.Context, from string) ([]byte, error) {
 		return nil, fmt.Errorf("%s answers %s; is that the address of the API description (/swagger.v1.json)?", from,
 			res.Status)
 	}
-	return readBounded(res.Body)
-}
-
-// readBounded reads one byte more than it takes, to tell a description that is too large
-// from one that is just as large as the bound.
-func readBounded(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxDescription+1))
-	if err == nil && len(data) > maxDescription {
-		err = fmt.Errorf("the API description is larger than %d MiB", maxDescription>>20)
-	}
-	return data, err
+	return readBounded(res.Body, maxDescription, tooLong)
 }

@@ -6,8 +6,9 @@ import (
 	"aegis/config"
 )
 
-// newConfig groups help for writing the file. The schema is generated from the same structs that load
-// it, so that editors and Aegis agree.
+// newConfig groups help for writing the file. The schema is generated from the same
+// structs that load it, so that editors and Aegis agree. It is embedded in the program,
+// so that it is that of this version.
 func newConfig() *cobra.Command {
 	schema := &cobra.Command{
 		Use:   "schema",
@@ -19,7 +20,7 @@ Save it and point to it in the first line of the file:
 		Example: "  aegis config schema > aegis.schema.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
-			return failed(err)
+			return err
 		},
 	}
 	_ = configFlag(schema) // accepted everywhere; this command needs none

@@ -37,9 +37,11 @@ always the built-in one, and tls.mode, which is off.`,
 	token := cmd.Flags().String("token", "",
 		"bearer `TOKEN` for clients, 16 characters or longer (default a random one)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		// First, since the configuration needs its address. It is a listener of its own
+		// on loopback: calls take the same way as to a real Gitea.
 		gitea, err := demo.Start()
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		defer gitea.Close()
 		cfg, err := demoConfig(gitea, *file, *addr, *token)
@@ -48,31 +50,32 @@ always the built-in one, and tls.mode, which is off.`,
 		}
 		forget, err := demoData(cfg)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		defer forget()
 		log, err := newLog(cfg, cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		ln, err := listen(cmd.Context(), cfg.Listen)
+		ln, err := listen(cmd.Context(), cfg.Listen, mainHint)
 		if err != nil {
 			return err
 		}
 		cfg.Listen = ln.Addr().String() // port 0 has become a real one
 		gitea.SignIn(cfg, cfg.Base().String())
-		srv, err := openServer(cfg, log)
+		srv, err := newServer(server.Open, cfg, log)
 		if err != nil {
 			_ = ln.Close() // err says what went wrong
 			return err
 		}
 		defer srv.Close()
+		// The demo's own is the last one, after those of a file.
 		bearer := cfg.Auth.Tokens[len(cfg.Auth.Tokens)-1].Token.Reveal()
 		if err := printDemo(cmd.OutOrStdout(), srv, cfg.Listen, bearer); err != nil {
-			return failed(err)
+			return err
 		}
 		announce(log.Logger, srv, ln)
-		return failed(srv.Serve(cmd.Context(), ln))
+		return srv.Serve(cmd.Context(), ln)
 	}
 	return cmd
 }
@@ -82,17 +85,20 @@ always the built-in one, and tls.mode, which is off.`,
 func demoConfig(gitea *demo.Demo, file, addr, token string) (*config.Config, error) {
 	tok, err := gitea.Token(token)
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
 	cfg := config.Default()
 	cfg.Gitea.URL = gitea.URL()
 	cfg.Auth.Tokens = []config.Token{tok}
+	// The defaults are the demo's, so that a file for it may have three lines.
 	if file != "" {
 		env := config.OSEnv(filepath.Dir(file))
 		env.Base = cfg // what the file leaves out is the demo's
-		if cfg, err = loaded(config.LoadEnv(file, env)); err != nil {
-			return nil, err
+		if cfg, err = config.LoadEnv(file, env); err != nil {
+			return nil, blamed(err)
 		}
+		// Tokens of a file are for a real Gitea; the built-in one takes them as its
+		// user's, so that the file works here unchanged.
 		gitea.Adopt(cfg.Auth.Tokens)
 		cfg.Gitea.URL = gitea.URL()
 		if cfg.IsSet("auth.tokens") {
@@ -102,7 +108,10 @@ func demoConfig(gitea *demo.Demo, file, addr, token string) (*config.Config, err
 	if addr != "" {
 		cfg.Listen = addr
 	}
+	// A certificate for the name of a real deployment cannot be had here, and the
+	// authority would be asked for one.
 	cfg.TLS.Mode = "off"
+	// Again, since address and token came after the file was checked.
 	if problems := cfg.Validate(); len(problems) > 0 {
 		return nil, problems
 	}
@@ -115,6 +124,8 @@ func demoData(cfg *config.Config) (forget func(), err error) {
 	if cfg.IsSet("data_dir") {
 		return func() {}, nil
 	}
+	// Not below the working folder: a demo leaves nothing behind, and two of them do
+	// not meet.
 	cfg.DataDir, err = os.MkdirTemp("", "aegis-demo-")
 	if err != nil {
 		return nil, err
@@ -126,7 +137,8 @@ func demoData(cfg *config.Config) (forget func(), err error) {
 }
 
 // printDemo prints commands that work as they are: a person pastes the first one, and
-// has a connected client.
+// has a connected client. The token is shown: it is worth something on this machine
+// alone, and only while the demo runs.
 func printDemo(w io.Writer, srv *server.Server, addr, token string) error {
 	_, err := fmt.Fprintf(w, `Aegis is serving a built-in demo Gitea. Stop it with Ctrl-C.
 
@@ -160,6 +172,8 @@ func demoRequest(srv *server.Server) string {
 	call := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
 	}
+	// A configuration may have taken the tool away; the printed command must work all
+	// the same.
 	if _, err := srv.Selection().Lookup(tool); err != nil {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	}
@@ -168,5 +182,6 @@ func demoRequest(srv *server.Server) string {
 			return call(`{"name":"` + tool + `","arguments":` + args + `}`)
 		}
 	}
+	// In search mode tools are called through this one.
 	return call(`{"name":"gitea_call_tool","arguments":{"name":"` + tool + `","arguments":` + args + `}}`)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,77 +68,83 @@ No token is sent to the public address. It exits with 1 when a check fails.`,
 // runDoctor looks at the public address first, and then at Gitea, which needs the
 // configuration: with --url alone it is left out.
 func runDoctor(cmd *cobra.Command, f doctorFlags) error {
+	// Before anything is looked at: the checks take a minute, and the mistake would
+	// show at their end.
 	if f.client != "" && !slices.Contains(doctor.Clients(), f.client) {
 		return misused(fmt.Errorf("--client: unknown client; use one of %s", strings.Join(doctor.Clients(), ", ")))
 	}
-	cfg, err := doctorConfig(f)
+	var cfg *config.Config // nil when --url stands in for it
+	if f.config != "" || f.url == "" {
+		var err error
+		if cfg, err = loadConfig(f.config); err != nil {
+			return err
+		}
+	}
+	o, err := f.options()
 	if err != nil {
 		return err
 	}
-	o, examined, err := doctorOptions(f, cfg)
+	report := &doctorReport{
+		out: cmd.OutOrStdout(), asJSON: f.asJSON, findings: []findingJSON{}, count: map[doctor.Status]int{},
+	}
+	// With --url alone there is nothing to compare answers with: only what holds for
+	// every Aegis is checked.
+	if cfg == nil {
+		if err := runDoctorAt(cmd.Context(), f.url, o, report); err != nil {
+			return err
+		}
+		return report.end()
+	}
+	// What the configuration describes; the answers of the running Aegis are compared with it.
+	examined, err := server.Examine(cfg, buildVersion())
 	if err != nil {
+		return unbuilt(err)
+	}
+	// It holds the parts of a server that never listens.
+	defer examined.Close()
+	// Differences between the running Aegis and this one were made on the way, or the
+	// file has changed since it was loaded.
+	o.Reference, o.Endpoints, o.MaxBody = examined.Handler, examined.Endpoints, int64(cfg.Server.MaxBodyBytes)
+	if err := runDoctorAt(cmd.Context(), cmp.Or(f.url, examined.Base), o, report); err != nil {
 		return err
 	}
-	if examined != nil {
-		defer examined.Close()
+	if !f.noGitea {
+		examineGitea(cmd.Context(), cfg, examined, report.add)
 	}
-	r := &doctorReport{out: cmd.OutOrStdout(), asJSON: f.asJSON, findings: []doctor.Finding{}}
-	if !f.asJSON {
-		fmt.Fprintf(r.out, "Looking at %s\n\n", o.Base)
-	}
-	doctor.Run(cmd.Context(), o, r.add)
-	if examined != nil && !f.noGitea {
-		examineGitea(cmd.Context(), cfg, examined, r.add)
-	}
-	return r.end()
+	return report.end()
 }
 
-// doctorConfig loads the configuration; nil when --url stands in for it.
-func doctorConfig(f doctorFlags) (*config.Config, error) {
-	if f.config == "" && f.url != "" {
-		return nil, nil
-	}
-	return loadConfig(f.config)
-}
-
-// doctorOptions returns what is examined, and with a configuration the handler that it
-// describes, which the answers of the running Aegis are compared with. The caller closes
-// it.
-func doctorOptions(f doctorFlags, cfg *config.Config) (doctor.Options, *server.Examined, error) {
+// options returns what the command line alone says of the examination.
+func (f doctorFlags) options() (o doctor.Options, err error) {
 	pair, err := clientPair(f.cert, f.key)
 	if err != nil {
-		return doctor.Options{}, nil, err
+		return o, err
 	}
-	o := doctor.Options{Client: f.client, Register: f.register, Certificates: pair.Certificates}
+	o = doctor.Options{Client: f.client, Register: f.register, Certificates: pair.Certificates}
 	if f.ca != "" {
-		roots, err := rootsWith(f.ca)
-		if err != nil {
-			return o, nil, misused(fmt.Errorf("--ca: %w", err))
-		}
-		o.Roots = roots
-	}
-	var examined *server.Examined
-	address := f.url
-	if cfg != nil {
-		if examined, err = server.Examine(cfg, buildVersion()); err != nil {
-			return o, nil, unbuilt(err)
-		}
-		o.Reference, o.Endpoints, o.MaxBody = examined.Handler, examined.Endpoints, int64(cfg.Server.MaxBodyBytes)
-		if address == "" {
-			address = examined.Base
+		if o.Roots, err = rootsWith(f.ca); err != nil {
+			return o, misused(fmt.Errorf("--ca: %w", err))
 		}
 	}
-	if o.Base, err = setup.WebAddress(strings.TrimRight(address, "/")); err != nil {
-		if examined != nil {
-			examined.Close()
-		}
-		return o, nil, misused(errors.New("--url: give the public address such as https://aegis.example.org, " +
-			"without the MCP path"))
-	}
-	return o, examined, nil
+	return o, nil
 }
 
-// rootsWith returns the system's authorities and those of a file.
+// runDoctorAt looks at one public address.
+func runDoctorAt(ctx context.Context, address string, o doctor.Options, report *doctorReport) (err error) {
+	if o.Base, err = setup.WebAddress(strings.TrimRight(address, "/")); err != nil {
+		return misused(errors.New("--url: give the public address such as https://aegis.example.org, " +
+			"without the MCP path"))
+	}
+	if !report.asJSON {
+		fmt.Fprintf(report.out, "Looking at %s\n\n", o.Base)
+	}
+	doctor.Run(ctx, o, report.add)
+	return nil
+}
+
+// rootsWith returns the system's authorities and those of a file. A private authority
+// is added to the system's and does not replace them, as when it is installed where
+// clients run.
 func rootsWith(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -148,6 +154,8 @@ func rootsWith(file string) (*x509.CertPool, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
+	// It skips what it cannot read without an error, a key in the wrong file for
+	// example.
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s holds no PEM certificate", file)
 	}
@@ -158,31 +166,8 @@ func rootsWith(file string) (*x509.CertPool, error) {
 type doctorReport struct {
 	out      io.Writer
 	asJSON   bool
-	findings []doctor.Finding
-	err      error
-}
-
-// marks are the outcomes in text, of one width.
-var marks = map[doctor.Status]string{
-	doctor.OK: "ok     ", doctor.Skipped: "skipped", doctor.Warning: "WARNING", doctor.Failure: "FAILURE",
-}
-
-// add prints a finding at once: some checks wait for seconds.
-func (r *doctorReport) add(f doctor.Finding) {
-	r.findings = append(r.findings, f)
-	if r.asJSON {
-		return
-	}
-	text := fmt.Sprintf("%s  %-15s %s\n", marks[f.Status], f.Check, f.Message)
-	lead := "         fix: "
-	for line := range strings.SplitSeq(f.Fix, "\n") {
-		if line != "" {
-			text += lead + line + "\n"
-			lead = strings.Repeat(" ", len(lead))
-		}
-	}
-	_, err := io.WriteString(r.out, text)
-	r.err = errors.Join(r.err, err)
+	findings []findingJSON
+	count    map[doctor.Status]int
 }
 
 // findingJSON is a finding as "aegis doctor --json" prints it; the names are an interface.
@@ -194,45 +179,48 @@ type findingJSON struct {
 	Mend string `json:"mend,omitempty"`
 }
 
-// printJSON prints all findings, each with its old names too.
-func (r *doctorReport) printJSON() error {
-	list := []findingJSON{}
-	for _, f := range r.findings {
-		list = append(list, findingJSON{f, f.Message, f.Fix})
-	}
-	return printJSON(r.out, list, false)
+// marks are the outcomes in text, of one width.
+var marks = map[doctor.Status]string{
+	doctor.OK: "ok     ", doctor.Skipped: "skipped", doctor.Warning: "WARNING", doctor.Failure: "FAILURE",
 }
 
-// count returns how many findings have an outcome.
-func (r *doctorReport) count(s doctor.Status) (n int) {
-	for _, f := range r.findings {
-		if f.Status == s {
-			n++
+// add prints a finding at once: some checks wait for seconds. Whether it could be printed is
+// seen at the end, since what cannot be written to now cannot be written to then.
+func (r *doctorReport) add(f doctor.Finding) {
+	r.findings = append(r.findings, findingJSON{f, f.Message, f.Fix})
+	r.count[f.Status]++
+	if r.asJSON {
+		return
+	}
+	fmt.Fprintf(r.out, "%s  %-15s %s\n", marks[f.Status], f.Check, f.Message)
+	lead := "         fix: "
+	for line := range strings.SplitSeq(f.Fix, "\n") {
+		if line != "" {
+			fmt.Fprintln(r.out, lead+line)
+			lead = strings.Repeat(" ", len(lead))
 		}
 	}
-	return n
 }
 
-// end prints what is left and decides the exit code.
-func (r *doctorReport) end() error {
-	bad, odd := r.count(doctor.Failure), r.count(doctor.Warning)
+// end prints what is left, and returns an error when a check failed.
+func (r *doctorReport) end() (err error) {
+	bad := r.count[doctor.Failure]
 	if r.asJSON {
-		r.err = errors.Join(r.err, r.printJSON())
+		err = printJSON(r.out, r.findings, false)
 	} else {
-		_, err := fmt.Fprintf(r.out, "\n%d ok, %d warnings, %d failures\n", r.count(doctor.OK), odd, bad)
-		r.err = errors.Join(r.err, err)
+		_, err = fmt.Fprintf(r.out, "\n%d ok, %d warnings, %d failures\n", r.count[doctor.OK],
+			r.count[doctor.Warning], bad)
 	}
-	if r.err != nil {
-		return failed(r.err)
+	if err == nil && bad > 0 {
+		err = fmt.Errorf("%d of %d checks failed", bad, len(r.findings))
 	}
-	if bad > 0 {
-		return failed(fmt.Errorf("%d of %d checks failed", bad, len(r.findings)))
-	}
-	return nil
+	return err
 }
 
 // examineGitea looks at the server behind Aegis, from here.
 func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Examined, report func(doctor.Finding)) {
+	// The client that Aegis itself would use, with its authorities and its proxy:
+	// another one could succeed where Aegis fails.
 	client, err := server.GiteaHTTP(cfg.Gitea)
 	if err != nil {
 		report(doctor.Finding{Check: "gitea", Status: doctor.Failure, Message: err.Error(),
@@ -240,12 +228,8 @@ func examineGitea(ctx context.Context, cfg *config.Config, examined *server.Exam
 		return
 	}
 	defer client.CloseIdleConnections()
-	var tokens []doctor.GiteaToken
-	for _, t := range cfg.Auth.Tokens {
-		tokens = append(tokens, doctor.GiteaToken{Name: t.Name, Token: t.GiteaToken.Reveal(), Sudo: t.AllowSudo})
-	}
 	doctor.ExamineGitea(ctx, doctor.GiteaOptions{
-		Gitea: doctor.Gitea{URL: &cfg.Gitea.URL.URL, HTTP: client}, Tokens: tokens, Needed: examined.Needs,
-		SignIn: cfg.Auth.OAuth.Enabled, CheckSignIn: examined.CheckSignIn, Now: time.Now,
+		Gitea: doctor.Gitea{URL: &cfg.Gitea.URL.URL, HTTP: client}, Auth: cfg.Auth, Needed: examined.Needs,
+		CheckSignIn: examined.CheckSignIn,
 	}, report)
 }

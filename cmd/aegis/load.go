@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,12 @@ import (
 	"aegis/proxy/server"
 )
 
-// configFlag adds -c to a command and returns where its value goes.
+// configFlag adds -c to a command and returns where its value goes. Every command has
+// the same flag, also those that need no configuration, so that a script can pass it to
+// all of them.
 func configFlag(cmd *cobra.Command) *string {
+	// The places are named in the help and not given as a default value: which of them
+	// counts depends on what exists.
 	file := cmd.Flags().StringP("config", "c", "",
 		"configuration `FILE` (default ./aegis.yaml, then /etc/aegis/aegis.yaml)")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // only shell completion depends on it
@@ -28,6 +33,8 @@ func findConfig(named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
+	// The working folder first: who tries a changed copy there must not get the
+	// installed one.
 	places := []string{"aegis.yaml", "/etc/aegis/aegis.yaml"}
 	// One that exists and cannot be read is used, so that its error is seen: silence would
 	// look as if the file were in force.
@@ -40,19 +47,25 @@ func findConfig(named string) (string, error) {
 		"name one with -c FILE, or try \"aegis demo\""))
 }
 
-// loadConfig loads the configuration of a command.
+// loadConfig loads the configuration of a command. It reads files and variables that
+// secrets name, and asks no other machine.
 func loadConfig(named string) (*config.Config, error) {
 	file, err := findConfig(named)
 	if err != nil {
 		return nil, err
 	}
-	return loaded(config.Load(file))
+	cfg, err := config.Load(file)
+	return cfg, blamed(err)
 }
 
-// withConfig gives a command -c, and makes it do its work with the configuration.
+// withConfig gives a command -c, and makes it do its work with the configuration. The
+// configuration is loaded when the command runs, not when it is made: every command is
+// made on each start, for the help.
 func withConfig(cmd *cobra.Command, work func(cmd *cobra.Command, args []string, cfg *config.Config) error) {
 	file := configFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		// Problems of the file come before those of the arguments that depend on it,
+		// such as the name of a team.
 		cfg, err := loadConfig(*file)
 		if err != nil {
 			return err
@@ -74,8 +87,9 @@ func withServer(cmd *cobra.Command, work func(*cobra.Command, []string, *config.
 	})
 }
 
-// loadOrDefault loads a configuration, or returns the defaults when no file is named and
-// none is in the default places.
+// loadOrDefault loads a configuration, or returns the defaults when no file is named
+// and none is in the default places. A named file that is missing is still an error:
+// who names one does not mean the defaults.
 func loadOrDefault(named string) (*config.Config, error) {
 	file, err := findConfig(named)
 	if err != nil {
@@ -84,17 +98,19 @@ func loadOrDefault(named string) (*config.Config, error) {
 	return loadConfig(file)
 }
 
-// loaded gives an error of loading its exit code. Problems keep theirs, and their lines.
-func loaded(cfg *config.Config, err error) (*config.Config, error) {
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return nil, misused(err)
+// blamed marks an error as one of the configuration. Problems stay as they are: they have
+// lines.
+func blamed(err error) error {
+	if _, problems := errors.AsType[config.Problems](err); problems || err == nil {
+		return err
 	}
-	return cfg, err
+	return misused(err)
 }
 
 // newLog returns the log that cfg asks for. Coloured text goes to terminals.
 func newLog(cfg *config.Config, w io.Writer) (server.Log, error) {
+	// Collectors read standard error of a service, and people that of a terminal;
+	// "auto" tells them apart.
 	style := server.LogJSON
 	switch {
 	case isTerminal(w) && cfg.Log.Format != "json":
@@ -110,7 +126,8 @@ func newLog(cfg *config.Config, w io.Writer) (server.Log, error) {
 }
 
 // isTerminal reports whether w is a terminal. Other character devices, such as
-// /dev/null, count as one, which only costs them colours.
+// /dev/null, count as one, which only costs them colours. The test of the mode needs no
+// system call of each platform.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -124,6 +141,8 @@ func isTerminal(w io.Writer) bool {
 // Its log is for the person who calls it, whatever the configuration says; level is ""
 // for the configuration's.
 func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Server, error) {
+	// A copy: the configuration itself is printed by "aegis check --print", and must be
+	// as the file says.
 	forPeople := *cfg
 	forPeople.Log.Format = "console"
 	if level != "" {
@@ -133,52 +152,56 @@ func dryServer(cfg *config.Config, level string, stderr io.Writer) (*server.Serv
 	if err != nil {
 		return nil, err
 	}
-	p, err := server.Dry(cfg, buildVersion(), log)
+	return newServer(server.Dry, cfg, log)
+}
+
+// newServer opens what the server of a configuration needs, with [server.Open] or
+// [server.Dry], and builds it. Closing the server closes all of it. What cannot be built from a
+// configuration is the configuration's fault, and what cannot be opened is not.
+func newServer(open func(*config.Config, string, server.Log) (*server.Process, error), cfg *config.Config,
+	log server.Log) (*server.Server, error) {
+	// Most of what a start allocates stays. Collecting garbage from 4 MB of heap on, as it
+	// grows, would take a quarter of the time and free little.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	p, err := open(cfg, buildVersion(), log)
 	if err != nil {
 		return nil, unbuilt(err)
 	}
-	return newServer(p, cfg, log)
-}
-
-// openServer opens what the server of a configuration needs, and builds it. Closing the
-// server closes all of it.
-func openServer(cfg *config.Config, log server.Log) (*server.Server, error) {
-	p, err := server.Open(cfg, buildVersion(), log)
-	if err != nil {
-		return nil, unbuilt(err)
-	}
-	return newServer(p, cfg, log)
-}
-
-// newServer builds a server and takes p over: a failure closes it.
-func newServer(p *server.Process, cfg *config.Config, log server.Log) (*server.Server, error) {
 	srv, err := server.New(p, cfg, log)
 	if err != nil {
+		// server.New has no effect outside itself, so that the process is all that must
+		// be undone.
 		p.Close()
 		return nil, unbuilt(err)
 	}
 	return srv, nil
 }
 
-// unbuilt gives an error of building a server its exit code: what cannot be built from a
-// configuration is the configuration's fault, and what cannot be opened is not.
+// unbuilt marks an error of building a server as the configuration's, unless it says what it
+// is.
 func unbuilt(err error) error {
-	var problems config.Problems
-	var unopened *server.OpenError
-	switch {
-	case errors.As(err, &unopened):
-		return failed(err)
-	case errors.As(err, &problems):
+	if _, unopened := errors.AsType[*server.OpenError](err); unopened {
 		return err
 	}
-	return misused(err)
+	return blamed(err)
 }
 
 // printJSON prints v indented. Without escapes, < > and & are printed as they are; output
 // that had them escaped in its first version keeps them so.
 func printJSON(w io.Writer, v any, escapes bool) error {
+	// Two spaces, as jq prints: people read these outputs too.
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(escapes)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+// readBounded reads no more than a bound. It reads one byte beyond it, to tell an input that
+// is too large from one that is just as large; tooLarge is a format for the bound in MiB.
+func readBounded(r io.Reader, bound int64, tooLarge string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, bound+1))
+	if err == nil && int64(len(data)) > bound {
+		err = fmt.Errorf(tooLarge, bound>>20)
+	}
+	return data, err
 }

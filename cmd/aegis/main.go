@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aegis/cmd/aegis/internal/setup"
 	"aegis/config"
 	"aegis/proxy/server"
 )
@@ -42,6 +43,8 @@ func main() {
 // run is the whole program: it returns the exit code and touches nothing
 // process-wide.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Commands get their writers from cobra and never use os.Stdout, so that tests can
+	// call run side by side.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -50,41 +53,39 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	var problems config.Problems
-	if errors.As(err, &problems) { // each line names its file; no prefix, so that editors find it
-		fmt.Fprintln(stderr, problems.Error())
+	// Whatever wraps them: problems of the file are the answer, and what was attempted
+	// with it is not.
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		fmt.Fprintln(stderr, problems.Error()) // each line names its file; no prefix, so that editors find it
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, "aegis:", err)
-	var failed *failure
-	if errors.As(err, &failed) {
-		return failed.code
+	// A mistake of the command line may be found deep in the work, so it counts
+	// wherever it is in the chain.
+	_, wrong := errors.AsType[*setup.UsageError](err)
+	_, began := errors.AsType[*failure](err)
+	switch {
+	case wrong:
+		return exitUsage
+	case began:
+		return exitFailed
 	}
 	// What is left are cobra's own errors about the command line.
 	fmt.Fprintln(stderr, `Try "aegis --help".`)
 	return exitUsage
 }
 
-// failure is an error with its exit code.
-type failure struct {
-	code int
-	err  error
-}
+// failure is an error of a command's work, which began since cobra found the command
+// line right. Cobra returns its own errors from the same call, which is why ours are
+// wrapped.
+type failure struct{ error }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+// Unwrap returns the error that the command returned.
+func (f *failure) Unwrap() error { return f.error }
 
-// failed marks an error of a right command line; nil stays nil, so that it can end every
-// command.
-func failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{exitFailed, err}
-}
-
-// misused marks an error of the command line or of the configuration.
-func misused(err error) error { return &failure{exitUsage, err} }
+// misused marks an error of the command line or of the configuration, which only the work
+// itself could find.
+func misused(err error) error { return &setup.UsageError{Err: err} }
 
 // newRoot returns the whole command line. It is built anew for each run, as flags keep
 // their values.
@@ -92,8 +93,10 @@ func newRoot() *cobra.Command {
 	root := group("aegis", "An MCP gateway for Gitea", rootHelp,
 		newServe(), newDemo(), newCheck(), newTools(), newHealth(), newConfig(), newCatalog(), newMask(), newAudit(),
 		newOAuth(), newKeys(), newStore(), newSetup(), newPolicy(), newDoctor(), newVersion(), newMan())
+	// Cobra would print every error itself, after forty lines of usage; run prints one
+	// line.
 	root.SilenceUsage, root.SilenceErrors = true, true
-	refuseArgs(root)
+	prepare(root)
 	return root
 }
 
@@ -102,20 +105,38 @@ func newRoot() *cobra.Command {
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
+		// Without work of its own cobra would not look at the arguments, and "aegis
+		// audit verfy" would print this help and succeed.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	// Commands come as arguments, so that newRoot shows the whole tree in one
+	// expression.
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// refuseArgs makes every command below cmd that does not say which arguments it takes
-// take none. Cobra's own default lets a mistyped sub-command pass.
-func refuseArgs(cmd *cobra.Command) {
+// prepare makes every command below cmd that does not say which arguments it takes take
+// none, since cobra's own default lets a mistyped sub-command pass, and marks the errors of
+// its work.
+func prepare(cmd *cobra.Command) {
+	// A parent of other commands is no exception: what follows it and names none of
+	// them is a typing mistake.
 	if cmd.Args == nil {
 		cmd.Args = cobra.NoArgs
 	}
+	// PreRunE stays as it is: what it checks is the command line, and its errors are
+	// marked as that.
+	work := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := work(cmd, args); err != nil {
+			return &failure{err}
+		}
+		return nil
+	}
+	// Those that cobra adds itself, help and completion, come later and keep their own
+	// rules.
 	for _, c := range cmd.Commands() {
-		refuseArgs(c)
+		prepare(c)
 	}
 }
 
@@ -131,14 +152,15 @@ Without -c, ./aegis.yaml is used, then /etc/aegis/aegis.yaml. Every command
 exits with 0 when it did its work, 1 when it failed, and 2 when the command
 line or the configuration is wrong.`
 
-// newVersion returns "aegis version".
+// newVersion returns "aegis version". The API is part of it, since which operations are
+// tools depends on that version and on no other.
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Long:  "Prints the version of this program, of Go, and of the Gitea API it was built for.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(printVersion(cmd.OutOrStdout()))
+			return printVersion(cmd.OutOrStdout())
 		},
 	}
 	_ = configFlag(cmd) // accepted everywhere; this command needs none
@@ -150,6 +172,8 @@ func buildVersion() string {
 	if version != "" {
 		return version
 	}
+	// "go install aegis/cmd/aegis@v1.2.3" has no linker flags, and still knows its
+	// version.
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
@@ -159,6 +183,8 @@ func buildVersion() string {
 // printVersion prints the version of the API last: what the catalog was made of decides
 // which Gitea fits.
 func printVersion(w io.Writer) error {
+	// It is read from the embedded catalog; a build with a broken one must not print
+	// half a version.
 	api, err := server.APIVersion()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -9,7 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newMan prints the manual page; packages have it as aegis(1).
+// newMan prints the manual page; packages have it as aegis(1). It is hidden: people
+// read the page that a package installed.
 func newMan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "man",
@@ -18,15 +20,16 @@ func newMan() *cobra.Command {
 		Example: "  aegis man | man -l -",
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(writeMan(cmd.OutOrStdout(), cmd.Root()))
+			return writeMan(cmd.OutOrStdout(), cmd.Root())
 		},
 	}
 	_ = configFlag(cmd) // accepted everywhere; this command needs none
 	return cmd
 }
 
-// writeMan writes the page. It has no date, so that the same program always
-// prints the same page.
+// writeMan writes the page. It has no date, so that the same program always prints the
+// same page. It is made from the help, so that the two cannot disagree. Cobra's own
+// generator writes one page per command and needs a Markdown library.
 func writeMan(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	name := root.Name()
@@ -64,6 +67,7 @@ func manList(b *strings.Builder, title, font string, list [][2]string) {
 // order of the help.
 func manCommands(b *strings.Builder, parent *cobra.Command) {
 	for _, c := range parent.Commands() {
+		// Those two are cobra's and the same in every program.
 		if !c.IsAvailableCommand() || c.Name() == "help" || c.Name() == "completion" {
 			continue
 		}
@@ -72,11 +76,7 @@ func manCommands(b *strings.Builder, parent *cobra.Command) {
 			continue
 		}
 		fmt.Fprintf(b, ".SS \"%s\"\n", roff(c.UseLine()))
-		text := c.Long
-		if text == "" {
-			text = c.Short + "."
-		}
-		manText(b, text)
+		manText(b, cmp.Or(c.Long, c.Short+"."))
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { manFlag(b, f) })
 		if c.Example != "" {
 			b.WriteString(".PP\nExamples:\n.PP\n")
@@ -126,7 +126,10 @@ func manText(b *strings.Builder, text string) {
 
 // roff escapes what the formatter would take for its own.
 func roff(s string) string {
+	// A plain hyphen may be printed as a typographic one, which no shell takes when it
+	// is copied.
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "\n", " ").Replace(s)
+	// A line that begins so would be a request to the formatter.
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
 		s = `\&` + s
 	}

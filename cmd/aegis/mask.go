@@ -16,7 +16,8 @@ import (
 // maxMaskInput bounds one input of "aegis mask", which is read whole.
 const maxMaskInput = 1 << 30
 
-// newMask returns "aegis mask".
+// newMask returns "aegis mask". It exists to try a rule on a log of one's own before
+// every result depends on it.
 func newMask() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mask [FILE...]",
@@ -37,11 +38,13 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 		if err != nil {
 			return err
 		}
+		// As results are masked, with the secrets of the configuration: what this
+		// prints may be shown to others.
 		mask, err := server.Mask(cfg)
 		if err != nil {
 			return misused(err)
 		}
-		return failed(maskAll(cmd, mask, args, *report))
+		return maskAll(cmd, mask, args, *report)
 	}
 	return cmd
 }
@@ -51,13 +54,12 @@ built-in ones when there is none, so that a rule can be tried before it is used.
 // would be read in.
 func maskAll(cmd *cobra.Command, mask func([]byte) ([]byte, map[string]int), files []string, report bool) error {
 	total := map[string]int{}
+	// The hits of all inputs are added up: people count how often a rule fires over a
+	// whole folder.
 	one := func(r io.Reader) error {
-		data, err := io.ReadAll(io.LimitReader(r, maxMaskInput+1))
+		data, err := readBounded(r, maxMaskInput, "an input is larger than %d MiB; mask it in parts")
 		if err != nil {
 			return err
-		}
-		if len(data) > maxMaskInput {
-			return fmt.Errorf("an input is larger than %d MiB; mask it in parts", maxMaskInput>>20)
 		}
 		out, hits := mask(data)
 		for rule, n := range hits {
@@ -84,6 +86,7 @@ func maskAll(cmd *cobra.Command, mask func([]byte) ([]byte, map[string]int), fil
 			return err
 		}
 	}
+	// Standard output is the masked text and nothing else, so that it can be piped on.
 	w := cmd.ErrOrStderr()
 	if report {
 		w = cmd.OutOrStdout()

@@ -37,18 +37,20 @@ in data_dir; without one, its store is read.`,
 	login := cmd.Flags().String("login", "", "only those of this Gitea `LOGIN`")
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
 	withConfig(cmd, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
+		// It filters here and not in the server, whose control socket has one question
+		// for all.
 		all, err := server.Operator(cfg).List(cmd.Context())
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		// Never nil: in JSON, no grants are an empty array.
 		list := slices.DeleteFunc(append([]grant.Grant{}, all...), func(g grant.Grant) bool {
 			return *login != "" && !strings.EqualFold(g.Login, *login)
 		})
 		if *asJSON {
-			return failed(printJSON(cmd.OutOrStdout(), list, true))
+			return printJSON(cmd.OutOrStdout(), list, true)
 		}
-		return failed(printGrants(cmd.OutOrStdout(), list))
+		return printGrants(cmd.OutOrStdout(), list)
 	})
 	return cmd
 }
@@ -64,6 +66,8 @@ func printGrants(w io.Writer, list []grant.Grant) error {
 	fmt.Fprintln(tw, "GRANT\tLOGIN\tCLIENT\tSINCE\tLAST USED\tSCOPES")
 	for _, g := range list {
 		name := g.ClientName
+		// A client that registered itself chose its name, and may have chosen that of
+		// another one.
 		if !g.Verified {
 			name += " (unverified)"
 		}
@@ -81,7 +85,8 @@ func day(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04")
 }
 
-// newOAuthRevoke returns "aegis oauth revoke".
+// newOAuthRevoke returns "aegis oauth revoke". A running Aegis is asked to do it: it
+// would go on to accept tokens that it has in memory if the store alone changed.
 func newOAuthRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke [GRANT]",
@@ -93,6 +98,8 @@ in Gitea under Settings, Applications.`,
 		Args:    cobra.MaximumNArgs(1),
 	}
 	login := cmd.Flags().String("login", "", "end all grants of this Gitea `LOGIN`")
+	// An empty argument, as an unset variable of a script gives, counts as none: it
+	// must not become "all".
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		if (strings.Join(args, "") == "") == (*login == "") {
 			return misused(errors.New("name one grant, or a person with --login"))
@@ -104,12 +111,14 @@ in Gitea under Settings, Applications.`,
 		n, err := server.Operator(cfg).Revoke(cmd.Context(), which)
 		switch {
 		case err != nil:
-			return failed(err)
+			return err
+		// A script that revokes must learn that nothing was ended: the id may be
+		// mistyped, and the grant still good.
 		case n == 0:
-			return failed(errors.New(`there is no such grant; "aegis oauth list" shows all`))
+			return errors.New(`there is no such grant; "aegis oauth list" shows all`)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d\n", n)
-		return failed(err)
+		return err
 	})
 	return cmd
 }
@@ -128,16 +137,18 @@ store.`,
 		Example: "  aegis keys rotate -c /etc/aegis/aegis.yaml && systemctl reload aegis",
 	}
 	withConfig(rotate, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
+		// Values are sealed anew only when no Aegis has the store open, since the
+		// file has one owner.
 		r, err := open.RotateKeys(cmd.Context(), cfg)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		next := fmt.Sprintf("%d values sealed anew", r.Resealed)
 		if r.InUse {
 			next = "reload the running Aegis so that it uses it"
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "new key %s; %s\n", r.KeyID, next)
-		return failed(err)
+		return err
 	})
 	return group("keys", "Manage the keys of the store", "", rotate)
 }

@@ -18,7 +18,7 @@ func newPolicy() *cobra.Command {
 	return group("policy", "Test and explain what teams may do", "", newPolicyTest(), newPolicyExplain())
 }
 
-// maxSuite bounds a file of calls.
+// maxSuite bounds a file of calls. It is parsed whole; real suites have some kilobytes.
 const maxSuite = 8 << 20
 
 // newPolicyTest returns "aegis policy test", which is made for continuous integration:
@@ -52,6 +52,8 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 		return nil
 	}
 	withServer(cmd, func(cmd *cobra.Command, args []string, _ *config.Config, srv *server.Server) error {
+		// A suite that cannot be read is exit code 2: a pipeline must not take it for a
+		// decision that changed.
 		parsed, err := policy.ParseSuite(suite)
 		if err != nil {
 			return misused(fmt.Errorf("%s: %w", args[0], err))
@@ -59,30 +61,33 @@ configuration cannot open what should be closed. docs/teams.md has the format.`,
 		outcomes := parsed.Run(cmd.Context(), srv.Rules)
 		wrong := 0
 		for _, o := range outcomes {
-			mark, text := "ok   ", fmt.Sprint(o.Got)
+			mark, text := "FAIL ", fmt.Sprintf("want %s, got %s", o.Want, o.Got)
 			switch {
 			case o.Err != nil:
-				mark, text = "FAIL ", o.Err.Error()
-			case !o.OK:
-				mark, text = "FAIL ", fmt.Sprintf("want %s, got %s", o.Want, o.Got)
+				text = o.Err.Error()
+			case o.OK && !*verbose:
+				continue
+			case o.OK:
+				mark, text = "ok   ", fmt.Sprint(o.Got)
 			}
+			// An error counts as a failure: a call that could not be decided is not one
+			// that is as expected.
 			if o.Err != nil || !o.OK {
 				wrong++
-			} else if !*verbose {
-				continue
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s): %s\n", mark, o.Name, cmp.Or(o.Team, "default"), text)
 		}
 		if wrong > 0 {
-			return failed(fmt.Errorf("%d of %d decisions are not as expected", wrong, len(outcomes)))
+			return fmt.Errorf("%d of %d decisions are not as expected", wrong, len(outcomes))
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d decisions are as expected\n", len(outcomes))
-		return failed(err)
+		return err
 	})
 	return cmd
 }
 
-// newPolicyExplain returns "aegis policy explain".
+// newPolicyExplain returns "aegis policy explain". It makes the same decision as a call
+// does, with the same function, and prints the rule beside it.
 func newPolicyExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain",
@@ -101,6 +106,7 @@ and the text says so.`,
 		switch {
 		case *tool == "":
 			return misused(errors.New("name the tool with --tool"))
+		// It is said of the flag: a shell that removed the quotes is the usual cause.
 		case !json.Valid([]byte(*args)):
 			return misused(errors.New("--args is not valid JSON"))
 		}
@@ -111,13 +117,15 @@ and the text says so.`,
 		if !ok {
 			return misused(fmt.Errorf("the configuration has no team %q", *team))
 		}
+		// Without answers of Gitea: what needs one is denied, as in a real call that
+		// Gitea does not answer.
 		v, err := policy.Try(cmd.Context(), rules, nil,
 			policy.Request{Login: *login, Tool: *tool, Args: json.RawMessage(*args)})
 		if err != nil {
 			return misused(err)
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), v)
-		return failed(err)
+		return err
 	})
 	return cmd
 }

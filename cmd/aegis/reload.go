@@ -5,11 +5,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"aegis/config"
@@ -17,8 +15,8 @@ import (
 	"aegis/proxy/server"
 )
 
-// reloader loads the configuration anew when a signal or a change of its files
-// asks for it.
+// reloader loads the configuration anew when a signal or a change of its files asks for
+// it. It runs one reload at a time, on one goroutine, since generations have an order.
 type reloader struct {
 	file    string
 	live    *server.Live
@@ -32,6 +30,8 @@ type reloader struct {
 // run reloads until ctx ends. The hangup signal also makes certificates be read
 // again; since is when the configuration was first loaded.
 func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.Time) {
+	// One place is enough: a reload reads the files as they are then, so that changes
+	// that come together need one.
 	changed := make(chan struct{}, 1)
 	w := &watch.Watcher{
 		Files: r.watched,
@@ -44,6 +44,7 @@ func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.
 		Since: since,
 	}
 	var watching sync.WaitGroup
+	// It ends with ctx, and must have ended before run returns: it calls back into r.
 	watching.Go(func() { w.Run(ctx) })
 	defer watching.Wait()
 	for {
@@ -51,6 +52,8 @@ func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.
 		case <-ctx.Done():
 			return
 		case <-hangup:
+			// Certificates have a watcher of their own; after the signal all files must
+			// have been read anew.
 			r.live.ReloadCertificates()
 		case <-changed:
 		}
@@ -58,7 +61,8 @@ func (r *reloader) run(ctx context.Context, hangup <-chan os.Signal, since time.
 	}
 }
 
-// watched returns the files to watch. The watcher calls it on its own goroutine.
+// watched returns the files to watch. The watcher calls it on its own goroutine. It
+// returns a copy, since a loading under way changes the list.
 func (r *reloader) watched() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,6 +77,7 @@ func (r *reloader) reload() {
 		r.live.Failed(err)
 		return
 	}
+	// Level and format may have changed, so each generation has its own log.
 	log, err := newLog(cfg, r.stderr)
 	if err != nil {
 		r.live.Failed(err)
@@ -90,6 +95,8 @@ func (r *reloader) load() (*config.Config, error) {
 	}
 	files := []string{r.file}
 	env := config.OSEnv(dir)
+	// Only the loader knows which files the secrets of a configuration name, so it is
+	// asked while it reads them.
 	read := env.ReadFile
 	env.ReadFile = func(path string, limit int64) ([]byte, fs.FileMode, error) {
 		files = append(files, path)
@@ -99,6 +106,7 @@ func (r *reloader) load() (*config.Config, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
+		// These are read when the server is built, not by the loader.
 		files = append(files, cfg.Gitea.CAFile, cfg.Gitea.Catalog)
 		if cfg.Store.Shared() { // a key that another replica uses already must be known here at once
 			files = append(files, cfg.Store.KeyFile)
@@ -106,18 +114,12 @@ func (r *reloader) load() (*config.Config, error) {
 		r.files = slices.DeleteFunc(files, func(f string) bool { return f == "" })
 		return cfg, nil
 	}
+	// Of a file that could not be loaded, the list may be short. What was watched
+	// before stays, since one of these files may be what must be corrected.
 	for _, f := range files {
 		if !slices.Contains(r.files, f) {
 			r.files = append(r.files, f)
 		}
 	}
 	return nil, err
-}
-
-// onHangup returns the hangup signals until stop is called. From then on the
-// signal ends the process again.
-func onHangup() (signals <-chan os.Signal, stop func()) {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGHUP)
-	return ch, func() { signal.Stop(ch) }
 }

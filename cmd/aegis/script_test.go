@@ -118,6 +118,7 @@ func field(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func TestRunIsAShell(t *testing.T) {
+	t.Parallel()
 	// A second use in one process must see nothing of the first.
 	for range 2 {
 		var out, errs strings.Builder

@@ -10,8 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"os/signal"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,24 +52,33 @@ finish as they began. A broken file changes nothing: the log says what is wrong.
 
 // serveFile serves what a configuration file describes, and follows its changes.
 func serveFile(ctx context.Context, name string, stderr io.Writer) error {
-	hangup, stop := onHangup()
-	defer stop()
+	// Before all else: a signal that comes while the first configuration is loaded must not
+	// end the process.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	// The watcher compares times of files with it. A change between loading and
+	// watching would otherwise be lost until the next one.
 	since := time.Now()
+	// Sockets that systemd handed over must be closed on every way out, so they are
+	// taken before anything can fail.
 	svc, err := newService()
 	if err != nil {
 		return err
 	}
 	defer svc.Close()
+	// The first loading goes through the reloader too: it remembers which files were
+	// read, found or not.
 	r := &reloader{file: name, stderr: stderr, service: svc}
-	cfg, err := loaded(r.load())
+	cfg, err := r.load()
 	if err != nil {
-		return err
+		return blamed(err)
 	}
 	log, err := newLog(cfg, stderr)
 	if err != nil {
 		return err
 	}
-	srv, err := openServer(cfg, log)
+	srv, err := newServer(server.Open, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -81,30 +93,38 @@ func serveFile(ctx context.Context, name string, stderr io.Writer) error {
 	var reloading sync.WaitGroup
 	defer reloading.Wait()
 	defer cancel()
+	// The reloader begins when the listeners are open: a reload before that would
+	// report a service that does not listen yet.
 	return svc.serve(ctx, r.live, cfg.Listen, log.Logger, func() {
 		reloading.Go(func() { r.run(ctx, hangup, since) })
 	})
 }
 
-// listen opens the main listener.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// mainHint is what to do when the main listener cannot be opened.
+const mainHint = "is another program using the port? Choose one with listen in the configuration (demo: --listen)"
+
+// listen opens a listener; hint ends the error. It goes through ListenConfig to end
+// with ctx, as looking up the name of a host may take long.
+func listen(ctx context.Context, addr, hint string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, failed(fmt.Errorf("cannot listen on %s: %w; is another program using the port? "+
-			"Choose one with listen in the configuration (demo: --listen)", addr, err))
+		return nil, fmt.Errorf("cannot listen on %s: %w; %s", addr, err, hint)
 	}
 	return ln, nil
 }
 
-// serve listens on addr, and on the plain listener beside it if there is one,
-// or takes systemd's sockets for them, and runs live until ctx ends. It calls
-// listening once both are open.
+// serve listens on addr, and on the plain listener beside it if there is one, or takes
+// systemd's sockets for them, and runs live until ctx ends. It calls listening once
+// both are open. The main listener is opened first, since an error of it is what people
+// expect to read.
 func (s *service) serve(ctx context.Context, live *server.Live, addr string, log zerolog.Logger,
 	listening func()) error {
 	ln, err := s.listenMain(ctx, addr)
 	if err != nil {
 		return err
 	}
+	// The listeners are those of the first generation: both addresses are settings that
+	// a reload keeps.
 	srv := live.Server()
 	plain, err := s.listenPlain(ctx, srv.PlainListen())
 	if err != nil {
@@ -112,13 +132,16 @@ func (s *service) serve(ctx context.Context, live *server.Live, addr string, log
 		return err
 	}
 	announce(log, srv, ln)
+	// systemd hears of the end before the watchdog is stopped, so that the time for
+	// calls in flight is not taken for a hang.
 	defer s.serving(live, log)()
 	defer context.AfterFunc(ctx, s.stopping)()
 	listening()
-	return failed(live.Serve(ctx, ln, plain))
+	return live.Serve(ctx, ln, plain)
 }
 
-// announce logs what is served where.
+// announce logs what is served where. The address is the listener's, not the
+// configuration's: port 0 has become a real one. Tests and the demo read it there.
 func announce(log zerolog.Logger, srv *server.Server, ln net.Listener) {
 	log.Info().Str("listen", ln.Addr().String()).Str("endpoint", srv.Endpoint()).
 		Int("tools", len(srv.Tools())).Str("version", buildVersion()).Msg("serving")
@@ -147,6 +170,8 @@ from the top of the file.`,
 		if err != nil {
 			return err
 		}
+		// Nothing would be printed of the team, and "ok" would look as if it had been
+		// checked alone.
 		if *team != "" && !*show {
 			return misused(errors.New("--team needs --print"))
 		}
@@ -162,10 +187,14 @@ from the top of the file.`,
 		for _, w := range cfg.Warnings() {
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 		}
+		// Certificates are files beside the configuration, and expire without a change
+		// of it.
 		for _, w := range srv.CertificateWarnings() {
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 		}
 		if *show {
+			// It is all that goes to standard output, without the line "ok", so that
+			// it can be written to a file, and loaded again once it has its secrets.
 			out, err := config.Effective(cfg)
 			if *team != "" {
 				if out, err = config.EffectiveTeam(cfg, *team); err != nil {
@@ -173,13 +202,14 @@ from the top of the file.`,
 				}
 			}
 			if err != nil {
-				return failed(err)
+				return err
 			}
 			_, err = cmd.OutOrStdout().Write(out)
-			return failed(err)
+			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: ok; %d tools at %s\n", name, len(srv.Tools()), srv.Endpoint())
 		for _, team := range slices.Sorted(maps.Keys(cfg.Teams)) {
+			// The team is there: its name comes from the same configuration.
 			sel, _ := srv.Team(team)
 			fmt.Fprintf(cmd.OutOrStdout(), "  team %s: %d tools at %s/%s\n", team, len(sel.Tools()), srv.Endpoint(),
 				team)
@@ -210,16 +240,22 @@ unless its address is a loopback address.`,
 	ready := cmd.Flags().Bool("ready", false, "also require that Gitea answers (/readyz)")
 	cert := cmd.Flags().String("cert", "", "PEM `FILE` with the certificate to show, where tls.client_ca asks for one")
 	key := cmd.Flags().String("key", "", "PEM `FILE` with its private key")
+	// A container runtime has a time limit of its own, which this one must stay below
+	// to be able to say what is wrong.
 	patience := cmd.Flags().Duration("timeout", healthTimeout, "how long to wait for the answer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := "/healthz"
 		if *ready {
 			path = "/readyz"
 		}
+		// Before the configuration is loaded: the files are named on the command line,
+		// and mistyped there.
 		secure, err := clientPair(*cert, *key)
 		if err != nil {
 			return err
 		}
+		// The address that the configuration listens on, not public_url: a proxy in
+		// between has its own health check.
 		if *base == "" {
 			cfg, err := loadConfig(*file)
 			if err != nil {
@@ -228,9 +264,12 @@ unless its address is a loopback address.`,
 			*base = "http://" + localAddr(cfg.Listen)
 			if cfg.TLS.Mode != "off" {
 				*base = "https://" + localAddr(cfg.Listen)
-				secure.ServerName = publicName(cfg)
+				if hosts := cfg.TLSHosts(); len(hosts) > 0 {
+					secure.ServerName = hosts[0] // what the certificate is for; the address is loopback
+				}
 			}
 		}
+		// The bound is for all of it: name, connection, handshake and answer.
 		ctx, cancel := context.WithTimeout(cmd.Context(), *patience)
 		defer cancel()
 		cmd.SetContext(ctx)
@@ -239,9 +278,11 @@ unless its address is a loopback address.`,
 	return cmd
 }
 
-// clientPair returns the TLS configuration of a client with a certificate to
-// show; both files may be "".
+// clientPair returns the TLS configuration of a client with a certificate to show; both
+// files may be "". It serves two commands, health and doctor, where tls.client_ca asks
+// every client for a certificate.
 func clientPair(cert, key string) (*tls.Config, error) {
+	// The server of Aegis speaks no older version either.
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if cert == "" && key == "" {
 		return secure, nil
@@ -254,14 +295,6 @@ func clientPair(cert, key string) (*tls.Config, error) {
 	return secure, nil
 }
 
-// publicName is the name that the server's certificate is for.
-func publicName(cfg *config.Config) string {
-	if hosts := cfg.TLSHosts(); len(hosts) > 0 {
-		return hosts[0]
-	}
-	return ""
-}
-
 // checkHealth asks one address. A redirect is not followed: it would ask another server
 // than the one that is meant.
 func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
@@ -272,7 +305,8 @@ func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
 	// On a loopback address no other machine is in between, and nothing secret is sent.
 	// Whether the certificate is right is a check of /readyz.
 	secure.InsecureSkipVerify = loopback(req.URL)
-	// A proxy of the environment has no part in asking this machine.
+	// A proxy of the environment has no part in asking this machine. Made for this one
+	// request, and closed with it.
 	client := &http.Client{
 		Transport:     &http.Transport{Proxy: nil, TLSClientConfig: secure, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -280,14 +314,14 @@ func checkHealth(cmd *cobra.Command, address string, secure *tls.Config) error {
 	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {
-		return failed(fmt.Errorf("the server does not answer: %w", err))
+		return fmt.Errorf("the server does not answer: %w", err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return failed(fmt.Errorf("%s answers %s", address, res.Status))
+		return fmt.Errorf("%s answers %s", address, res.Status)
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), "ok")
-	return failed(err)
+	return err
 }
 
 // loopback reports whether the host of u is a loopback address. Names are not resolved:
@@ -297,7 +331,9 @@ func loopback(u *url.URL) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// localAddr turns a listen address into one to connect to.
+// localAddr turns a listen address into one to connect to. A listener on all interfaces
+// has no address that a client could connect to; on Linux 0.0.0.0 would work, elsewhere
+// it does not.
 func localAddr(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -305,6 +341,7 @@ func localAddr(listen string) string {
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
+		// The listener may be for IPv6 alone, where the IPv4 loopback is refused.
 		if ip != nil && ip.To4() == nil {
 			host = "::1"
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -9,10 +8,12 @@ import (
 	"aegis/cmd/aegis/internal/setup"
 )
 
-// newSetup returns "aegis setup", whose errors get the exit codes of this program.
+// newSetup returns "aegis setup" with what it needs of this program.
 func newSetup() *cobra.Command {
-	root := setup.New(setup.Program{
+	return setup.New(setup.Program{
 		ConfigFlag: configFlag, Load: loadConfig, LocalAddr: localAddr,
+		// It is what "aegis check" does: a file that setup wrote must serve, and its
+		// warnings are not for this moment.
 		Check: func(file string) error {
 			cfg, err := loadConfig(file)
 			if err != nil {
@@ -25,24 +26,4 @@ func newSetup() *cobra.Command {
 			return err
 		},
 	})
-	for _, cmd := range append(root.Commands(), root) {
-		work := cmd.RunE
-		cmd.RunE = func(cmd *cobra.Command, args []string) error { return coded(work(cmd, args)) }
-	}
-	return root
-}
-
-// coded gives an error of setup its exit code. Errors of this program's own functions have
-// one already.
-func coded(err error) error {
-	var usage *setup.UsageError
-	var known *failure
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.As(err, &usage):
-		return misused(err)
-	default:
-		return failed(err)
-	}
 }

@@ -22,6 +22,7 @@ const docURL = "https://aegis.example.org/mcp"
 // TestSetupFromConfiguration: the address, the team and the way in come from the
 // configuration, and no secret comes out.
 func TestSetupFromConfiguration(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -12,6 +12,8 @@ import (
 	"aegis/proxy/kv/open"
 )
 
+// They work on the store itself, not over a running Aegis, since they are for the time
+// before it runs.
 func newStore() *cobra.Command {
 	return group("store", "Check and move the store of sign-ins", "", newStoreCheck(), newStoreMigrate())
 }
@@ -32,26 +34,22 @@ file must not be in use.`,
 	asJSON := cmd.Flags().Bool("json", false, "print a JSON array")
 	withConfig(cmd, func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
 		list := open.Check(cmd.Context(), cfg)
-		var text strings.Builder
-		unfit := false
+		text, unfit := "", false
 		for _, f := range list {
+			// Warnings do not count: the store can be used with them.
 			unfit = unfit || f.Grade == "failure"
-			fmt.Fprintf(&text, "%s: %s", f.Grade, f.What)
-			if f.Do != "" {
-				text.WriteString("; " + f.Do)
-			}
-			text.WriteByte('\n')
+			text += strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", f.Grade, f.What, f.Do), "; ") + "\n"
 		}
 		var err error
 		if *asJSON {
 			err = printJSON(cmd.OutOrStdout(), list, true)
 		} else {
-			_, err = io.WriteString(cmd.OutOrStdout(), text.String())
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
 		}
 		if err == nil && unfit {
 			err = errors.New("the store is not fit for use")
 		}
-		return failed(err)
+		return err
 	})
 	return cmd
 }
@@ -72,6 +70,7 @@ it is.`,
 	from := cmd.Flags().String("from", "", "`FILE` with the configuration of the source")
 	to := cmd.Flags().String("to", "", "`FILE` with the configuration of the target")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		// Not cobra's required flags: this says both in one sentence.
 		if *from == "" || *to == "" {
 			return misused(errors.New("name both configurations, with --from and --to"))
 		}
@@ -85,11 +84,11 @@ it is.`,
 		}
 		m, err := open.Migrate(cmd.Context(), source, target)
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(),
 			"copied %d entries; %d were of use to running replicas alone, or have expired\n", m.Copied, m.Skipped)
-		return failed(err)
+		return err
 	}
 	return cmd
 }

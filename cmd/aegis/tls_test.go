@@ -197,6 +197,7 @@ tls:
 
 // TestCheckWarnsOfCertificates: what clients will refuse is said before anybody serves it.
 func TestCheckWarnsOfCertificates(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key, file := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "aegis.yaml")
 	year := 365 * 24 * time.Hour

@@ -16,7 +16,8 @@ import (
 	"aegis/proxy/server"
 )
 
-// newTools returns "aegis tools".
+// newTools returns "aegis tools". The Gitea of the configuration is not needed: which
+// tools exist is decided by the catalog and the file alone.
 func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
@@ -35,7 +36,15 @@ each preset.`,
 	team := cmd.Flags().String("team", "", "the tools of this `TEAM` instead of the default endpoint's")
 	cmd.MarkFlagsMutuallyExclusive("json", "cost")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		srv, err := toolServer(*file, cmd.ErrOrStderr())
+		cfg, err := loadOrDefault(*file)
+		if err != nil {
+			return err
+		}
+		if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
+			cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
+		}
+		// At level warn, since the notes of a start are not what was asked for.
+		srv, err := dryServer(cfg, "warn", cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -46,28 +55,14 @@ each preset.`,
 		}
 		switch out := cmd.OutOrStdout(); {
 		case *asJSON:
-			return failed(printToolsJSON(out, sel))
+			return printToolsJSON(out, sel)
 		case *cost:
-			return failed(printCost(out, srv, sel))
+			return printCost(out, srv, sel)
 		default:
-			return failed(printTools(out, sel))
+			return printTools(out, sel)
 		}
 	}
 	return cmd
-}
-
-// toolServer builds the server of a configuration, or of the defaults when no
-// file is named and none is in the usual places: the tools need neither a Gitea
-// nor a token.
-func toolServer(named string, stderr io.Writer) (*server.Server, error) {
-	cfg, err := loadOrDefault(named)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Gitea.URL == nil { // the defaults have no address, and a server is not built without one
-		cfg.Gitea.URL = &config.URL{URL: url.URL{Scheme: "http", Host: "127.0.0.1:3000"}}
-	}
-	return dryServer(cfg, "warn", stderr)
 }
 
 // printTools prints a table in the order of the names.
@@ -81,7 +76,8 @@ func printTools(w io.Writer, sel *catalog.Selection) error {
 }
 
 // toolJSON is a tool as "aegis tools --json" prints it; the field names are an
-// interface.
+// interface. It is not the catalog's own type with tags: that may change with the code,
+// and scripts read this one.
 type toolJSON struct {
 	Name          string          `json:"name"`
 	CanonicalName string          `json:"canonical_name"`
@@ -111,6 +107,7 @@ type toolJSON struct {
 
 // printToolsJSON prints everything that is known of each tool.
 func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
+	// Not nil: without tools the output is an empty array, and never null.
 	list := []toolJSON{}
 	for _, t := range sel.Tools() {
 		list = append(list, toolJSON{
@@ -126,12 +123,15 @@ func printToolsJSON(w io.Writer, sel *catalog.Selection) error {
 	return printJSON(w, list, false)
 }
 
-// What many clients bear; see the warning at the start of serve.
+// What many clients bear; see the warning at the start of serve. Some cut the list
+// there without a word, so that tools are missing although they are enabled.
 const manyTools = 128
 
 // printCost prints what the list of this configuration costs in both modes, and
 // what the presets would.
 func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
+	// Both modes are counted whatever the configuration says: the command is there to
+	// choose between them.
 	full, search := sel.InMode("full").Cost(), sel.InMode("search").Cost().Total
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "domain\ttools\tbytes\ttokens\ttokens/tool\t")
@@ -141,9 +141,7 @@ func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
 	}
 	printCostLine(tw, "total, mode full", full.Total.Tools, full.Total.Bytes, full.Total.Tokens)
 	printCostLine(tw, "total, mode search", search.Tools, search.Bytes, search.Tokens)
-	if err := tw.Flush(); err != nil {
-		return err
-	}
+	_ = tw.Flush() // what cannot be written now cannot be written at the end either
 	fmt.Fprintln(w)
 	fmt.Fprintln(tw, "preset, mode full\ttools\tbytes\ttokens\ttokens/tool\t")
 	for _, p := range srv.PresetCosts() {
@@ -157,6 +155,8 @@ func printCost(w io.Writer, srv *server.Server, sel *catalog.Selection) error {
 
 // printCostNotes prints what clients do with such a list.
 func printCostNotes(w io.Writer, sel *catalog.Selection) error {
+	// Clients put the name of the server before that of a tool, and some cut or refuse
+	// what becomes too long.
 	longest, total := "", sel.Cost().Total
 	for _, t := range sel.Tools() {
 		if len(t.Name) > len(longest) {

@@ -22,6 +22,7 @@ func build(ctx context.Context, given, dir string) (string, error) {
 		return given, nil
 	}
 	bin := filepath.Join(dir, "aegis")
+	// Without symbols, as it is released: they make the file larger, not slower.
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", bin, "./cmd/aegis")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -37,12 +38,15 @@ func build(ctx context.Context, given, dir string) (string, error) {
 type settings struct {
 	sync     string // of the audit log
 	maxChars int
-	metrics  bool
+	// metrics also counts allocations, at a listener of its own, which a start need not wait for.
+	metrics bool
 }
 
 // configuration writes a configuration into dir and returns the file's name and
 // the address to listen on and that of the metrics.
 func configuration(dir, upstream string, s settings) (file, listen, metrics string, err error) {
+	// Both are held until both are chosen, or the second might be the first again. Another process
+	// may take one before Aegis listens; that shows as a failed run.
 	ports := make([]string, 2)
 	for i := range ports {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,6 +93,7 @@ func startAegis(ctx context.Context, bin, folder, upstream string, s settings) (
 		return nil, err
 	}
 	defer log.Close()
+	// A file and no pipe: a reader of its own would take processor time from what is measured.
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -105,11 +110,13 @@ func (p *process) answered(job *payload) error {
 	t := ours("start", p, "2025-11-25")
 	client := &http.Client{Timeout: 5 * time.Second}
 	var err error
+	// Ten seconds at the least. Asked often, as the time of the start is a result.
 	for range 20_000 {
 		w := &worker{client: client, refs: map[string][]byte{}}
 		if err = t.fetch(w, job); err == nil {
 			return nil
 		}
+		// A wrong answer does not become right by waiting.
 		if !refused(err) {
 			return err
 		}

@@ -71,6 +71,7 @@ func plain(name string, p *process) target {
 		if err != nil {
 			return err
 		}
+		// A proxy that answers fast and wrong must not count.
 		if string(body) != job.body {
 			return wrong(res, body)
 		}
@@ -82,9 +83,12 @@ func plain(name string, p *process) target {
 type mcpClient struct {
 	name       string
 	url, token string
-	version    string
-	stateless  bool // no handshake is needed
-	foreign    bool // the result's shape is not Aegis's
+	// version is that of the protocol, a date; from 2026 on a request says by itself what a
+	// handshake did before.
+	version   string
+	stateless bool // no handshake is needed
+	foreign   bool // the result's shape is not Aegis's
+	gzip      bool // answers may come compressed
 
 	mu      sync.Mutex
 	shaken  bool
@@ -94,17 +98,18 @@ type mcpClient struct {
 // current reports whether the version has no handshake.
 func (t *mcpClient) current() bool { return t.version >= "2026" }
 
-// request returns a request with a message; name is that of the tool.
-func (t *mcpClient) request(method, name, body string) (*http.Request, error) {
-	r, err := http.NewRequest(http.MethodPost, t.url, strings.NewReader(body))
+// send sends a message and returns its answer; name is that of the tool.
+func (t *mcpClient) send(w *worker, method, name, message string) (*http.Response, []byte, error) {
+	r, err := http.NewRequest(http.MethodPost, t.url, strings.NewReader(message))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h := r.Header
 	if t.token != "" {
 		h.Set("Authorization", "Bearer "+t.token)
 	}
 	h.Set("Content-Type", "application/json")
+	// The protocol demands both; Aegis answers in JSON, others in events, see [message].
 	h.Set("Accept", "application/json, text/event-stream")
 	h.Set("MCP-Protocol-Version", t.version)
 	if t.current() {
@@ -116,7 +121,10 @@ func (t *mcpClient) request(method, name, body string) (*http.Request, error) {
 	if t.session != "" {
 		h.Set("Mcp-Session-Id", t.session)
 	}
-	return r, nil
+	if t.gzip {
+		h.Set("Accept-Encoding", "gzip")
+	}
+	return w.do(r)
 }
 
 // meta is what each request of the current protocol says of its client.
@@ -128,31 +136,23 @@ func (t *mcpClient) meta() string {
 
 // shake opens a session where the protocol and the server want one.
 func (t *mcpClient) shake(w *worker) error {
+	// All workers share the session; the first of them opens it.
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// Once is enough: each call would otherwise cost three requests.
 	if t.shaken || t.stateless || t.current() {
 		return nil
 	}
-	r, err := t.request("initialize", "",
+	res, _, err := t.send(w, "initialize", "",
 		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+t.version+
 			`","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 	if err != nil {
 		return err
 	}
-	res, _, err := w.do(r)
-	if err != nil {
-		return err
-	}
 	t.session = res.Header.Get("Mcp-Session-Id")
-	if r, err = t.request("notifications/initialized", "",
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
-		return err
-	}
-	if _, _, err = w.do(r); err != nil {
-		return err
-	}
-	t.shaken = true
-	return nil
+	_, _, err = t.send(w, "notifications/initialized", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	t.shaken = err == nil
+	return err
 }
 
 // fetch makes one call and checks its answer. A check of the whole answer takes as long
@@ -165,16 +165,14 @@ func (t *mcpClient) fetch(w *worker, job *payload) error {
 	if t.current() {
 		params += "," + t.meta()
 	}
-	r, err := t.request("tools/call", job.tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}}`)
-	if err != nil {
-		return err
-	}
-	res, body, err := w.do(r)
+	res, body, err := t.send(w, "tools/call", job.tool,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}}`)
 	if err != nil {
 		return err
 	}
 	// What is the same as in an answer that was found right.is right.
 	same := constant(body)
+	// By worker, so that they need no lock around it.
 	if ref := w.refs[t.name+job.name]; ref != nil && bytes.Equal(same, ref) {
 		return nil
 	}
@@ -193,6 +191,7 @@ func constant(body []byte) []byte {
 		return nil
 	}
 	body = body[at:]
+	// The id of the request is in there, and differs each time.
 	if end := bytes.LastIndex(body, []byte(`,"_meta":{`)); end > 0 {
 		body = body[:end]
 	}
@@ -212,11 +211,13 @@ func (t *mcpClient) verify(body []byte, job *payload) error {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return err
 	}
+	// Both are fast, and neither is an answer.
 	if m.Error != nil || m.Result.IsError || len(m.Result.Content) == 0 {
 		return fmt.Errorf("the call failed")
 	}
 	text := m.Result.Content[0].Text
 	if t.foreign {
+		// Where the data is in an answer is up to the server: it is looked for in all of it.
 		for _, c := range m.Result.Content[1:] {
 			text += c.Text
 		}
@@ -233,11 +234,13 @@ func (t *mcpClient) verify(body []byte, job *payload) error {
 		return err
 	}
 	data := string(env.Data)
+	// Text is a string in the data, and so is escaped once more.
 	if job.text() {
 		if err := json.Unmarshal(env.Data, &data); err != nil {
 			return err
 		}
 	}
+	// Where the bounds cut depends on line ends; that it is the beginning, and not short, is enough.
 	if job.cut {
 		if len(data) < 1000 || !strings.HasPrefix(job.body, data) {
 			return fmt.Errorf("the data is not the beginning of Gitea's")
@@ -267,7 +270,6 @@ func message(body []byte) []byte {
 // handler.
 type listClient struct {
 	mcpClient
-	gzip bool
 	// want is set by the first answer; a list is the same each time.
 	once sync.Once
 	want []byte
@@ -280,18 +282,13 @@ func (t *listClient) fetch(w *worker, _ *payload) error {
 	if t.current() {
 		params = "{" + t.meta() + "}"
 	}
-	r, err := t.request("tools/list", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
-	if err != nil {
-		return err
-	}
-	if t.gzip {
-		r.Header.Set("Accept-Encoding", "gzip")
-	}
-	res, body, err := w.do(r)
+	res, body, err := t.send(w, "tools/list", "",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
 	if err != nil {
 		return err
 	}
 	t.once.Do(func() { t.want = bytes.Clone(body) })
+	// An error is short, and is the same each time as well.
 	if len(body) < 10_000 || !bytes.Equal(body, t.want) {
 		return wrong(res, body)
 	}

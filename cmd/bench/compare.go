@@ -14,7 +14,9 @@ type plan struct{ workers, rounds, calls int }
 
 // tally is what was measured of one target.
 type tally struct {
-	took          []time.Duration // per round
+	took []time.Duration // per round
+	// The rest is of all rounds together: a tick of processor time is 10 ms, more than many calls
+	// of one round take.
 	cpu           time.Duration
 	calls         int
 	allocs, bytes float64
@@ -23,6 +25,7 @@ type tally struct {
 // compare measures all targets in turn, round by round, and prints medians and
 // their ratios to targets[base] in the same round.
 func compare(out io.Writer, job *payload, targets []target, base int, pl plan) error {
+	// One pool for all workers and rounds: after the first round nothing is dialled.
 	connections := transport()
 	defer connections.CloseIdleConnections()
 	workers := make([]*worker, pl.workers)
@@ -49,31 +52,38 @@ func (a *tally) measure(workers []*worker, t target, job *payload, pl plan, coun
 	// at its end.
 	each := max(1, pl.calls/max(1, job.calls)/len(workers))
 	count, bytes := t.process.allocated()
+	// Of the process alone: its clients run on the same processors.
 	cpu := t.process.cpu()
-	errs := make([]error, len(workers))
-	var wg sync.WaitGroup
 	began := time.Now()
-	for i, w := range workers {
-		wg.Go(func() {
-			for range each {
-				if errs[i] = t.fetch(w, job); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+	err := together(len(workers), each, func(i, _ int) error { return t.fetch(workers[i], job) })
 	took := time.Since(began)
-	if err := errors.Join(errs...); err != nil || !counts {
+	if err != nil || !counts {
 		return err
 	}
 	n := each * len(workers)
+	// Per request of one client: what a client waits for.
 	a.took = append(a.took, took/time.Duration(each))
 	a.cpu += t.process.cpu() - cpu
 	a.calls += n
 	count2, bytes2 := t.process.allocated()
 	a.allocs, a.bytes = a.allocs+count2-count, a.bytes+bytes2-bytes
 	return nil
+}
+
+// together calls do for so many workers at the same time, for each of them again and again
+// until it has done its share or failed. All errors are returned.
+func together(workers, share int, do func(worker, i int) error) error {
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for n := range workers {
+		wg.Go(func() {
+			for i := 0; i < share && errs[n] == nil; i++ {
+				errs[n] = do(n, i)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // header begins a table of ratios to base.
@@ -90,12 +100,13 @@ func (a *tally) print(out io.Writer, label string, job *payload, base []time.Dur
 	for r := range ratios {
 		ratios[r] = float64(a.took[r]) / float64(base[r])
 	}
+	// Of the ratios, not of the times: a round that was slow for all targets says nothing of one.
 	slices.Sort(ratios)
 	per, mid := median(a.took), ratios[len(ratios)/2]
 	fmt.Fprintf(out, "| %s | %d | %s | %v | %.0f | %.2f | %.2f | %.2f..%.2f | ", job.name, pl.workers, label,
 		per.Round(time.Microsecond), float64(pl.workers)/per.Seconds(), mid, 1/mid,
 		ratios[len(ratios)/10], ratios[len(ratios)*9/10])
-	// Where the system does not tell them, CPU time and memory stay empty.
+	// Where the system does not count them, CPU time and memory stay empty.
 	calls := max(1, a.calls)
 	var cpu, allocs, bytes string
 	if a.cpu > 0 {

@@ -10,16 +10,18 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 )
 
 // options are the flags.
 type options struct {
 	rounds, calls, soak int
-	aegis, old, only    string
-	role, arg           string
-	stub                string
+	// aegis and old are programs: another version is measured by its own binary, so that both
+	// are built as they are released.
+	aegis, old, only string
+	// role and arg are for the processes that this program starts of itself.
+	role, arg string
+	stub      string
 	// For one call of any server.
 	url, upstream, token, tool, args, path, version, mark string
 }
@@ -46,6 +48,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	// run returns before the program ends, so that the processes and the folder are gone by then.
 	if err := run(ctx, os.Stdout, o); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -61,6 +64,8 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	case o.role != "":
 		return play(o.role, "127.0.0.1:0", o.arg, true)
 	}
+	// Programs, logs and audit logs of the run. Where this folder is kept in memory, a log that is
+	// synced costs nothing: set TMPDIR then.
 	dir, err := os.MkdirTemp("", "aegis-bench-")
 	if err != nil {
 		return err
@@ -85,6 +90,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		name string
 		do   func() error
 	}{{"calls", b.calls}, {"list", b.list}, {"start", b.start}} {
+		// Only the failure names the part; what others have printed until then is right.
 		if o.only == "" || o.only == part.name {
 			if err := part.do(); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)
@@ -103,8 +109,11 @@ type bench struct {
 	bin  string
 	jobs []payload
 
+	// stub answers as Gitea, proxy forwards to it, aegis and durable are Aegis in front of it:
+	// one without bounds, for comparison with the proxy, and one as people run it.
 	stub, proxy, aegis, durable *process
-	others                      []*process
+	// others are those of one part alone; they run to the end, idle.
+	others []*process
 }
 
 // stop ends the processes; those that were not started are nil.
@@ -126,17 +135,13 @@ func (b *bench) servers() error {
 	if b.proxy, err = spawn(b.ctx, roleProxy, b.stub.url); err != nil {
 		return err
 	}
-	for _, instance := range []struct {
-		p **process
-		s settings
-	}{
-		// The other one has the default bounds and the durable log.
-		{&b.aegis, unbounded},
-		{&b.durable, settings{sync: "always", maxChars: 60_000, metrics: true}},
-	} {
-		if *instance.p, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, instance.s); err != nil {
-			return err
-		}
+	if b.aegis, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, unbounded); err != nil {
+		return err
+	}
+	// The other one has the default bounds and the durable log.
+	usual := settings{sync: "always", maxChars: 60_000, metrics: true}
+	if b.durable, err = startAegis(b.ctx, b.bin, b.dir, b.stub.url, usual); err != nil {
+		return err
 	}
 	return errors.Join(b.aegis.answered(&b.jobs[0]), b.durable.answered(&b.jobs[0]))
 }
@@ -166,16 +171,20 @@ func (b *bench) calls() error {
 	header(b.out, "proxy")
 	for i := range b.jobs {
 		job := &b.jobs[i]
+		// Directly, to show what the proxy costs, which is what everything is compared with.
 		targets := []target{direct, proxy}
 		if job.cut {
 			targets = append(targets, ours("aegis, default bounds", b.durable, "2025-11-25"))
 		} else {
+			// Both protocols: the older has a handshake, which Aegis does without, and the newer larger requests.
 			targets = append(targets, ours("aegis 2025-11-25", b.aegis, "2025-11-25"),
 				ours("aegis 2026-07-28", b.aegis, "2026-07-28"))
 		}
+		// The durable log costs the same for any answer, so one row is enough.
 		if i == 0 {
 			targets = append(targets, ours("aegis, audit sync always", b.durable, "2025-11-25"))
 		}
+		// More clients than processors: what a queue costs is seen, too.
 		many := 16
 		if job.cut { // fewer of the 16 MiB answers at a time
 			many = 4
@@ -202,6 +211,7 @@ func (b *bench) since() error {
 	header(b.out, "old")
 	targets := []target{ours("old", old, "2025-11-25"), ours("new", b.aegis, "2025-11-25")}
 	for i := range b.jobs {
+		// Bounds cut it, so it measures no more of a change than the 1 MiB text does.
 		if b.jobs[i].cut {
 			continue
 		}
@@ -217,16 +227,21 @@ func (b *bench) list() error {
 	fmt.Fprintln(b.out, "The list of tools; ratios are to the same bytes from a static handler.")
 	fmt.Fprintln(b.out)
 	header(b.out, "static")
+	// Both forms are made at start, so this is the price of HTTP and of finding the list.
 	for _, gzip := range []bool{false, true} {
 		name := "tools/list"
 		if gzip {
 			name += ", gzip"
 		}
-		listed := &listClient{gzip: gzip, mcpClient: mcpClient{url: b.aegis.url, token: token, version: "2025-11-25"}}
+		listed := &listClient{
+			mcpClient: mcpClient{url: b.aegis.url, token: token, version: "2025-11-25", gzip: gzip},
+		}
+		// Once before all, as the other target needs the bytes.
 		if err := listed.fetch(newWorker(transport()), nil); err != nil {
 			return err
 		}
 		file := filepath.Join(b.dir, fmt.Sprintf("list-%v", gzip))
+		// The static handler is given the answer of Aegis itself, so that both send the same bytes.
 		if err := os.WriteFile(file, listed.want, 0o600); err != nil {
 			return err
 		}
@@ -236,6 +251,7 @@ func (b *bench) list() error {
 		}
 		b.others = append(b.others, p)
 		static := &listClient{mcpClient: mcpClient{url: p.url, version: "2025-11-25"}}
+		// A list is some hundred kilobytes: a quarter of the calls is enough.
 		job := &payload{name: fmt.Sprintf("%s (%s)", name, size(float64(len(listed.want)))), calls: 4}
 		targets := []target{{"static handler", p, static.fetch}, {"aegis", b.aegis, listed.fetch}}
 		if err := b.compare(job, targets, 0, 16); err != nil {
@@ -257,8 +273,10 @@ func (b *bench) start() error {
 		if err != nil {
 			return err
 		}
+		// A process that listens may still be reading its catalog; only an answer shows that it is ready.
 		err = p.answered(&b.jobs[0])
 		took = append(took, time.Since(began))
+		// The highest, as a collection may or may not have run by then.
 		fresh = max(fresh, p.rss())
 		if err == nil && len(took) == b.o.rounds && b.o.soak > 0 {
 			err = b.soaked(p)
@@ -283,29 +301,24 @@ func (b *bench) start() error {
 func (b *bench) soaked(p *process) error {
 	t, connections := ours("soak", p, "2025-11-25"), transport()
 	defer connections.CloseIdleConnections()
-	const workers = 16
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
+	var workers [16]*worker
 	for n := range workers {
-		wg.Go(func() {
-			w := newWorker(connections)
-			for i := 0; i < b.o.soak/workers && errs[n] == nil; i++ {
-				job := &b.jobs[0]
-				switch k := i*workers + n; {
-				case k%1000 == 7:
-					job = &b.jobs[2]
-				case k%10 == 3:
-					job = &b.jobs[1]
-				}
-				errs[n] = t.fetch(w, job)
-			}
-		})
+		workers[n] = newWorker(connections)
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err := together(len(workers), b.o.soak/len(workers), func(n, i int) error {
+		job := &b.jobs[0]
+		switch k := i*len(workers) + n; {
+		case k%1000 == 7:
+			job = &b.jobs[2]
+		case k%10 == 3:
+			job = &b.jobs[1]
+		}
+		return t.fetch(workers[n], job)
+	})
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(b.out, "RSS after %d mixed calls: %s.\n", b.o.soak, size(float64(p.rss())))
+	_, err = fmt.Fprintf(b.out, "RSS after %d mixed calls: %s.\n", b.o.soak, size(float64(p.rss())))
 	return err
 }
 
@@ -327,6 +340,7 @@ func (b *bench) foreign() error {
 	}
 	upstream := b.o.upstream
 	var err error
+	// The foreign server may be slow to start, so its stub is mostly one that runs already.
 	if upstream == "" {
 		if b.stub, err = spawn(b.ctx, roleStub, ""); err != nil {
 			return err
@@ -337,6 +351,7 @@ func (b *bench) foreign() error {
 		return err
 	}
 	c := &mcpClient{name: b.o.url, url: b.o.url, token: b.o.token, version: b.o.version, foreign: true}
+	// What the foreign server allocates and computes is not known: it was not started here.
 	targets := []target{plain("reverse proxy", b.proxy), {c.name, nil, c.fetch}}
 	header(b.out, "proxy")
 	return b.compare(&job, targets, 0, 16)

@@ -39,15 +39,18 @@ func play(role, listen, arg string, parent bool) error {
 		}
 		// What one would write to forward requests and do nothing else.
 		h = &httputil.ReverseProxy{
+			// More idle connections than the two of the default, which would be dialled again and again.
 			Transport: &http.Transport{MaxIdleConnsPerHost: 128},
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(u) },
 		}
 	case roleStatic:
+		// Read once: the handler is to cost as little as one can.
 		body, err := os.ReadFile(arg)
 		if err != nil {
 			return err
 		}
 		h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Unread, the connection would be closed after each answer.
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -60,12 +63,14 @@ func play(role, listen, arg string, parent bool) error {
 	if err != nil {
 		return err
 	}
+	// The parent reads this line; before it, nothing listens.
 	fmt.Println("http://" + ln.Addr().String())
 	mux := http.NewServeMux()
 	mux.HandleFunc("/bench/memory", memory)
 	mux.Handle("/", h)
 	if parent {
 		go func() {
+			// A parent that was killed cannot end its children, but its end of the pipe is closed.
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			_ = ln.Close()
 		}()
@@ -79,6 +84,7 @@ func play(role, listen, arg string, parent bool) error {
 // memory answers with what has been allocated, in the form of Aegis's metrics.
 func memory(w http.ResponseWriter, _ *http.Request) {
 	var m runtime.MemStats
+	// It stops the program for some microseconds; it is asked for between rounds only.
 	runtime.ReadMemStats(&m)
 	fmt.Fprintf(w, "go_memstats_mallocs_total %d\ngo_memstats_alloc_bytes_total %d\n", m.Mallocs, m.TotalAlloc)
 }
@@ -93,6 +99,7 @@ type process struct {
 
 // spawn starts this program in a role.
 func spawn(ctx context.Context, role, arg string) (*process, error) {
+	// This binary itself, not one that would have to be built or found.
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -126,8 +133,10 @@ func (p *process) stop() {
 	if p.stdin != nil {
 		_ = p.stdin.Close()
 	} else {
+		// Aegis ends its calls and its audit log first.
 		_ = p.cmd.Process.Signal(os.Interrupt)
 	}
+	// A process that hangs must not hang the run.
 	late := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = p.cmd.Wait() // it was interrupted, so it may fail
@@ -167,6 +176,7 @@ func (p *process) rss() int64 {
 	if len(f) == 0 {
 		return 0
 	}
+	// The file says kB and means 1024 bytes.
 	kb, _ := strconv.ParseInt(f[0], 10, 64)
 	return kb << 10
 }
@@ -181,6 +191,7 @@ func (p *process) allocated() (count, bytes float64) {
 		return 0, 0
 	}
 	defer res.Body.Close()
+	// Two lines of some hundred: no reader of the whole format is needed.
 	lines := bufio.NewScanner(res.Body)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")

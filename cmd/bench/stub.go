@@ -14,7 +14,7 @@ type payload struct {
 	tool string
 	args string // of the call, a JSON object
 	body string
-	mime string
+	mime string // Aegis goes by it: text comes as a string, JSON as it is
 	mark string // near the end of the body, so that a cut answer is noticed
 	cut  bool   // Aegis's bounds cut it
 	// calls divides the number of calls of a round, for answers that take long.
@@ -28,6 +28,7 @@ func (p *payload) text() bool { return strings.HasPrefix(p.mime, "text/") }
 // text, a page of 50 issues, a source file, and the log of a job.
 func payloads() []payload {
 	one := issue(1, 1900)
+	// Fifty is the most that Gitea gives by default; the texts are shorter than a single issue's.
 	list := make([]string, 50)
 	for i := range list {
 		list[i] = issue(i+1, 420)
@@ -56,6 +57,7 @@ func issue(number, n int) string {
 func source(n int) string {
 	const end = "// end of the file\n"
 	var b strings.Builder
+	// A step takes less than 300 bytes, so the end still fits.
 	for i := 0; b.Len() < n-300; i++ {
 		fmt.Fprintf(&b, "// step%d counts what is left, as the caller wants it.\nfunc step%d(ctx context.Context, left map[string]int) (int, error) {\n\tif left == nil {\n\t\treturn 0, errors.New(\"nothing left\")\n\t}\n\treturn len(left) + %d, nil\n}\n\n", i, i, i*31)
 	}
@@ -77,10 +79,12 @@ func stub(list []payload) http.Handler {
 	answer := func(path, mime, body string) {
 		mux.HandleFunc("GET /api/v1"+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", mime)
+			// Gitea has it in lists; elsewhere it is not looked at.
 			w.Header().Set("X-Total-Count", "50")
 			_, _ = w.Write([]byte(body)) // a client that went away shows in its own error
 		})
 	}
+	// What Aegis asks for itself, at its start and to know whose token it has.
 	answer("/version", "application/json", `{"version":"28.1.0"}`)
 	answer("/user", "application/json", `{"id":17,"login":"alice","is_admin":false}`)
 	answer("/settings/api", "application/json", `{"max_response_items":50,"default_paging_num":30,"default_git_trees_per_page":1000,"default_max_blob_size":10485760,"default_max_response_size":104857600}`)

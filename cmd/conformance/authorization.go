@@ -52,6 +52,7 @@ func (s scenario) authorize(ctx context.Context, endpoint, out string, list []sc
 	if err != nil {
 		return nil, err
 	}
+	// The address may be printed to either.
 	cmd.Stderr = cmd.Stdout
 	if err := started(cmd.Start()); err != nil {
 		return nil, err
@@ -63,25 +64,15 @@ func (s scenario) authorize(ctx context.Context, endpoint, out string, list []sc
 	if signErr != nil {
 		return []string{"signing in: " + signErr.Error()}, nil
 	}
-	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	if err != nil || len(files) < authorizationScenarios {
-		return []string{fmt.Sprintf("%d results; the suite says:\n%s", len(files), tail(log, 2000))}, err
-	}
-	var problems []string
-	for _, file := range files {
-		more, err := failedChecks(file, s, list)
-		if err != nil {
-			return nil, err
-		}
-		problems = append(problems, more...)
-	}
-	return problems, nil
+	return s.results(out, authorizationScenarios, log, list)
 }
 
 // authorizeURL is how the suite prints the address for a person.
 var authorizeURL = regexp.MustCompile(`https?://\S+/authorize\?\S+`)
 
-// follow reads what the suite says, and signs in at the address that it prints.
+// follow reads what the suite says, and signs in at the address that it prints. It
+// reads to the end even after an error, since the suite blocks when its output is not
+// read.
 func follow(ctx context.Context, stdout io.Reader, issuer string) (log []byte, err error) {
 	var all bytes.Buffer
 	done := false
@@ -101,6 +92,7 @@ func signIn(ctx context.Context, address, issuer string) error {
 	if err != nil {
 		return err
 	}
+	// At that address the suite itself listens: the way through the pages ends there.
 	callback := asked.Query().Get("redirect_uri")
 	person := browsertest.New(demoLogin, demoPassword,
 		func(u *url.URL) bool { return !strings.HasPrefix(u.String(), callback) })
@@ -142,7 +134,8 @@ func register(ctx context.Context, issuer string) (string, error) {
 	return m.ID, nil
 }
 
-// freePort returns a loopback port that nothing listens on.
+// freePort returns a loopback port that nothing listens on. Another program may take it
+// before the suite does; the run fails then and can be repeated.
 func freePort() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -28,7 +28,8 @@ import (
 	"time"
 )
 
-// token is the demo's bearer token; it is worth nothing outside this run.
+// token is the demo's bearer token; it is worth nothing outside this run. At least 16
+// characters, as the configuration requires.
 const token = "conformance-run-token-0001"
 
 func main() {
@@ -55,6 +56,8 @@ func run(ctx context.Context, out io.Writer) (bool, error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
+	// The program is built and run as people run it, not called: the suite speaks to it
+	// over HTTP.
 	endpoint, stop, err := startDemo(ctx, dir)
 	if err != nil {
 		return false, err
@@ -67,6 +70,7 @@ func run(ctx context.Context, out io.Writer) (bool, error) {
 	defer closeProxy()
 	passed, failed, skipped := 0, 0, 0
 	for _, s := range list {
+		// They are counted, so that a list that skips more and more is seen.
 		if !s.run {
 			skipped++
 			continue
@@ -88,6 +92,7 @@ func run(ctx context.Context, out io.Writer) (bool, error) {
 		fmt.Fprintf(out, "FAIL  %s %s\n      %s\n", s.version, s.name, strings.Join(problems, "\n      "))
 	}
 	fmt.Fprintf(out, "conformance: %d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	// Without a scenario that ran, the suite or the list is broken.
 	return failed == 0 && passed > 0, nil
 }
 
@@ -132,17 +137,32 @@ func (s scenario) check(ctx context.Context, target, out string, list []scenario
 	if err = started(err); err != nil {
 		return nil, err
 	}
+	return s.results(out, 1, log, list)
+}
+
+// results returns the failed checks of a run that wrote to out. It must have a result for each
+// of its scenarios: one that did not run would have no failures either. log is what the suite
+// said.
+func (s scenario) results(out string, scenarios int, log []byte, list []scenario) (problems []string, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	if err != nil || len(files) != 1 {
-		return []string{fmt.Sprintf("no result; the suite says:\n%s", tail(log, 2000))}, err
+	if err != nil || len(files) < scenarios {
+		return []string{fmt.Sprintf("%d results; the suite says:\n%s", len(files), tail(log, 2000))}, err
 	}
-	return failedChecks(files[0], s, list)
+	for _, file := range files {
+		failed, err := failedChecks(file, s, list)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, failed...)
+	}
+	return problems, nil
 }
 
 // suiteTimeout bounds one run of the suite, which takes seconds; a broken one hangs.
 const suiteTimeout = 10 * time.Minute
 
-// suite returns a command of the suite that writes its results to out.
+// suite returns a command of the suite that writes its results to out. Its own Node.js
+// is used, from npm: the one of the machine may be too old.
 func suite(ctx context.Context, out string, args ...string) *exec.Cmd {
 	const modules = "cmd/conformance/node_modules/"
 	args = append([]string{modules + "@modelcontextprotocol/conformance/dist/index.js"}, args...)
@@ -172,6 +192,8 @@ func failedChecks(file string, s scenario, list []scenario) ([]string, error) {
 	if err := json.Unmarshal(data, &checks); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	// A single check is skipped as scenario:check, so that the rest of the scenario
+	// still counts.
 	skipped := func(id string) bool {
 		return slices.ContainsFunc(list, func(a scenario) bool {
 			return a.name == s.name+":"+id && a.version == s.version && !a.run
@@ -220,6 +242,8 @@ func startDemo(ctx context.Context, dir string) (string, func(), error) {
 	}
 	for sc := bufio.NewScanner(stdout); sc.Scan(); {
 		if _, after, ok := strings.Cut(sc.Text(), "MCP endpoint"); ok {
+			// Somebody must go on reading, or the demo would block once the pipe is
+			// full.
 			go func() { _, _ = io.Copy(io.Discard, stdout) }()
 			return strings.TrimSpace(after), stop, nil
 		}

@@ -16,6 +16,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
+// It takes its arguments, so that a test can run it in a folder of its own.
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -23,6 +24,7 @@ func run(args []string, stderr io.Writer) int {
 	if flags.Parse(args) != nil {
 		return 2
 	}
+	// Nothing is written before all of it could be made.
 	files, err := generate(*root)
 	if err != nil {
 		fmt.Fprintln(stderr, "gen:", err)
@@ -37,7 +39,8 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// generate returns the generated files by their path below root.
+// generate returns the generated files by their path below root. The test that holds
+// the files in the repository to the structs calls it too, and writes nothing.
 func generate(root string) (map[string][]byte, error) {
 	m, err := readManual(filepath.Join(root, "config"))
 	if err != nil {

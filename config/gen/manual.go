@@ -15,7 +15,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// kind is how a key is written in the file.
+// kind is how a key is written in the file. A kind is more than a Go type: a duration
+// and a text are both strings in YAML, and are written and checked in different ways.
 type kind string
 
 // The kinds of key, as the manual names them.
@@ -58,6 +59,8 @@ func readManual(dir string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
+	// Defaults are read from what the program prints of itself, so that they are
+	// spelled as people would write them.
 	c := config.Default()
 	oneItem(reflect.ValueOf(c).Elem())
 	effective, err := config.Effective(c)
@@ -74,7 +77,8 @@ func readManual(dir string) (entry, error) {
 	return root, err
 }
 
-// oneItem gives lists of sections one item, to show the defaults of its keys.
+// oneItem gives lists of sections one item, to show the defaults of its keys. Their
+// defaults are the zero values, which only an item shows.
 func oneItem(v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -88,8 +92,8 @@ func oneItem(v reflect.Value) {
 	}
 }
 
-// readDocs returns the doc comments of structs (Token) and fields (Token.Name)
-// in a package's folder.
+// readDocs returns the doc comments of structs (Token) and fields (Token.Name) in a
+// package's folder. Reflection does not see comments, so the sources are parsed.
 func readDocs(dir string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -100,6 +104,8 @@ func readDocs(dir string) (map[string]string, error) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
+		// One file at a time: a build tag or an error in another one does not matter
+		// for comments.
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, fmt.Errorf("reading the comments: %w", err)
@@ -123,6 +129,7 @@ func addDocs(docs map[string]string, g *ast.GenDecl) {
 			continue
 		}
 		for _, field := range st.Fields.List {
+			// A comment before several names on one line is that of each.
 			for _, name := range field.Names {
 				docs[spec.Name.Name+"."+name.Name] = oneLine(field.Doc.Text())
 			}
@@ -130,9 +137,11 @@ func addDocs(docs map[string]string, g *ast.GenDecl) {
 	}
 }
 
+// Comments are wrapped for the source; each page wraps by itself.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// entries returns the keys of a struct.
+// entries returns the keys of a struct. Fields without a key, such as where a
+// configuration came from, are none of the file's.
 func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, error) {
 	var out []entry
 	var problems []error
@@ -144,6 +153,8 @@ func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, err
 		}
 		e := entry{key: key, path: strings.TrimPrefix(parent.path+"."+key, "."), tag: f.Tag, kind: kindOf(f.Type)}
 		e.doc = docs[t.Name()+"."+f.Name]
+		// The sentence is about the key then, and reads right in the manual and in an
+		// editor.
 		if rest, ok := strings.CutPrefix(e.doc, f.Name+" "); ok {
 			e.doc = key + " " + rest
 		} else {
@@ -170,10 +181,12 @@ func entries(t reflect.Type, parent entry, docs map[string]string) ([]entry, err
 		problems = append(problems, err)
 		out = append(out, e)
 	}
+	// All of them at once: a new section often lacks several comments.
 	return out, errors.Join(problems...)
 }
 
-// child returns the default at a key below n, nil when there is none.
+// child returns the default at a key below n, nil when there is none. An item of a list
+// or of a map has no defaults of its own.
 func child(n *yaml.Node, key string) *yaml.Node {
 	var keys map[string]yaml.Node
 	if n != nil {
@@ -206,8 +219,9 @@ var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[map[string]string]():       kindChoices,
 }
 
-// kindOf returns the kind of a field's type. A type that is not in the table
-// is a section or a list of them.
+// kindOf returns the kind of a field's type. A type that is not in the table is a
+// section or a list of them. A new scalar type must be added to the table, or it would
+// be a section without keys.
 func kindOf(t reflect.Type) kind {
 	if k, ok := kinds[t]; ok {
 		return k

@@ -13,7 +13,8 @@ import (
 //go:embed head.md
 var head string
 
-// markdown returns the reference of all keys.
+// markdown returns the reference of all keys. It has a table to search in and a section
+// to read for each key, since people come with a name or with a question.
 func (e entry) markdown() []byte {
 	var b bytes.Buffer
 	b.WriteString(head)
@@ -21,6 +22,8 @@ func (e entry) markdown() []byte {
 	e.rows(&b)
 	b.WriteString("\n## Top level\n")
 	for _, c := range e.below {
+		// Single keys of the top come first, under a heading of their own: among the
+		// sections they would be lost.
 		if len(c.below) == 0 {
 			c.describe(&b)
 		}
@@ -34,8 +37,8 @@ func (e entry) markdown() []byte {
 	return b.Bytes()
 }
 
-// repeats reports whether e is a section of a team that has the keys of the
-// section of the same name at the top.
+// repeats reports whether e is a section of a team that has the keys of the section of
+// the same name at the top. They would be half of the page, twice.
 func (e entry) repeats() bool {
 	rest, ok := strings.CutPrefix(e.path, "teams.*.")
 	return ok && e.kind == kindSection && slices.Contains([]string{"tools", "results", "masking", "policy"}, rest)
@@ -64,7 +67,8 @@ func (e entry) describeBelow(b *bytes.Buffer) {
 	}
 }
 
-// describe writes one key: heading, facts, meaning.
+// describe writes one key: heading, facts, meaning. The facts are set apart in italics:
+// they are what people look for most often.
 func (e entry) describe(b *bytes.Buffer) {
 	b.WriteString("\n### `" + e.path + "`\n\n")
 	facts := []string{string(e.kind)}
@@ -89,7 +93,8 @@ func (e entry) describe(b *bytes.Buffer) {
 	}
 }
 
-// prose is the doc comment without the sentences that only repeat the facts.
+// prose is the doc comment without the sentences that only repeat the facts. Range and
+// default stand above the text already, from the tags, where they cannot be wrong.
 func (e entry) prose() string {
 	doc := strings.TrimSuffix(e.doc, " Required.")
 	if e.fallback == nil {
@@ -103,7 +108,8 @@ func (e entry) prose() string {
 	return strings.Replace(doc, " Default "+d, "", 1)
 }
 
-// inline returns an example as it is written in YAML.
+// inline returns an example as it is written in YAML. Unquoted, YAML reads * as an
+// alias and { as a mapping. ${NAME} begins with $, and needs no quotes.
 func inline(s string, k kind) string {
 	if k == kindPattern || strings.ContainsAny(s, "*[{") && !strings.HasPrefix(s, "${") {
 		return "'" + s + "'"
@@ -111,7 +117,9 @@ func inline(s string, k kind) string {
 	return s
 }
 
-// code sets the key that a sentence begins with in code style.
+// code sets the key that a sentence begins with in code style. The rest may hold
+// placeholders such as <name>, which a renderer would take for HTML, and | ends a cell
+// of a table.
 func code(doc, key string) string {
 	if rest, ok := strings.CutPrefix(doc, key+" "); ok {
 		doc = "`" + key + "` " + rest
@@ -119,13 +127,15 @@ func code(doc, key string) string {
 	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", "\\|").Replace(doc)
 }
 
-// anchor is the fragment that renderers give the key's heading.
+// anchor is the fragment that renderers give the key's heading. It is that of GitHub
+// and Gitea: keys are in lower case already, and punctuation goes.
 func (e entry) anchor() string {
 	return strings.NewReplacer(".", "", "[", "", "]", "", "*", "").Replace(e.path)
 }
 
 const required = "required"
 
+// An absent value is not an empty one: masking.rules[].replacement tells them apart.
 func (e entry) defaultCell() string {
 	switch n := e.fallback; {
 	case e.tag.Get("required") != "":

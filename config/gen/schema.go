@@ -3,14 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
 	"aegis/config"
 )
 
-// object is a JSON object that keeps its members in order.
+// object is a JSON object that keeps its members in order. A map would sort them, and
+// the keys of the file have an order in which people read them.
 type object []member
 
 type member struct {
@@ -18,42 +19,30 @@ type member struct {
 	value any
 }
 
-// MarshalJSON writes the members in order.
+// MarshalJSON writes the members in order. HTML escapes would make patterns unreadable, and
+// an encoder cannot be told to leave them out in what a Marshaler returns.
 func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	sep := byte('{')
-	for _, m := range o {
-		key, err := plainJSON(m.key)
-		if err != nil {
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		err := enc.Encode(m.key)
+		b.WriteByte(':')
+		if err = errors.Join(err, enc.Encode(m.value)); err != nil {
 			return nil, err
 		}
-		value, err := plainJSON(m.value)
-		if err != nil {
-			return nil, err
-		}
-		b.WriteByte(sep)
-		b.Write(append(append(key, ':'), value...))
-		sep = ','
-	}
-	if len(o) == 0 {
-		b.WriteByte(sep)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
 
-// plainJSON encodes without the HTML escapes that make patterns unreadable.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("writing the schema: %w", err)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
 const (
+	// The patterns say a little less than the program does: an editor should help while
+	// something is written, and "aegis check" has the last word.
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	sizePattern     = `^[0-9]+(KiB|MiB|GiB)?$`
 	ratePattern     = `^(off|[0-9]+/[smh])$`
@@ -69,20 +58,17 @@ func (e entry) schema() ([]byte, error) {
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", "Aegis configuration"},
 	}
-	compact, err := plainJSON(append(o, e.section()...))
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, compact, "", "  "); err != nil {
-		return nil, fmt.Errorf("writing the schema: %w", err)
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(append(o, e.section()...))
+	return out.Bytes(), err
 }
 
-// section returns the schema of a mapping with the keys below e. An empty
-// section is null in YAML, and means its defaults.
+// section returns the schema of a mapping with the keys below e. An empty section is
+// null in YAML, and means its defaults. Additional properties are refused, as the
+// program refuses unknown keys.
 func (e entry) section() object {
 	properties, required := object{}, []string{}
 	for _, b := range e.below {
@@ -98,7 +84,8 @@ func (e entry) section() object {
 	return append(o, member{"additionalProperties", false}, member{"properties", properties})
 }
 
-// nullable is the type of what may be left out after its key.
+// nullable is the type of what may be left out after its key. Only sections and lists
+// may be so: a scalar without a value is an error when the file is loaded.
 func nullable(kind string) member { return member{"type", []string{kind, "null"}} }
 
 // needed reports whether the key must be in the file.
@@ -139,6 +126,8 @@ func (e entry) property() object {
 	if v := e.value(); v != nil {
 		o = append(o, member{"default", v})
 	}
+	// Examples of lists are those of their items, which editors would offer for the
+	// whole.
 	alone := []kind{kindText, kindURL, kindSecret, kindPattern}
 	if ex := e.tag.Get("example"); ex != "" && slices.Contains(alone, e.kind) {
 		o = append(o, member{"examples", []string{ex}})
@@ -153,7 +142,8 @@ func (e entry) description() string {
 	return e.doc
 }
 
-// text returns the schema of one text, of list items too.
+// text returns the schema of one text, of list items too. A choice needs no pattern,
+// and a pattern no lengths, since each says all that the other could.
 func (e entry) text() object {
 	o := object{{"type", "string"}}
 	if enum := e.tag.Get("enum"); enum != "" {
@@ -168,6 +158,7 @@ func (e entry) text() object {
 	case e.kind == kindURL && required:
 		pattern = "^" + urlPattern + "$"
 	case e.kind == kindURL:
+		// An empty text means that the key is not set.
 		pattern = "^(" + urlPattern + ")?$"
 	case e.kind == kindRate:
 		pattern = ratePattern
@@ -189,7 +180,8 @@ func (e entry) text() object {
 	return o
 }
 
-// number returns the schema of numbers, durations and sizes.
+// number returns the schema of numbers, durations and sizes. The range of a duration
+// cannot be said in a schema; that of a size can, for bare numbers.
 func (e entry) number() object {
 	least, greatest, _ := strings.Cut(e.tag.Get("range"), " ")
 	plain := map[kind]string{kindInt: "integer", kindFloat: "number"}[e.kind]

@@ -19,15 +19,17 @@ type entry struct {
 	exec bool
 }
 
-// pack writes a platform's archive: a zip file for Windows, a compressed tar file
-// for the others. Files have no owner and the
-// time of the commit, so that archives are reproducible.
+// pack writes a platform's archive: a zip file for Windows, a compressed tar file for
+// the others. Files have no owner and the time of the commit, so that archives are
+// reproducible. A folder with the version inside, so that unpacking two releases does
+// not mix them.
 func (r *release) pack(t target, extras []entry) error {
 	program, err := os.ReadFile(r.binary(t))
 	if err != nil {
 		return err
 	}
 	list := append([]entry{{name: filepath.Base(r.binary(t)), data: program, exec: true}}, extras...)
+	// Windows opens zip files without a further program, and the others have tar.
 	ending, write := ".tar.gz", tarball
 	if t.os == "windows" {
 		ending, write = ".zip", zipball
@@ -39,7 +41,8 @@ func (r *release) pack(t target, extras []entry) error {
 	return errors.Join(write(f, r.name(t)+"/", list, r.when), f.Close())
 }
 
-// mode is not the file's own: a checkout has the modes of its umask.
+// mode is not the file's own: a checkout has the modes of its umask. The bytes of an
+// archive would depend on that.
 func (e entry) mode() int64 {
 	if e.exec {
 		return 0o755
@@ -68,7 +71,8 @@ func tarball(w io.Writer, dir string, list []entry, when time.Time) error {
 	return errors.Join(tw.Close(), gz.Close())
 }
 
-// compressed returns data as a gzip file without name and time.
+// compressed returns data as a gzip file without name and time. With a name or a time
+// in the header, two builds would differ.
 func compressed(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	gz, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// ldflags are the linker's flags of a release; the Dockerfile has the same ones.
+// ldflags are the linker's flags of a release; the Dockerfile has the same ones. No
+// symbols and no build id: symbols make the program larger, and a build id would differ between machines.
 func ldflags(version string) string { return "-s -w -buildid= -X main.version=" + version }
 
 // build builds the program for a platform. What of the environment could change
@@ -28,6 +29,8 @@ func (r *release) build(ctx context.Context, t target) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags(r.version), "-o",
 		bin, "./cmd/aegis")
 	cmd.Dir = r.root
+	// Later variables win. The instruction sets are the oldest ones, so that programs
+	// run on every machine of an architecture.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOTOOLCHAIN=local", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -47,13 +50,15 @@ func moduleRoot(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// What go prints outside of a module.
 	if out == "" || out == os.DevNull {
 		return "", errors.New("run it in the module's folder")
 	}
 	return filepath.Dir(out), nil
 }
 
-// tag returns the version that the commit is tagged with.
+// tag returns the version that the commit is tagged with. Exactly this commit: a
+// release of something between two tags would have a version that leads to no commit.
 func tag(ctx context.Context, root string) (string, error) {
 	out, err := output(ctx, root, "git", "describe", "--tags", "--exact-match", "--match", "v[0-9]*")
 	if err != nil {
@@ -94,9 +99,10 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// extras are the files beside the program in every archive and package: manual
-// page and completions, made by the program itself, and texts. They are kept in
-// the folder "share" of the results for the packages.
+// extras are the files beside the program in every archive and package: manual page and
+// completions, made by the program itself, and texts. They are kept in the folder
+// "share" of the results for the packages. The completions and the page come from the
+// program that is released, so that they fit it.
 func (r *release) extras(ctx context.Context) ([]entry, error) {
 	host := target{runtime.GOOS, runtime.GOARCH}
 	program := r.binary(host)
@@ -138,7 +144,7 @@ func (r *release) extras(ctx context.Context) ([]entry, error) {
 }
 
 // share writes the extras for the packages, the manual page compressed as Debian wants
-// it.
+// it. nfpm reads files and not memory.
 func (r *release) share(list []entry) error {
 	page, err := compressed(list[0].data)
 	if err != nil {

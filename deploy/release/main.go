@@ -52,7 +52,8 @@ var platforms = []target{
 	{"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// versions is semantic versioning, without the v of tags.
+// versions is semantic versioning, without the v of tags. The v belongs to the tag, not
+// to the version.
 var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-[0-9A-Za-z][0-9A-Za-z.-]*)?(\+[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
 
@@ -62,7 +63,6 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	version := flags.String("version", "", "version, such as 1.2.3 or v1.2.3; empty: the tag of the commit")
 	out := flags.String("out", "dist", "folder for the results; what is in it is replaced")
 	only := flags.String("only", "", "one platform or system, such as linux_amd64 or linux; empty: all")
-	bare := flags.Bool("binaries", false, "build the binaries alone")
 	packages := flags.Bool("packages", false, "make packages for Debian and Red Hat families too")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -71,12 +71,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// It runs from the root of the module, whatever folder it was started in.
 	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, root: root, log: stdout, targets: platforms}
 	if r.version == "" {
 		if r.version, err = tag(ctx, root); err != nil {
 			return err
 		}
 	}
+	// All files have one time, so that the same commit gives the same archives.
 	if r.when, err = stamp(ctx, root); err != nil {
 		return err
 	}
@@ -91,14 +93,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return fmt.Errorf("-only %s: no such platform; there are %v", *only, platforms)
 		}
 	}
-	if *bare {
-		return r.binaries(ctx)
-	}
 	return r.make(ctx, *packages)
 }
 
-// binaries builds the program for all platforms.
-func (r *release) binaries(ctx context.Context) error {
+// make builds everything.
+func (r *release) make(ctx context.Context, packages bool) error {
 	if err := r.clean(); err != nil {
 		return err
 	}
@@ -107,19 +106,13 @@ func (r *release) binaries(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// make builds everything.
-func (r *release) make(ctx context.Context, packages bool) error {
-	if err := r.binaries(ctx); err != nil {
-		return err
-	}
 	extras, err := r.extras(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range r.targets {
+		// A platform is finished before the next: an error names the one that it is
+		// about.
 		if err := errors.Join(r.pack(t, extras), r.sbom(t)); err != nil {
 			return err
 		}
@@ -168,12 +161,14 @@ func (r *release) binary(t target) string {
 func (r *release) name(t target) string { return fmt.Sprintf("aegis_%s_%s", r.version, t) }
 
 // checksums writes SHA256SUMS over all that people download, in the form that
-// "sha256sum -c" reads.
+// "sha256sum -c" reads. Signatures and the file itself are left out, as they are made
+// afterwards.
 func (r *release) checksums() error {
 	files, err := filepath.Glob(filepath.Join(r.out, "aegis_*"))
 	if err != nil {
 		return err
 	}
+	// An empty list of sums would be signed, and vouch for nothing.
 	if len(files) == 0 {
 		return errors.New("nothing was built")
 	}

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// nfpm makes packages; it needs neither dpkg nor rpm.
+// nfpm makes packages; it needs neither dpkg nor rpm. It is run at a version that is
+// written down, and is no dependency of the module: it would bring a hundred others.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
 
 // packages makes the packages of a Linux platform, as deploy/package/nfpm.yaml says.
@@ -22,6 +23,7 @@ func (r *release) packages(ctx context.Context, t target) error {
 		cmd := exec.CommandContext(ctx, "go", "run", nfpm, "package", "-f", "deploy/package/nfpm.yaml", "-p", kind,
 			"-t", file)
 		cmd.Dir = r.root
+		// The file of nfpm takes these; its times come from SOURCE_DATE_EPOCH.
 		cmd.Env = append(os.Environ(), "VERSION="+r.version, "ARCH="+t.arch, "DIST="+dist,
 			fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.when.Unix()))
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -118,7 +119,7 @@ func TestSBOM(t *testing.T) {
 		{Path: "example.org/old", Version: "v1.0.0",
 			Replace: &debug.Module{Path: "example.org/new", Version: "v2.0.0"}},
 	}}
-	d := describe(info, []byte("program"), "1.0.0", target{"linux", "amd64"})
+	d := described(t, info, "program")
 	ids := []string{}
 	for _, p := range d.Packages {
 		if slices.Contains(ids, p.ID) || !regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`).MatchString(p.ID) {
@@ -140,9 +141,35 @@ func TestSBOM(t *testing.T) {
 	if !slices.Equal(locators, want) {
 		t.Errorf("got %q, want %q", locators, want)
 	}
-	if other := describe(info, []byte("another"), "1.0.0", target{"linux", "amd64"}); other.Namespace == d.Namespace {
+	if other := described(t, info, "another"); other.Namespace == d.Namespace {
 		t.Error("two programs, one namespace")
 	}
+}
+
+// spdx is what is looked at of a document.
+type spdx struct {
+	ID        string `json:"SPDXID"`
+	Namespace string `json:"documentNamespace"`
+	Packages  []struct {
+		ID         string `json:"SPDXID"`
+		References []struct {
+			Locator string `json:"referenceLocator"`
+		} `json:"externalRefs"`
+	}
+	Relationships []struct {
+		From string `json:"spdxElementId"`
+		To   string `json:"relatedSpdxElement"`
+	}
+}
+
+// described is the document of a program with its bytes, as it is written.
+func described(t *testing.T, info *debug.BuildInfo, program string) (d spdx) {
+	t.Helper()
+	text, err := json.Marshal((&release{version: "1.0.0"}).describe(info, []byte(program), target{"linux", "amd64"}))
+	if err = errors.Join(err, json.Unmarshal(text, &d)); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // TestCleanTakesItsOwnOnly: a mistyped folder loses nothing.

@@ -6,7 +6,6 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,60 +14,15 @@ import (
 	"time"
 )
 
-// The parts of SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/) that describe a
-// program and the modules it was linked from.
-type (
-	spdxDocument struct {
-		Version       string             `json:"spdxVersion"`
-		DataLicense   string             `json:"dataLicense"`
-		ID            string             `json:"SPDXID"`
-		Name          string             `json:"name"`
-		Namespace     string             `json:"documentNamespace"`
-		Creation      spdxCreation       `json:"creationInfo"`
-		Describes     []string           `json:"documentDescribes"`
-		Packages      []spdxPackage      `json:"packages"`
-		Relationships []spdxRelationship `json:"relationships"`
-	}
-	spdxCreation struct {
-		Created  string   `json:"created"`
-		Creators []string `json:"creators"`
-	}
-	spdxPackage struct {
-		ID               string         `json:"SPDXID"`
-		Name             string         `json:"name"`
-		Version          string         `json:"versionInfo,omitempty"`
-		FileName         string         `json:"packageFileName,omitempty"`
-		Purpose          string         `json:"primaryPackagePurpose,omitempty"`
-		Supplier         string         `json:"supplier"`
-		Download         string         `json:"downloadLocation"`
-		FilesAnalyzed    bool           `json:"filesAnalyzed"`
-		LicenseConcluded string         `json:"licenseConcluded"`
-		LicenseDeclared  string         `json:"licenseDeclared"`
-		Copyright        string         `json:"copyrightText"`
-		Comment          string         `json:"comment,omitempty"`
-		Checksums        []spdxChecksum `json:"checksums,omitempty"`
-		References       []spdxRef      `json:"externalRefs,omitempty"`
-	}
-	spdxChecksum struct {
-		Algorithm string `json:"algorithm"`
-		Value     string `json:"checksumValue"`
-	}
-	spdxRef struct {
-		Category string `json:"referenceCategory"`
-		Type     string `json:"referenceType"`
-		Locator  string `json:"referenceLocator"`
-	}
-	spdxRelationship struct {
-		From string `json:"spdxElementId"`
-		Type string `json:"relationshipType"`
-		To   string `json:"relatedSpdxElement"`
-	}
-)
+// object is an object of SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/), written with the
+// names that the specification has: types of our own would say each of them twice.
+type object map[string]any
 
 // unknown is what SPDX wants where nothing is said; an empty field is not valid.
 const unknown = "NOASSERTION"
 
-// sbom writes what a binary consists of, as the binary itself says.
+// sbom writes what a binary consists of, as the binary itself says. The file go.mod
+// would list modules that are only needed for tests.
 func (r *release) sbom(t target) error {
 	name := r.binary(t)
 	info, err := buildinfo.ReadFile(name)
@@ -79,9 +33,7 @@ func (r *release) sbom(t target) error {
 	if err != nil {
 		return err
 	}
-	doc := describe(info, data, r.version, t)
-	doc.Creation.Created = r.when.Format(time.RFC3339)
-	text, err := json.MarshalIndent(doc, "", "  ")
+	text, err := json.MarshalIndent(r.describe(info, data, t), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -90,53 +42,63 @@ func (r *release) sbom(t target) error {
 
 // describe makes the document of a program with its bytes. Its namespace is made
 // of the bytes, as it must be unique, and not made anew for the same ones.
-func describe(info *debug.BuildInfo, data []byte, version string, t target) *spdxDocument {
+func (r *release) describe(info *debug.BuildInfo, data []byte, t target) object {
+	const document, program = "SPDXRef-DOCUMENT", "SPDXRef-aegis"
 	sum := sha256.Sum256(data)
 	sum1 := sha1.Sum(data) // which SPDX wants of files in packages; nothing here trusts it
-	name := fmt.Sprintf("aegis_%s_%s", version, t)
-	main := spdxPackage{
-		ID: "SPDXRef-aegis", Name: "aegis", Version: version, FileName: name, Purpose: "APPLICATION",
-		Supplier: unknown, Download: unknown, LicenseConcluded: "MIT", LicenseDeclared: "MIT", Copyright: unknown,
-		Checksums:  []spdxChecksum{{"SHA256", hex.EncodeToString(sum[:])}, {"SHA1", hex.EncodeToString(sum1[:])}},
-		References: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:generic/aegis@" + version}},
+	main := component(program, "aegis", r.version, "MIT", "pkg:generic/aegis@"+r.version)
+	main["packageFileName"], main["primaryPackagePurpose"] = r.name(t), "APPLICATION"
+	main["checksums"] = []object{
+		{"algorithm": "SHA256", "checksumValue": hex.EncodeToString(sum[:])},
+		{"algorithm": "SHA1", "checksumValue": hex.EncodeToString(sum1[:])},
 	}
-	doc := &spdxDocument{
-		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: name,
-		Namespace: "https://spdx.org/spdxdocs/" + name + "-" + hex.EncodeToString(sum[:16]),
-		Creation:  spdxCreation{Creators: []string{"Tool: aegis-release"}},
-		Describes: []string{main.ID},
-		Packages:  []spdxPackage{main},
-		Relationships: []spdxRelationship{
-			{"SPDXRef-DOCUMENT", "DESCRIBES", main.ID},
-		},
-	}
-	stdlib := component("stdlib", strings.TrimPrefix(info.GoVersion, "go"), "BSD-3-Clause")
-	stdlib.ID, stdlib.Download = "SPDXRef-go", "https://go.dev/dl/"
-	doc.add(main.ID, stdlib)
+	stdlib := module("stdlib", strings.TrimPrefix(info.GoVersion, "go"), "BSD-3-Clause")
+	stdlib["SPDXID"], stdlib["downloadLocation"] = "SPDXRef-go", "https://go.dev/dl/"
+	packages := []object{main, stdlib}
 	for _, m := range info.Deps {
+		// What was linked is the replacement.
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		p := component(m.Path, m.Version, unknown) // the binary names no licences
-		p.Comment = "Go module checksum " + m.Sum
-		doc.add(main.ID, p)
+		p := module(m.Path, m.Version, unknown) // the binary names no licences
+		p["comment"] = "Go module checksum " + m.Sum
+		packages = append(packages, p)
 	}
-	return doc
+	relationships := []object{related(document, "DESCRIBES", program)}
+	for _, p := range packages[1:] {
+		relationships = append(relationships, related(program, "CONTAINS", p["SPDXID"]))
+	}
+	return object{
+		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": document, "name": r.name(t),
+		"documentNamespace": "https://spdx.org/spdxdocs/" + r.name(t) + "-" + hex.EncodeToString(sum[:16]),
+		"creationInfo": object{
+			"created": r.when.Format(time.RFC3339), "creators": []string{"Tool: aegis-release"},
+		},
+		"documentDescribes": []string{program},
+		"packages":          packages,
+		"relationships":     relationships,
+	}
 }
 
-// component is a module that a program was linked from.
-func component(path, version, license string) spdxPackage {
-	return spdxPackage{
-		ID: "SPDXRef-" + identifier(path+"-"+version), Name: path, Version: version, Supplier: unknown,
-		Download: unknown, LicenseConcluded: license, LicenseDeclared: license, Copyright: unknown,
-		References: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + version}},
+// module is one that a program was linked from.
+func module(path, version, license string) object {
+	return component("SPDXRef-"+identifier(path+"-"+version), path, version, license, "pkg:golang/"+path+"@"+version)
+}
+
+// component is a package of the document. Its fields are those that must be there, and the
+// purl (https://github.com/package-url/purl-spec) by which scanners look vulnerabilities up.
+func component(id, name, version, license, purl string) object {
+	return object{
+		"SPDXID": id, "name": name, "versionInfo": version, "supplier": unknown, "downloadLocation": unknown,
+		"filesAnalyzed": false, "licenseConcluded": license, "licenseDeclared": license, "copyrightText": unknown,
+		"externalRefs": []object{
+			{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl},
+		},
 	}
 }
 
-// add adds a package that another one contains.
-func (d *spdxDocument) add(of string, p spdxPackage) {
-	d.Packages = append(d.Packages, p)
-	d.Relationships = append(d.Relationships, spdxRelationship{of, "CONTAINS", p.ID})
+func related(from, kind string, to any) object {
+	return object{"spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to}
 }
 
 // identifier makes what SPDX allows in an identifier: letters, digits, . and -.

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// signer is a program that signs SHA256SUMS, which vouches for all other files.
+// signer is a program that signs SHA256SUMS, which vouches for all other files. Other
+// files need no signature of their own: each has its sum in there.
 type signer struct {
 	variable string // of the environment, with the key
 	args     func(file, key string) []string
@@ -30,8 +31,8 @@ var signers = []signer{
 	}, ".asc"},
 }
 
-// sign signs with each key that the environment names, and says so when there is
-// none.
+// sign signs with each key that the environment names, and says so when there is none.
+// A release without a key is still one, for people who build their own.
 func (r *release) sign(ctx context.Context) error {
 	file, signed := filepath.Join(r.out, "SHA256SUMS"), false
 	for _, s := range signers {

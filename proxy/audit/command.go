@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -11,14 +12,8 @@ import (
 // Paths returns where a configuration puts the log and its private key; dataDir is
 // its data_dir.
 func Paths(cfg config.Audit, dataDir string) (path, key string) {
-	path, key = cfg.Path, cfg.KeyFile
-	if path == "" {
-		path = filepath.Join(dataDir, "audit", "audit.jsonl")
-	}
-	if key == "" {
-		key = filepath.Join(dataDir, "audit.key")
-	}
-	return path, key
+	return cmp.Or(cfg.Path, filepath.Join(dataDir, "audit", "audit.jsonl")),
+		cmp.Or(cfg.KeyFile, filepath.Join(dataDir, "audit.key"))
 }
 
 // FilesOptions say which files [VerifyFiles] reads besides the log.
@@ -38,7 +33,7 @@ type FilesOptions struct {
 // came from, "" for nowhere. What a writing Aegis makes look torn is read again.
 func VerifyFiles(names []string, o FilesOptions) (report *Report, keys string, err error) {
 	// A last line without its end is what a reader sees while Aegis writes.
-	for range 3 {
+	for range 3 { // each time from the beginning: files may have been rotated meanwhile
 		at, err := Locate(names, o.Whole)
 		if err != nil {
 			return nil, "", err
@@ -76,6 +71,7 @@ func VerifyFiles(names []string, o FilesOptions) (report *Report, keys string, e
 func Logs(names []string) [][]string {
 	own := 0
 	for _, name := range names {
+		// By the keys, as the files of one log may lie in several folders, but not its key.
 		if keys, err := filepath.Glob(filepath.Join(name, "*.pub")); err == nil && len(keys) > 0 {
 			own++
 		}

@@ -15,7 +15,8 @@ import (
 	"aegis/config"
 )
 
-// writerDelivery writes lines to a stream.
+// writerDelivery writes lines to a stream. They come in one write, so that lines of the
+// operational log, which may go to the same stream, do not get in between.
 type writerDelivery struct{ w io.Writer }
 
 func (d writerDelivery) deliver(_ context.Context, lines [][]byte) error {
@@ -52,7 +53,8 @@ func newHTTPDelivery(cfg config.AuditSink) *httpDelivery {
 }
 
 // deliver posts a batch as newline-delimited JSON. Any answer but 2xx means that it
-// comes again.
+// comes again, also those that a receiver means for good: records wait until the
+// receiver is repaired, up to the bound of the buffer.
 func (d *httpDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(bytes.Join(lines, nil)))
 	if err != nil {
@@ -69,6 +71,7 @@ func (d *httpDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	// Redirects too: they are not followed, and a receiver that moved needs a new configuration.
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return fmt.Errorf("the receiver answers %d", res.StatusCode)
 	}
@@ -92,7 +95,7 @@ func newSyslogDelivery(address string) *syslogDelivery {
 	d := &syslogDelivery{host: "-"}
 	if u, err := url.Parse(address); err == nil { // the configuration was checked
 		d.scheme, d.addr = u.Scheme, u.Host
-		if u.Scheme == "unix" {
+		if u.Scheme == "unix" { // unix:///dev/log
 			d.addr = u.Path
 		}
 	}
@@ -118,8 +121,11 @@ func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	if err := conn.SetWriteDeadline(time.Time{}); err != nil {
 		return d.lost(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) }) // ends a write that waits
+	// A write knows no context; a deadline in the past ends one that waits.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })
 	defer stop()
+	// UDP and Unix sockets keep the borders of messages, so that each is a write of its own;
+	// streams need a frame, and take all at once.
 	var packets [][]byte
 	for _, line := range lines {
 		packets = append(packets, d.message(bytes.TrimSuffix(line, []byte{'\n'})))
@@ -140,20 +146,22 @@ func (d *syslogDelivery) deliver(ctx context.Context, lines [][]byte) error {
 	return nil
 }
 
+// lost drops the connection; the next delivery dials, and sends the whole batch again.
 func (d *syslogDelivery) lost(err error) error {
 	_ = d.conn.Close() // its state is unknown after a failed write
 	d.conn = nil
 	return err
 }
 
+// dial connects. With tls the receiver's certificate is verified by the system's authorities;
+// with the other schemes nothing shows who receives.
 func (d *syslogDelivery) dial(ctx context.Context) (net.Conn, error) {
 	switch d.scheme {
 	case "tls":
 		return (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", d.addr)
 	case "unix":
 		// A datagram for each message, as /dev/log takes them.
-		conn, err := (&net.Dialer{}).DialContext(ctx, "unixgram", d.addr)
-		return conn, err
+		return (&net.Dialer{}).DialContext(ctx, "unixgram", d.addr)
 	}
 	return (&net.Dialer{}).DialContext(ctx, d.scheme, d.addr)
 }

@@ -23,6 +23,7 @@ func encode(r *Record) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit record: %w", err)
 	}
+	// The rest of the line has some 250 bytes; [Verify] takes no longer line than maxLine.
 	if len(body) > maxLine-512 {
 		return nil, errors.New("audit record: larger than 64 KiB")
 	}

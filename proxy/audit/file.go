@@ -41,7 +41,8 @@ func lockFile(path string) (*os.File, error) {
 	return f, advise(path, err)
 }
 
-// readSmall returns the text of a file that must not be larger than limit bytes.
+// readSmall returns the text of a file that must not be larger than limit bytes: keys and
+// checkpoints are read before anything of them is known to be right.
 func readSmall(path string, limit int64) (string, error) {
 	data, err := files.ReadSmall(path, limit, nil)
 	return string(data), advise(path, err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,19 +30,22 @@ type Located struct {
 
 // rotationMark is what rotatedName adds: at least twelve digits, so that a log named
 // audit-2026.jsonl is no rotated one.
-var rotationMark = regexp.MustCompile(`-[0-9]{12,}(\.[^.]+)?$`)
+var rotationMark = regexp.MustCompile(`(?s)^(.*)-([0-9]{12,})(\.[^./]*)?$`)
 
-// logOf returns the log that a file belongs to, and whether the file is the one
-// that is written to and not a rotated one.
-func logOf(file string) (log string, live bool) {
+// logOf returns the log that a file belongs to. first is the sequence number that the name
+// of a rotated file states, 0 for the file that is written to.
+func logOf(file string) (log string, first uint64) {
 	plain := strings.TrimSuffix(file, ".gz")
-	if rotationMark.MatchString(plain) {
-		return rotationMark.ReplaceAllString(plain, "$1"), false
+	if m := rotationMark.FindStringSubmatch(plain); m != nil {
+		if first, err := strconv.ParseUint(m[2], 10, 64); err == nil && first != 0 {
+			return m[1] + m[3], first
+		}
 	}
-	return plain, true
+	return plain, 0
 }
 
-// part is what was found of one log.
+// part is what was found of one log. Several may be of the same log, as when a shell has
+// expanded a pattern to its files.
 type part struct {
 	log   string
 	files []string
@@ -99,6 +103,7 @@ func (l *Located) order(parts []part) error {
 	for _, p := range parts {
 		for _, f := range p.files {
 			h, err := firstHead(f)
+			// By the first record and not by the name, which anyone who moves files can change.
 			first := h.seq
 			switch {
 			case errors.Is(err, io.EOF):
@@ -108,13 +113,14 @@ func (l *Located) order(parts []part) error {
 				return err
 			}
 			list = append(list, ordered{f, first})
-			if _, live := logOf(f); live {
+			if _, rotated := logOf(f); rotated == 0 {
 				l.Live = f
 			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
 	for _, f := range list {
+		// Opened one at a time, when it is read: a log may have more files than a process may open.
 		open := func() (io.ReadCloser, error) { return openRotated(f.path) }
 		l.Sources = append(l.Sources, Source{Name: f.path, Open: open})
 	}
@@ -141,15 +147,15 @@ func expand(name string, whole bool) ([]part, error) {
 		return parts, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case whole:
+	case whole: // also for a name without a file, whose rotated files may be there
 		p, err := wholeLog(name)
 		return []part{p}, err
 	}
-	log, live := logOf(name)
+	log, rotated := logOf(name)
 	switch {
 	case err == nil:
-		return []part{{log: log, files: []string{name}, whole: live}}, nil
-	case live && besideExists(name):
+		return []part{{log: log, files: []string{name}, whole: rotated == 0}}, nil
+	case rotated == 0 && besideExists(name): // it was there; Verify says what is missing
 		return []part{{log: name, whole: true, lost: lostLog}}, nil
 	}
 	return nil, err
@@ -165,11 +171,11 @@ func logsIn(dir string) ([]string, error) {
 	var known, likely []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		log, live := logOf(path)
+		log, rotated := logOf(path)
 		switch ext := filepath.Ext(path); {
 		case ext == filepath.Ext(publicPath("")), ext == filepath.Ext(notePath("")):
 			known = append(known, strings.TrimSuffix(path, ext))
-		case !e.IsDir() && (!live || ext == ".jsonl"):
+		case !e.IsDir() && (rotated != 0 || ext == ".jsonl"):
 			likely = append(likely, log)
 		}
 	}
@@ -201,7 +207,7 @@ func wholeLog(log string) (part, error) {
 		p.files = append(p.files, log)
 	case !errors.Is(err, fs.ErrNotExist):
 		return p, err
-	case len(older) > 0:
+	case len(older) > 0: // a rotation makes the new file at once
 		p.lost = lostLog
 	case besideExists(log):
 		p.lost = lostAll
@@ -222,7 +228,8 @@ func besideExists(log string) bool {
 	return false
 }
 
-// beside reads the keys and the checkpoint of a log.
+// beside reads the keys and the checkpoint of a log. Either may be missing, which is no error
+// here: the log may have been copied without them, and keys may be given by hand.
 func (l *Located) beside(p part) error {
 	keys, err := ReadKeys(publicPath(p.log))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -249,7 +256,8 @@ func (l *Located) beside(p part) error {
 	return nil
 }
 
-// lack adds a file that is not there.
+// lack adds a file that is not there. It comes last among the sources, so that what is there
+// is verified first, and it cannot be shown.
 func (l *Located) lack(file string, how lost) {
 	l.Sources = append(l.Sources, Source{Name: file, lost: how, Open: func() (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s is missing; \"aegis audit verify\" says more: %w", file, fs.ErrNotExist)
@@ -262,6 +270,7 @@ func ReadKeys(file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A private key in the hands of a verifier would be one leak more.
 	keys := strings.Fields(text)
 	if slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, "PRIVATE+KEY+") }) {
 		return nil, fmt.Errorf("%s holds the private key; verification takes the public one, the log's .pub file", file)

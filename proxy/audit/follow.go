@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +10,8 @@ import (
 	"time"
 )
 
-// followEvery is the time between two looks at a log that is followed.
+// followEvery is the time between two looks at a log that is followed: notices of changes do
+// not come for files on a network, and for some volumes of containers.
 const followEvery = 200 * time.Millisecond
 
 // Follow prints what the filter selects of the records that are written to the
@@ -48,7 +48,7 @@ func (f *follower) run(ctx context.Context, every time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if again && ctx.Err() == nil {
+		if again && ctx.Err() == nil { // the new file may have records already
 			continue
 		}
 		select {
@@ -77,22 +77,23 @@ func (f *follower) skip() error {
 	}
 	// Two of the longest lines have one whole line in them.
 	begin := max(0, size-2*maxLine)
-	tail := make([]byte, size-begin)
-	if _, err := io.ReadFull(io.NewSectionReader(f.file, begin, size-begin), tail); err != nil {
-		return err
-	}
-	whole := tail[:bytes.LastIndexByte(tail, '\n')+1]
-	f.at = begin + int64(len(whole))
-	for rest := bytes.TrimSuffix(whole, []byte{'\n'}); len(rest) > 0; {
-		i := bytes.LastIndexByte(rest, '\n')
-		if h, err := parseHead(rest[i+1:]); err == nil {
-			f.last = h.seq
-			return nil
+	in := newLines(io.NewSectionReader(f.file, begin, size-begin))
+	for {
+		h, err := in.record()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		rest = rest[:max(i, 0)]
+		if err != nil {
+			return err
+		}
+		f.last = h.seq
 	}
-	last, err := lastRotated(f.name)
-	f.last = last.seq
+	f.at = begin + in.end
+	if f.last == 0 {
+		var last position
+		last, err = lastRotated(f.name)
+		f.last = last.seq
+	}
 	return err
 }
 
@@ -176,18 +177,15 @@ func (f *follower) grown() error {
 // lines prints whole lines, each record once, and returns the offset behind them.
 func (f *follower) lines(r *lines) (end int64, err error) {
 	for ; ; end = r.end {
-		line, err := r.next()
-		switch {
-		// A line without its end is being written; it is read again from its beginning.
-		case errors.Is(err, io.EOF), errors.Is(err, errTorn):
-			return end, nil
-		case errors.Is(err, errLong):
-			continue
-		case err != nil:
+		h, err := r.record()
+		if errors.Is(err, io.EOF) {
+			// A line without its end is being written; it is read again from its beginning.
+			return r.end, nil
+		}
+		if err != nil {
 			return end, err
 		}
-		h, err := parseHead(line)
-		if err != nil || h.seq <= f.last {
+		if h.seq <= f.last {
 			continue
 		}
 		if f.last != 0 && h.seq > f.last+1 {
@@ -196,7 +194,7 @@ func (f *follower) lines(r *lines) (end int64, err error) {
 			}
 		}
 		f.last = h.seq
-		if _, err := showHead(h, line, f.filter, f.printer); err != nil {
+		if _, err := showHead(h, f.filter, f.printer); err != nil {
 			return end, err
 		}
 	}

@@ -38,7 +38,8 @@ func (w *writer) publish() ([]*Record, error) {
 		return nil, err
 	}
 	w.keys, w.known = append(w.keys, w.signer.public), append(w.known, own)
-	// ReadKeys refuses larger files.
+	// ReadKeys refuses larger files. What a key that goes here has signed can still be verified
+	// with a copy that was kept elsewhere.
 	for len(w.publicText()) > maxKeyFile { // the oldest go
 		w.keys = w.keys[1:]
 	}
@@ -47,7 +48,7 @@ func (w *writer) publish() ([]*Record, error) {
 			return nil, err
 		}
 	}
-	if len(w.keys) == 1 || slices.Contains(before, w.signer.public) {
+	if len(w.keys) == 1 || slices.Contains(before, w.signer.public) { // the first key, or a known one
 		return nil, nil
 	}
 	w.o.Log.Warn().Str("key", own.Name()).Msg("the audit log's private key was replaced; " +
@@ -82,6 +83,7 @@ func (w *writer) compare() ([]*Record, error) {
 	var p pin
 	own := false
 	if err == nil {
+		// By any of the keys: a checkpoint of the key before vouches for records all the same.
 		if p, err = openNote(signed, note.VerifierList(w.known...)); err == nil {
 			_, foreign := openNote(signed, note.VerifierList(w.known[len(w.known)-1]))
 			own = foreign == nil
@@ -111,7 +113,8 @@ func (w *writer) compare() ([]*Record, error) {
 	}
 	w.o.Log.Error().Uint64("first", d.First).Uint64("last", d.Last).Msg("the audit log has been cut: " +
 		"records that a signed checkpoint knows are missing; the gap is recorded")
-	// The records that are left cannot be joined to what comes now; verify shows the gap.
+	// The records that are left cannot be joined to what comes now; verify shows the gap. A
+	// chain that went on from them would hide that there were others.
 	w.last = p.position
 	return append(about, &Record{Event: LogCut, Detail: d}), nil
 }

@@ -43,7 +43,7 @@ type position struct {
 }
 
 // appendLine appends the record after p with an encoded body, and returns its
-// own position.
+// own position. The line is made by hand, since its bytes are what is hashed.
 func appendLine(b []byte, p position, at time.Time, body []byte) ([]byte, position) {
 	begin := len(b)
 	b = append(b, seqMember...)
@@ -115,6 +115,8 @@ func parseHead(line []byte) (head, error) {
 			return head{}, errForm
 		}
 	}
+	// The members were found by place; the rest must be JSON too, or a reader of the line could
+	// see other members than those that count here.
 	if !json.Valid(line) {
 		return head{}, errForm
 	}
@@ -162,7 +164,8 @@ func parseSeq(b []byte) (uint64, error) {
 	return n, nil
 }
 
-// parseHash reads lower-case hexadecimal.
+// parseHash reads lower-case hexadecimal, the one form that Aegis writes: a hash that may be
+// written in two ways could make two lines of one record.
 func parseHash(d *digest, b []byte) bool {
 	if len(b) != hashLen || bytes.ContainsAny(b, "ABCDEF") {
 		return false

@@ -9,9 +9,12 @@ import (
 // lines reads a log line by line in constant memory.
 type lines struct {
 	r *bufio.Reader
-	// n is the number of the line that next returned last, from 1; end is the
-	// offset behind it.
-	n, end int64
+	// n is the number of the line that next returned last, from 1.
+	n int64
+	// end is the offset behind the last line that had its end.
+	end int64
+	// skipped is how many lines record found to be none.
+	skipped int
 }
 
 var (
@@ -29,22 +32,42 @@ func (l *lines) next() ([]byte, error) {
 	b, err := l.r.ReadSlice('\n')
 	if len(b) > 0 {
 		l.n++
-		l.end += int64(len(b))
 	}
 	switch {
 	case err == nil:
+		l.end += int64(len(b))
 		return b[:len(b)-1], nil
 	case errors.Is(err, io.EOF) && len(b) > 0:
 		return b, errTorn
 	case errors.Is(err, bufio.ErrBufferFull):
+		size := len(b)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			b, err = l.r.ReadSlice('\n')
-			l.end += int64(len(b))
+			size += len(b)
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		if err == nil {
+			l.end += int64(size)
+		} else if !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		return nil, errLong
 	}
 	return nil, err
+}
+
+// record returns the next line that is a record, which is valid until the next call. It is
+// for readers that want what is there: [Verify], which says what is wrong, asks for lines.
+func (l *lines) record() (head, error) {
+	for ; ; l.skipped++ {
+		line, err := l.next()
+		if errors.Is(err, errLong) || errors.Is(err, errTorn) {
+			continue
+		}
+		if err != nil {
+			return head{}, err
+		}
+		if h, err := parseHead(line); err == nil {
+			return h, nil
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -139,7 +140,7 @@ func New(o Options) *Log {
 		o.Clean = func(s string) string { return s }
 	}
 	l := &Log{o: o, waits: usualWaits(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	l.events.now = o.Now
+	l.events.now, l.events.rate = o.Now, rate.NewLimiter(eventRate, eventBurst)
 	return l
 }
 
@@ -163,9 +164,7 @@ func (l *Log) Open() error {
 		}
 		return fmt.Errorf("audit log: %w", err)
 	}
-	if u, ok := w.takeUnsaved(); ok { // each start has one
-		w.saveCheckpoint(u)
-	}
+	w.takeUnsaved()() // each start has one
 	l.writer, l.state = w, stateOpen
 	go l.run()
 	return nil
@@ -270,14 +269,7 @@ func (e *entry) settled() (uint64, error) {
 }
 
 // withhold marks the record of an answer, which still waits to be written, as one that
-// does not leave.
-func (l *Log) withhold(e *entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e.withhold()
-}
-
-// withhold is [Log.withhold] under the log's lock.
+// does not leave. The log is locked.
 func (e *entry) withhold() {
 	if e.answer == nil {
 		return
@@ -304,7 +296,7 @@ func (l *Log) Ready() error {
 	switch {
 	case l.state != stateOpen:
 		return &unavailableError{err: errNotOpen}
-	case len(l.queue)+l.room >= maxQueue/2:
+	case len(l.queue)+l.room >= maxQueue/2: // where starts of calls are refused, see maxWaiting
 		return &unavailableError{err: errFull}
 	}
 	return nil
@@ -332,7 +324,7 @@ func (l *Log) event(event Event, x *proxy.RequestInfo, d Detail) error {
 		if !ok {
 			return nil
 		}
-		d.Suppressed = suppressed
+		d.Suppressed = suppressed // each event is counted once, in the next that is recorded
 	}
 	_, err := l.enqueue(r, true)
 	if err != nil {
@@ -363,7 +355,7 @@ func (l *Log) Close() {
 	}
 	l.mu.Unlock()
 	if was == stateOpen {
-		<-l.ended
+		<-l.ended // the last records are written, and offered to the sinks
 		l.stopSinks()
 	}
 }

@@ -40,7 +40,7 @@ func (v *verifier) lack(s Source) {
 }
 
 // newestPin returns the newest record that a checkpoint from outside knows and
-// that was not read; 0 for none.
+// that was not read; 0 for none. The pins of records that were read are gone.
 func (v *verifier) newestPin() uint64 {
 	if len(v.pins) == 0 {
 		return 0

@@ -10,7 +10,8 @@ import (
 
 // Chain is one log of several that [Merge] reads.
 type Chain struct {
-	// Name stands for the log until a record says which replica wrote it.
+	// Name stands for the log until a record says which replica wrote it; "": the
+	// records of this one are printed without a replica.
 	Name string
 	// Sources are its files, in the order of the chain.
 	Sources []Source
@@ -49,7 +50,11 @@ func Merge(chains []Chain, f Filter, p *Printer) (skipped int, err error) {
 			return 0, nil
 		}
 		p.Replica = oldest.name
-		if err := oldest.show(f, p); err != nil {
+		bad, err := showHead(oldest.head, f, p)
+		if bad {
+			oldest.skipped++
+		}
+		if err != nil {
 			return 0, err
 		}
 		if err := oldest.next(); err != nil {
@@ -65,9 +70,8 @@ type chainReader struct {
 	in      io.ReadCloser
 	file    string
 	lines   *lines
-	line    []byte // the record's, its own copy
-	head    head
-	at      time.Time // of the record, or of a later one before it
+	head    head      // of the record, with a line of its own
+	at      time.Time // of the record, or of a later one before it; logs are merged by it
 	skipped int       // lines that are no records
 	ended   bool      // there is no record any more
 }
@@ -81,24 +85,19 @@ func (c *chainReader) next() error {
 				return err
 			}
 		}
-		line, err := c.lines.next()
-		switch {
-		case errors.Is(err, io.EOF):
+		h, err := c.lines.record()
+		if errors.Is(err, io.EOF) {
 			c.close()
 			continue
-		case errors.Is(err, errLong), errors.Is(err, errTorn):
-			c.skipped++
-			continue
-		case err != nil:
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", c.file, err)
 		}
 		// A copy, as records of other logs may be printed before this one.
-		c.line = append(c.line[:0], line...)
-		if c.head, err = parseHead(c.line); err != nil {
-			c.skipped++
-			continue
-		}
-		if c.head.event == Start {
+		h.line = append(c.head.line[:0], h.line...)
+		c.head = h
+		// The log alone knows which replica wrote it; folders are named by people.
+		if c.head.event == Start && c.name != "" {
 			if r, err := c.head.record(); err == nil && r.Detail != nil && r.Detail.Replica != "" {
 				c.name = r.Detail.Replica
 			}
@@ -109,15 +108,6 @@ func (c *chainReader) next() error {
 		}
 		return nil
 	}
-}
-
-// show prints the record when the filter selects it.
-func (c *chainReader) show(f Filter, p *Printer) error {
-	bad, err := showHead(c.head, c.line, f, p)
-	if bad {
-		c.skipped++
-	}
-	return err
 }
 
 // open opens the next file that is there; false when there is none.
@@ -142,11 +132,13 @@ func (c *chainReader) open() (bool, error) {
 func (c *chainReader) close() {
 	if c.in != nil {
 		_ = c.in.Close() // it was only read
+		c.skipped += c.lines.skipped
 	}
 	c.in, c.lines = nil, nil
 }
 
-// withReplica puts the name in front of a record's other members.
+// withReplica puts the name in front of a record's other members, which stay as they are: taken
+// out again, it leaves the bytes that the hash is over.
 func withReplica(name string, line []byte) []byte {
 	text, err := json.Marshal(name)
 	if err != nil || len(line) < 2 || line[0] != '{' {

@@ -3,17 +3,9 @@ package audit
 import (
 	"sync"
 	"time"
-)
 
-// throttle lets 100 events through at once and then 10 a second.
-type throttle struct {
-	now    func() time.Time
-	mu     sync.Mutex
-	tokens float64
-	last   time.Time
-	missed uint64
-	since  time.Time // when the first of those was missed
-}
+	"golang.org/x/time/rate"
+)
 
 // The rate bounds what strangers can add to the log: some 5 kB a second.
 const (
@@ -24,28 +16,29 @@ const (
 	missedEvery = time.Minute
 )
 
+// throttle lets eventBurst events through at once and then eventRate a second.
+type throttle struct {
+	now    func() time.Time
+	rate   *rate.Limiter
+	mu     sync.Mutex
+	missed uint64
+	since  time.Time // when the first of those was missed
+}
+
 // take reports whether an event may be recorded, and how many were not since
 // the last that was.
 func (t *throttle) take() (ok bool, missed uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.now()
-	if t.last.IsZero() {
-		t.tokens = eventBurst
-	} else if d := now.Sub(t.last); d > 0 {
-		t.tokens = min(eventBurst, t.tokens+d.Seconds()*eventRate)
-	}
-	t.last = now
-	if t.tokens < 1 {
+	if !t.rate.AllowN(t.now(), 1) {
 		t.add(1)
 		return false, 0
 	}
-	t.tokens--
 	missed, t.missed = t.missed, 0
 	return true, missed
 }
 
-// miss counts events that were not recorded.
+// miss counts events that were not recorded, although the rate let them.
 func (t *throttle) miss(n uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,11 +69,7 @@ func (t *throttle) overdue(age time.Duration) uint64 {
 // that came too fast and, at the end, what the second sinks had no room for.
 func (l *Log) missedEntries(age time.Duration) []*entry {
 	var out []*entry
-	add := func(r *Record) {
-		if e, err := ownEntry(r, l.o.Now()); err == nil { // such small records can be encoded
-			out = append(out, e)
-		}
-	}
+	add := func(r *Record) { out = append(out, ownEntry(r, l.o.Now())) }
 	if n := l.events.overdue(age); n > 0 {
 		add(&Record{Event: BearerRefused, Detail: &Detail{
 			Suppressed: n, Reason: "requests without a valid token that came too fast to be recorded one by one",

@@ -63,44 +63,37 @@ func (w *writer) begin() error {
 	now := w.o.Now()
 	var batch []*entry
 	for _, r := range slices.Concat(replaced, torn, about, []*Record{{Event: Start, Detail: &start}}) {
-		e, err := ownEntry(r, now)
-		if err != nil {
-			return err
-		}
-		batch = append(batch, e)
+		batch = append(batch, ownEntry(r, now))
 	}
 	// With a checkpoint, which covers all that earlier runs wrote.
 	if err := w.commit(batch, true); err != nil {
 		return fmt.Errorf("the first record cannot be written: %w", err)
 	}
-	w.packLeftovers()
+	w.pack()
 	return w.prune(now)
 }
 
 // found is the outcome of a scan of the log's file.
 type found struct {
 	last  position // of the last valid record; seq 0 without one
-	first uint64   // sequence number of the first valid record
+	first uint64   // sequence number of the first valid record, which names the file at rotation
 	born  time.Time
 	end   int64 // offset behind the last valid record
 	size  int64
 }
 
 // scan reads the file for its last valid record. What is wrong before that is
-// for verify to name.
+// for verify to name. The file is the one that is locked and written to: its name may
+// lead to another one by now.
 func (w *writer) scan() (found, error) {
-	f, err := os.Open(w.o.Path)
-	if err != nil {
-		return found{}, err
-	}
-	defer f.Close()
-	out, err := scanLines(newLines(f))
-	if err != nil {
-		return found{}, fmt.Errorf("%s cannot be read: %w", w.o.Path, err)
-	}
+	f := w.store.f
 	info, err := f.Stat()
 	if err != nil {
 		return found{}, err
+	}
+	out, err := scanLines(newLines(io.NewSectionReader(f, 0, info.Size())))
+	if err != nil {
+		return found{}, fmt.Errorf("%s cannot be read: %w", w.o.Path, err)
 	}
 	out.size = info.Size()
 	return out, nil
@@ -111,17 +104,13 @@ func (w *writer) scan() (found, error) {
 func scanLines(in *lines) (found, error) {
 	var out found
 	for {
-		line, err := in.next()
+		h, err := in.record()
 		switch {
 		case errors.Is(err, io.EOF):
 			return out, nil
-		case errors.Is(err, errLong), errors.Is(err, errTorn):
-			continue
 		case err != nil:
 			return out, err
-		}
-		h, err := parseHead(line)
-		if err != nil || h.sum != h.hash {
+		case h.sum != h.hash:
 			continue
 		}
 		if out.first == 0 {
@@ -147,6 +136,7 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 		return nil, err
 	}
 	sum := sha256.New()
+	// The digest is on record, so that the copy can be shown to be what was cut off.
 	_, err = io.Copy(io.MultiWriter(out, sum), io.NewSectionReader(w.store.f, f.end, f.size-f.end))
 	if err == nil {
 		err = out.Sync()
@@ -169,13 +159,14 @@ func (w *writer) setAside(f found) ([]*Record, error) {
 	}}}, nil
 }
 
-// stamp is the time in the names of files that are kept aside.
+// stamp is the time in the names of files that are kept aside, so that two of one record differ.
 func (w *writer) stamp() string { return w.o.Now().UTC().Format("20060102T150405.000") }
 
 // continueFrom sets the place where the chain goes on: after the last record of
 // the file, or of the newest rotated one when the file has none.
 func (w *writer) continueFrom(f found) (err error) {
 	w.store.first, w.store.born = f.first, f.born
+	// A log that was just rotated, or whose file was removed while nothing ran.
 	if w.last = f.last; f.last.seq == 0 {
 		w.last, err = lastRotated(w.o.Path)
 	}
@@ -183,7 +174,8 @@ func (w *writer) continueFrom(f found) (err error) {
 }
 
 // lastRotated returns the last record of the newest rotated file, or the zero
-// position when there is none.
+// position when there is none. A crash between the two steps of a rotation leaves a log
+// whose newest record is there.
 func lastRotated(path string) (position, error) {
 	files, err := rotatedFiles(path)
 	if err != nil || len(files) == 0 {
@@ -200,18 +192,4 @@ func lastRotated(path string) (position, error) {
 		return position{}, fmt.Errorf("%s cannot be read: %w", newest, err)
 	}
 	return end.last, nil
-}
-
-// packLeftovers compresses the rotated files that are not compressed yet, those
-// of an earlier run too.
-func (w *writer) packLeftovers() {
-	files, err := rotatedFiles(w.o.Path)
-	if err != nil {
-		return // the folder was readable a moment ago; the next rotation sees
-	}
-	for _, f := range files {
-		if !strings.HasSuffix(f.path, ".gz") {
-			w.pack(f.path)
-		}
-	}
 }

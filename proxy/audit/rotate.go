@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,23 +26,16 @@ type rotated struct {
 // rotatedFiles returns the rotated files of the log at path, oldest first, each
 // once: while a file is being compressed, the plain one is taken.
 func rotatedFiles(path string) ([]rotated, error) {
-	ext := filepath.Ext(path)
-	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	var out []rotated
 	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Name(), prefix)
-		name = strings.TrimSuffix(name, ".gz")
-		digits, isLog := strings.CutSuffix(name, ext)
-		first, err := strconv.ParseUint(digits, 10, 64)
-		// rotatedName writes twelve digits at least; other names are not of this log.
-		if !ok || !isLog || err != nil || len(digits) < 12 || !e.Type().IsRegular() {
-			continue
+		log, first := logOf(e.Name())
+		if log == filepath.Base(path) && first != 0 && e.Type().IsRegular() {
+			out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
 		}
-		out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
 	}
 	slices.SortFunc(out, func(a, b rotated) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), len(a.path)-len(b.path)) // the plain one first
@@ -51,14 +43,24 @@ func rotatedFiles(path string) ([]rotated, error) {
 	return slices.CompactFunc(out, func(a, b rotated) bool { return a.first == b.first }), nil
 }
 
-// pack compresses a rotated file in the background. One that cannot be stays
-// as it is, until the next start or rotation.
-func (w *writer) pack(name string) {
+// pack compresses, in the background, the rotated files that are not compressed yet, those of
+// an earlier run too. One that cannot be stays as it is, until the next start or rotation.
+func (w *writer) pack() {
 	w.packers.Go(func() {
-		w.packing.Lock()
+		w.packing.Lock() // a rotation may come before the last one's file is packed
 		defer w.packing.Unlock()
-		if err := packFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // packed already
-			w.o.Log.Warn().Err(err).Str("file", filepath.Base(name)).Msg("a rotated audit file was not compressed")
+		files, err := rotatedFiles(w.o.Path)
+		if err != nil {
+			return // the folder was readable a moment ago; the next rotation sees
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f.path, ".gz") {
+				continue
+			}
+			if err := packFile(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed by retention
+				w.o.Log.Warn().Err(err).Str("file", filepath.Base(f.path)).
+					Msg("a rotated audit file was not compressed")
+			}
 		}
 	})
 }
@@ -71,7 +73,8 @@ func packFile(name string) error {
 		return err
 	}
 	defer in.Close()
-	// A file of this name is what a crash left, and is written over.
+	// A file of this name is what a crash left, and is written over. No reader takes it for a
+	// part of the log, since it does not end in .gz.
 	tmp := name + ".gz.tmp"
 	out, err := openRegular(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -103,7 +106,7 @@ func packFile(name string) error {
 // says so first, so that the missing beginning is explained.
 func (w *writer) prune(now time.Time) error {
 	keep := time.Duration(w.o.Config.Keep) * 24 * time.Hour
-	if keep == 0 {
+	if keep == 0 { // nothing is ever removed
 		return nil
 	}
 	files, err := rotatedFiles(w.store.path)
@@ -118,6 +121,7 @@ func (w *writer) prune(now time.Time) error {
 		if i+1 == len(files) || !strings.HasSuffix(f.path, ".gz") {
 			break
 		}
+		// By the time of the record, not of the file, which a copy or a restore changes.
 		h, err := firstHead(files[i+1].path)
 		if err != nil || now.Sub(h.time) < keep {
 			break
@@ -130,17 +134,14 @@ func (w *writer) prune(now time.Time) error {
 	d := &Detail{
 		Reason: "retention (audit.keep)", First: old[0].first, Last: next.seq - 1, LastHash: next.prev.String(),
 	}
-	e, err := ownEntry(&Record{Event: LogPruned, Detail: d}, now)
-	if err != nil {
-		return nil
-	}
 	// On record, durably, before the first file goes.
-	if err := w.commit([]*entry{e}, false); err != nil {
+	if err := w.commit([]*entry{ownEntry(&Record{Event: LogPruned, Detail: d}, now)}, false); err != nil {
 		return err
 	}
 	if err := w.sync(); err != nil {
 		return err
 	}
+	// One that cannot be removed is found again at the next rotation, and put on record again.
 	for _, f := range old {
 		if err := os.Remove(f.path); err != nil {
 			w.o.Log.Warn().Err(err).Msg("an old audit file was not removed")
@@ -149,16 +150,15 @@ func (w *writer) prune(now time.Time) error {
 	return nil
 }
 
-// ownEntry is a record of the log about itself.
-func ownEntry(r *Record, at time.Time) (*entry, error) {
+// ownEntry is a record of the log about itself. One that cannot be encoded makes
+// [writer.commit] fail.
+func ownEntry(r *Record, at time.Time) *entry {
 	body, err := encode(r)
-	if err != nil {
-		return nil, err
-	}
-	return &entry{body: body, out: body, at: at, keep: true, done: make(chan struct{})}, nil
+	return &entry{body: body, out: body, err: err, at: at, keep: true, done: make(chan struct{})}
 }
 
-// openLog opens a log file for reading, compressed or not.
+// openLog opens a log file for reading, compressed or not. Links are followed: this is for
+// commands, which read with the rights of the person who gives the name.
 func openLog(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -181,7 +181,7 @@ type packed struct {
 	file *os.File
 }
 
-// Close closes the file too.
+// Close closes the file too, which the library leaves open.
 func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
 
 // firstHead reads the first record of a file.

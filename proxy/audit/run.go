@@ -47,11 +47,9 @@ func (l *Log) nextUpkeep() time.Duration {
 // long to hold the writer.
 func (l *Log) saveCheckpoint() {
 	l.writing.Lock()
-	u, ok := l.writer.takeUnsaved()
+	save := l.writer.takeUnsaved()
 	l.letGo()
-	if ok {
-		l.writer.saveCheckpoint(u)
-	}
+	save()
 }
 
 // letGo releases the writer. Records that came meanwhile are the goroutine's:
@@ -158,12 +156,13 @@ func (l *Log) take() []*entry {
 	batch := l.queue[:n:n]
 	l.queue = l.queue[n:]
 	if len(l.queue) == 0 {
-		l.queue = nil
+		l.queue = nil // or the memory behind it would stay
 	}
 	l.room = n
 	if n > 0 {
 		l.taken = batch[0].at
 	}
+	// The batch is written without this lock, while withhold may exchange a body.
 	for _, e := range batch {
 		e.out = e.body
 	}
@@ -183,12 +182,12 @@ func (l *Log) writeBatch(batch []*entry) bool {
 	}
 	all, refused := batch, l.refused.Load()
 	if o != nil {
-		all = append(all[:len(all):len(all)], l.about(o, refused)...)
+		all = append(all[:len(all):len(all)], l.about(o, refused))
 	}
 	err := l.writer.commit(all, false)
 	if changed := new(changedError); errors.As(err, &changed) {
 		// The file can be written again. Record what happened, and retry.
-		all = append(all[:len(all):len(all)], l.about(&outage{l.o.Now(), err}, 0)...)
+		all = append(all[:len(all):len(all)], l.about(&outage{l.o.Now(), err}, 0))
 		l.o.Log.Error().Err(err).Msg("somebody changed the audit log's file while it is in use")
 		err = l.writer.commit(all, false)
 	}
@@ -198,7 +197,7 @@ func (l *Log) writeBatch(batch []*entry) bool {
 	}
 	if o != nil {
 		l.outage.Store(nil)
-		l.refused.Add(-refused)
+		l.refused.Add(-refused) // those that are on record; more may have come since
 		l.o.Log.Info().Dur("after", l.o.Now().Sub(o.since)).Uint64("refused", refused).
 			Msg("the audit log can be written again")
 	}
@@ -207,14 +206,10 @@ func (l *Log) writeBatch(batch []*entry) bool {
 }
 
 // about returns the entry about an outage.
-func (l *Log) about(o *outage, refused uint64) []*entry {
+func (l *Log) about(o *outage, refused uint64) *entry {
 	since := o.since.UTC()
 	d := &Detail{Reason: proxy.Clip(o.err.Error(), maxDetail), Since: &since, Count: refused}
-	e, err := ownEntry(&Record{Event: LogRecovered, Detail: d}, l.o.Now())
-	if err != nil {
-		return nil
-	}
-	return []*entry{e}
+	return ownEntry(&Record{Event: LogRecovered, Detail: d}, l.o.Now())
 }
 
 // settle reports the entries as written to all who wait for them.
@@ -247,7 +242,7 @@ func (l *Log) fail(batch []*entry, err error) {
 			kept = append(kept, e)
 		}
 		if !e.ended {
-			e.withhold() // before anybody can try again
+			e.withhold() // before anything is written again
 			e.ended, e.err = true, err
 			close(e.done)
 		}
@@ -261,20 +256,15 @@ func (l *Log) finish() {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.turnLocked()
-	last := l.missedEntries(0)
-	e, err := ownEntry(&Record{Event: Stop}, l.o.Now())
-	if err == nil {
-		err = w.commit(append(last, e), true)
-	}
+	last := append(l.missedEntries(0), ownEntry(&Record{Event: Stop}, l.o.Now()))
+	err := w.commit(last, true)
 	if err == nil {
 		err = w.sync()
 	}
 	if err == nil {
 		err = w.store.flush()
 	}
-	if u, ok := w.takeUnsaved(); ok {
-		w.saveCheckpoint(u)
-	}
+	w.takeUnsaved()()
 	l.mu.Lock()
 	lost := len(l.queue)
 	l.queue, l.unsynced = nil, time.Time{}

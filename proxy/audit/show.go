@@ -37,6 +37,7 @@ func (f *Filter) match(r *Record) bool {
 			return false
 		}
 		// A malformed glob selects nothing.
+		// Names of tools have no slash, so that * matches any part of one.
 		ok, err := path.Match(f.Tool, r.Call.Tool)
 		return ok && err == nil
 	}
@@ -87,6 +88,7 @@ func (p *Printer) print(r *Record, line []byte) error {
 	}
 	if r.Result != nil {
 		outcome, status = r.Result.Outcome, strconv.Itoa(r.Result.Status)
+		// Finer than that no two calls are alike, and the column would be hard to read.
 		total = (time.Duration(r.Result.Total) * time.Microsecond).Round(100 * time.Microsecond).String()
 	}
 	// Such events have no target, and its column is wide.
@@ -101,7 +103,8 @@ func (p *Printer) print(r *Record, line []byte) error {
 	return err
 }
 
-// gap says that records could not be read, in a line of its own.
+// gap says that records could not be read, in a line of its own. It is no record, so its JSON
+// has none of a record's members.
 func (p *Printer) gap(first, last uint64) error {
 	if p.JSON {
 		_, err := fmt.Fprintf(p.W, `{"missing":{"first":%d,"last":%d}}`+"\n", first, last)
@@ -141,21 +144,12 @@ func (t *Target) String() string {
 // Show prints the records of a log that a filter selects. Lines that are no
 // records are counted, not shown: [Verify] is for them.
 func Show(sources []Source, f Filter, p *Printer) (skipped int, err error) {
-	r := &chainReader{left: sources}
-	defer r.close()
-	for {
-		if err := r.next(); err != nil || r.ended {
-			return r.skipped, err
-		}
-		if err := r.show(f, p); err != nil {
-			return r.skipped, err
-		}
-	}
+	return Merge([]Chain{{Sources: sources}}, f, p)
 }
 
 // showHead prints a record when the filter selects it; bad says that it cannot be
 // decoded.
-func showHead(h head, line []byte, f Filter, p *Printer) (bad bool, err error) {
+func showHead(h head, f Filter, p *Printer) (bad bool, err error) {
 	if f.Event != "" && string(h.event) != f.Event || !f.Since.IsZero() && h.time.Before(f.Since) {
 		return false, nil // without decoding the rest
 	}
@@ -166,5 +160,5 @@ func showHead(h head, line []byte, f Filter, p *Printer) (bad bool, err error) {
 	if !f.match(r) {
 		return false, nil
 	}
-	return false, p.print(r, line)
+	return false, p.print(r, h.line)
 }

@@ -35,15 +35,18 @@ type sink struct {
 	name  string
 	to    delivery
 	log   *Log
-	limit int
+	limit int // lines
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// lines are those that were not delivered yet, bytes is their size. dropped counts those
+	// that did not fit since the last time that this was put on record.
 	lines   [][]byte
 	bytes   int
 	dropped uint64
-	wake    chan struct{}
-	stop    chan struct{}
-	ended   chan struct{}
+
+	wake  chan struct{} // has a value when there is something new; capacity 1
+	stop  chan struct{} // closed at the end of the log
+	ended chan struct{} // closed when nothing is delivered any more
 }
 
 // newSink starts the sink's goroutine; stopSinks ends it.
@@ -57,14 +60,15 @@ func newSink(cfg config.AuditSink, l *Log) *sink {
 		s.to = newHTTPDelivery(cfg)
 	case "syslog":
 		s.to = newSyslogDelivery(cfg.Address)
-	default:
+	default: // stdout; the configuration knows no others
 		s.to = writerDelivery{l.o.Stdout}
 	}
 	go s.run()
 	return s
 }
 
-// offer adds what was written, as far as it fits.
+// offer adds what was written, as far as it fits. What does not is dropped rather than what
+// came before it: the receiver then has one gap, with a record of its length behind it.
 func (s *sink) offer(written []byte) {
 	// The writer uses its buffer again.
 	lines := bytes.SplitAfter(bytes.Clone(written), []byte{'\n'})
@@ -129,16 +133,15 @@ func (s *sink) empty(ctx context.Context) {
 				Msg("a second audit sink takes no records; the log itself is not affected")
 		}
 		s.sleep(ctx, pause)
+		// Twice as long each time: a receiver that comes back must not be met by everyone at once.
 		pause = min(2*pause, s.log.waits.sinkRetryMax)
 	}
 }
 
 // sleep waits; the end of the log cuts it short.
 func (s *sink) sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	case <-s.stop:
 		time.Sleep(min(d, 50*time.Millisecond)) // the rest of the farewell is for attempts
@@ -163,6 +166,7 @@ func (s *sink) delivered(n int) {
 		s.lines = nil
 	}
 	s.mu.Unlock()
+	// Only now that the receiver takes records again, so that the record of the gap gets there.
 	dropped := s.takeDropped()
 	if dropped > 0 && s.log.event(SinkGap, nil, Detail{Sink: s.name, Count: dropped, Reason: sinkGapReason}) != nil {
 		s.mu.Lock()
@@ -192,7 +196,7 @@ func (s *sink) farewell() {
 	}
 }
 
-// stopSinks tells all sinks first, so that their farewells run at the same time.
+// stopSinks signals all sinks first, so that their farewells run at the same time.
 func (l *Log) stopSinks() {
 	for _, s := range l.sinks {
 		close(s.stop)

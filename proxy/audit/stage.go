@@ -14,6 +14,7 @@ const (
 		"tell whoever runs this server, and try again later"
 	withheldText = "Gitea has answered, but the record of it could not be written, so the answer is withheld; " +
 		"the call may have changed something: check before you repeat it"
+	// retryAfter is long enough for a disk that was slow, and short enough for an agent to wait.
 	retryAfter = 5 * time.Second
 )
 
@@ -42,7 +43,8 @@ func (l *Log) Stage() proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (res *proxy.Result, err error) {
 			s := &invocation{log: l, c: c, entered: time.Now()}
-			// Nothing below could be recorded, so nothing below is tried.
+			// Nothing below could be recorded, so nothing below is tried, and calls by the thousand
+			// do not each wait for a disk that does not answer.
 			if cause := l.Ready(); cause != nil {
 				l.refused.Add(1)
 				return nil, unavailable(cause)
@@ -53,6 +55,7 @@ func (l *Log) Stage() proxy.Stage {
 				}
 			}()
 			res, err = next.Handle(context.WithValue(ctx, callingKey{}, &s.calling), c)
+			// A deadline is not meant: then the client is still there, and waits.
 			if errors.Is(ctx.Err(), context.Canceled) && err == nil {
 				// The client has gone and gets nothing of this; the record says so.
 				err = proxy.NewError(proxy.KindCancelled, "the call was cancelled", ctx.Err())
@@ -149,6 +152,7 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 		l.refused.Add(1)
 		return nil
 	}
+	// Kept through an outage: what Gitea has done must get on record, however late.
 	r := l.record(ToolInvocation, s.c, &s.calling)
 	r.Started = s.started
 	r.Result = s.result(res, err)
@@ -165,7 +169,9 @@ func (s *invocation) end(res *proxy.Result, err error) error {
 	}
 	l.o.Log.Error().Str("request_id", s.c.RequestID).Err(cause).
 		Msg("the record of a call could not be written; its answer is withheld")
-	l.withhold(&e)
+	l.mu.Lock()
+	e.withhold() // the log may still write it
+	l.mu.Unlock()
 	// Gitea was not asked, so the client can simply call again.
 	if s.started == 0 {
 		return unavailable(cause)
@@ -213,15 +219,12 @@ func (s *invocation) result(res *proxy.Result, err error) *Result {
 	return out
 }
 
-// record returns what every record of a call has.
+// record returns what every record of a call has. The tool and the client are described once,
+// for both records: masking their texts takes longer than the rest.
 func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 	call := s.call
 	if call == nil && c.Tool != nil { // refused between lookup and start
 		call = l.describe(c)
-	}
-	sudo := ""
-	if c.Options.Sudo != "" {
-		sudo = l.name(c.Options.Sudo)
 	}
 	if s.client == nil {
 		s.client = &Client{
@@ -230,7 +233,7 @@ func (l *Log) record(event Event, c *proxy.Call, s *calling) *Record {
 		}
 	}
 	return &Record{
-		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, sudo),
+		Event: event, RequestID: c.RequestID, Team: c.Team, Identity: identityOf(c.Identity, l.name(c.Options.Sudo)),
 		Call: call, Client: s.client,
 	}
 }

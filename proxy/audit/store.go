@@ -16,7 +16,7 @@ import (
 type store struct {
 	path string
 	f    *os.File
-	id   fs.FileInfo // tells f from other files; nil: not known yet
+	id   fs.FileInfo // of f, to compare with what is at path; nil: not known yet
 	lock *os.File
 	// size is how much of the file is good: whole records, and durable ones
 	// when every write is synced. Anything beyond it is a failed write.
@@ -103,6 +103,7 @@ func (s *store) ready() error {
 			return err
 		}
 	}
+	// Before each write: records behind a name that leads elsewhere would be written and gone.
 	at, err := os.Lstat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.putBack()
@@ -196,7 +197,8 @@ func (s *store) putBack() error {
 		"it was written anew from the one that was still open"}
 }
 
-// lockAgain returns a lock on what is at the lock's path now.
+// lockAgain returns a lock on what is at the lock's path now. What removed the log may have
+// removed its lock as well, and another process could then take a new one.
 func (s *store) lockAgain() (*os.File, error) {
 	at, err := os.Lstat(lockPath(s.path))
 	if err == nil {
@@ -228,6 +230,7 @@ func rotatedName(path string, first uint64) string {
 // rotate moves the file away and begins a new one. When the new one cannot be
 // made, the next write tries again; when the old one cannot be moved, it stays.
 func (s *store) rotate() (name string, err error) {
+	// Durable before it gets its last name, and the right file: it is not looked at again.
 	if err := s.flush(); err != nil {
 		return "", err
 	}
@@ -236,6 +239,7 @@ func (s *store) rotate() (name string, err error) {
 	}
 	// By the first record, which is known for good; the last one is not until then.
 	name = rotatedName(s.path, s.first)
+	// A rename would replace it without a word, and with it a part of the log.
 	if _, err := os.Lstat(name); err == nil {
 		return "", fmt.Errorf("%s exists already; move it away", name)
 	}
@@ -246,7 +250,8 @@ func (s *store) rotate() (name string, err error) {
 	return name, s.create()
 }
 
-// create makes the successor of a file that was moved away.
+// create makes the successor of a file that was moved away. One that is there already
+// was made by another program, and is not written to.
 func (s *store) create() error {
 	f, err := openRegular(s.path, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

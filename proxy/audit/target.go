@@ -48,30 +48,21 @@ func (l *Log) target(c *proxy.Call) *Target {
 	}
 }
 
-// routes are the beginnings of paths that name a target.
-var routes = []*regexp.Regexp{
-	regexp.MustCompile(`^/repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?(?:/|$)`),
-	regexp.MustCompile(`^/orgs/(?P<org>[^/]+)(?:/|$)`),
-	regexp.MustCompile(`^/(?:admin/)?users/(?P<user>[^/]+)(?:/|$)`),
-}
+// routes match the beginnings of paths that name a target.
+var routes = regexp.MustCompile(`^/(?:` +
+	`repos/(?P<owner>[^/]+)/(?P<repo>[^/]+)(?:/(?:issues|pulls)/(?P<index>[0-9]{1,18}))?` +
+	`|orgs/(?P<org>[^/]+)|(?:admin/)?users/(?P<user>[^/]+))(?:/|$)`)
 
 // targetOf reads a target from the path of a route that the catalog lacks. It is for
 // the record alone: nothing is decided by it.
 func targetOf(path string) (t proxy.Target) {
-	for _, re := range routes {
-		m := re.FindStringSubmatch(path)
-		if m == nil {
-			continue
-		}
-		part := func(name string) string {
-			if i := re.SubexpIndex(name); i >= 0 {
-				return m[i]
-			}
-			return ""
-		}
-		t.Owner, t.Repo, t.Org, t.User = part("owner"), part("repo"), part("org"), part("user")
-		t.Index, _ = strconv.ParseInt(part("index"), 10, 64) // 0 when there is none
+	m := routes.FindStringSubmatch(path)
+	if m == nil {
+		return t
 	}
+	part := func(name string) string { return m[routes.SubexpIndex(name)] }
+	t.Owner, t.Repo, t.Org, t.User = part("owner"), part("repo"), part("org"), part("user")
+	t.Index, _ = strconv.ParseInt(part("index"), 10, 64) // 0 when there is none
 	return t
 }
 
@@ -84,12 +75,7 @@ func (l *Log) name(s string) string {
 }
 
 // clean returns what a client says of itself, masked and bounded.
-func (l *Log) clean(s string) string {
-	if s == "" {
-		return ""
-	}
-	return proxy.Clip(l.o.Clean(s), 128)
-}
+func (l *Log) clean(s string) string { return proxy.Clip(l.o.Clean(s), 128) }
 
 // made is what is read of a write's answer.
 type made struct {
@@ -121,6 +107,7 @@ func objectOf(c *proxy.Call, res *proxy.Result) *Object {
 	if json.Unmarshal(res.Body, &m) != nil {
 		return nil
 	}
+	// No name or title of the object: they are what a client wrote.
 	o := &Object{Kind: kindOf(c.Op, res.Path), URL: webPath(m.URL)}
 	o.ID, _ = m.ID.Int64() // 0 when it is none
 	o.Number, _ = m.Number.Int64()
@@ -189,6 +176,7 @@ func withoutArguments(path string, w *proxy.Wire) string {
 		plain, err := url.PathUnescape(seg)
 		// Either may be a part of the other: Gitea makes some names from longer texts.
 		repeats := func(v string) bool { return strings.Contains(v, plain) || strings.Contains(plain, v) }
+		// Shorter parts are in many texts by chance, such as a number or "src".
 		if err != nil || len(plain) > 3 && slices.ContainsFunc(values, repeats) {
 			segments[i] = masked
 		}
@@ -196,7 +184,8 @@ func withoutArguments(path string, w *proxy.Wire) string {
 	return strings.Join(segments, "/")
 }
 
-// texts appends the strings in v that are long enough to identify something.
+// texts appends the strings in v that are long enough to identify something. Depth and number
+// are bounded, as a call chooses both.
 func texts(out []string, v any, depth int) []string {
 	switch v := v.(type) {
 	case string:

@@ -116,7 +116,8 @@ func newVerifier(o VerifyOptions) (*verifier, error) {
 	return v, nil
 }
 
-// keyProblem says why a note does not count.
+// keyProblem says why a note does not count. A name that is unknown comes first: it is the
+// usual case, a key that was not given, and no sign of a forgery.
 func keyProblem(err error) string {
 	var unknown *note.UnverifiedNoteError
 	var bad *note.InvalidSignatureError
@@ -155,8 +156,8 @@ func (v *verifier) file(s Source) error {
 	}
 	defer in.Close()
 	v.file0 = s.Name
-	_, live := logOf(s.Name)
-	v.rotated = !live
+	_, number := logOf(s.Name)
+	v.rotated = number != 0
 	r := newLines(in)
 	for first := true; ; first = false {
 		line, err := r.next()
@@ -238,15 +239,9 @@ func (v *verifier) broken(h head, first bool, rest *lines) {
 // comesLater reports whether the rest of a file has a record.
 func (v *verifier) comesLater(seq uint64, rest *lines) bool {
 	for {
-		line, err := rest.next()
-		if errors.Is(err, errLong) {
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		if h, err := parseHead(line); err == nil && h.seq == seq {
-			return true
+		h, err := rest.record()
+		if err != nil || h.seq == seq {
+			return err == nil
 		}
 	}
 }
@@ -262,6 +257,7 @@ func (v *verifier) accept(h head) {
 	v.time = h.time
 	before := v.last
 	v.last = position{h.seq, h.hash}
+	// Checkpoints of records before the first one that was read cannot be checked, and go.
 	for len(v.pins) > 0 && v.pins[0].seq <= h.seq {
 		if p := v.pins[0]; p.seq == h.seq && p.hash != h.hash {
 			v.problem(h.seq, "record %d is not the one that a signed checkpoint names: the log was rewritten", h.seq)
@@ -296,7 +292,7 @@ func (v *verifier) event(h head, before position) {
 	switch h.event {
 	case Checkpoint:
 		v.checkpoint(h, before)
-	case Start:
+	case Start: // calls that were running when the process ended get no result any more
 		v.report.Unfinished += len(v.open)
 		clear(v.open)
 	case ToolCallStarted:
@@ -352,7 +348,7 @@ func (v *verifier) checkpoint(h head, before position) {
 	}
 	// Without a key, too: the distance between checkpoints needs no signature.
 	v.pinned = h.seq
-	if len(v.o.Keys) == 0 {
+	if len(v.o.Keys) == 0 { // end says so in a note
 		return
 	}
 	p, err := openNote(r.Detail.Note, v.known)
@@ -402,7 +398,7 @@ func (v *verifier) end() {
 	case len(v.o.Keys) == 0:
 		v.note(0, "no key was given, so no signature was checked: "+
 			"whoever can write the files could have written all of this")
-	case r.Covered+1 < r.Last:
+	case r.Covered+1 < r.Last: // by one it is behind always: the checkpoint's own record
 		v.note(0, "records %d to %d came after the last checkpoint: "+
 			"whoever can write the files could have changed or cut them", r.Covered+1, r.Last)
 	}

@@ -43,6 +43,9 @@ type writer struct {
 func (w *writer) commit(batch []*entry, force bool) error {
 	pos, buf, clock := w.last, w.buf[:0], w.clock
 	for _, e := range batch {
+		if e.out == nil { // without a body there is no line, and no gap may be left for it
+			return e.err
+		}
 		clock = steady(clock, e.at)
 		buf, e.pos = appendLine(buf, pos, clock, e.out)
 		pos = e.pos
@@ -59,7 +62,7 @@ func (w *writer) commit(batch []*entry, force bool) error {
 			return fmt.Errorf("a checkpoint cannot be signed: %w", err)
 		}
 	}
-	if w.buf = buf; cap(buf) > 4<<20 {
+	if w.buf = buf; cap(buf) > 4<<20 { // what waited through an outage may be large
 		w.buf = nil
 	}
 	if len(buf) == 0 {
@@ -68,6 +71,7 @@ func (w *writer) commit(batch []*entry, force bool) error {
 	if err := w.store.write(buf, w.o.Config.Sync == "always"); err != nil {
 		return err
 	}
+	// Only now: a write that failed leaves the chain where it was.
 	w.written(batch, pos, now)
 	w.clock = clock
 	if signed != "" {
@@ -135,29 +139,28 @@ func notePath(path string) string { return path + ".checkpoint" }
 // publicPath is where the verifier key is.
 func publicPath(path string) string { return path + ".pub" }
 
-// unsaved is a checkpoint that is in the log and not yet kept besides it.
-type unsaved struct {
-	signed string
-	log    *os.File // the file that has it
-}
-
-// takeUnsaved returns the newest checkpoint that is not kept yet, if there is one.
-func (w *writer) takeUnsaved() (unsaved, bool) {
-	u := unsaved{w.unsaved, w.store.f}
+// takeUnsaved returns what keeps the newest checkpoint besides the log, if it is not kept
+// yet. That touches nothing that calls use, so they need not wait for it.
+func (w *writer) takeUnsaved() (save func()) {
+	signed, log := w.unsaved, w.store.f
 	w.unsaved = ""
-	return u, u.signed != ""
+	return func() {
+		if signed != "" {
+			w.saveCheckpoint(signed, log)
+		}
+	}
 }
 
-// saveCheckpoint keeps a checkpoint. It touches nothing that calls use, so they
-// need not wait for it. The records must be durable first, or a power cut would
-// look like a cut log; those of a file that was rotated since are.
-func (w *writer) saveCheckpoint(u unsaved) {
-	err := u.log.Sync()
+// saveCheckpoint keeps a checkpoint of a record in the file log. The records must be
+// durable first, or a power cut would look like a cut log; those of a file that was
+// rotated since, and closed, are.
+func (w *writer) saveCheckpoint(signed string, log *os.File) {
+	err := log.Sync()
 	if errors.Is(err, os.ErrClosed) {
 		err = nil
 	}
 	if err == nil {
-		err = files.Replace(notePath(w.o.Path), []byte(u.signed), 0o644)
+		err = files.Replace(notePath(w.o.Path), []byte(signed), 0o644)
 	}
 	if _, gone := os.Lstat(publicPath(w.o.Path)); gone != nil && err == nil {
 		err = files.Replace(publicPath(w.o.Path), []byte(w.publicText()), 0o644)
@@ -210,7 +213,7 @@ func (w *writer) rotationDue(now time.Time) bool {
 // nextUpkeep returns when upkeep has something to do.
 func (w *writer) nextUpkeep(now time.Time) time.Duration {
 	cfg := &w.o.Config
-	next := time.Minute
+	next := time.Minute // for what was missed, whose time is not known here
 	soon := func(since time.Time, after time.Duration) {
 		if !since.IsZero() {
 			next = min(next, since.Add(after).Sub(now))
@@ -223,10 +226,11 @@ func (w *writer) nextUpkeep(now time.Time) time.Duration {
 	if w.store.first != 0 && now.After(w.rotateAfter) {
 		soon(w.store.born, time.Duration(cfg.RotateAge))
 	}
-	return max(next, 10*time.Millisecond)
+	return max(next, 10*time.Millisecond) // a clock that is set must not make a busy loop
 }
 
-// rotationPause is the time before a failed rotation is tried again.
+// rotationPause is the time before a failed rotation is tried again. Calls go on meanwhile, in
+// a file that is larger than it should be.
 const rotationPause = time.Minute
 
 // rotate closes the file with a checkpoint and begins the next. A file that
@@ -248,7 +252,7 @@ func (w *writer) rotate(now time.Time) error {
 		return nil
 	}
 	w.o.Log.Info().Str("file", filepath.Base(name)).Msg("audit log rotated")
-	w.packLeftovers()
+	w.pack()
 	return w.prune(now)
 }
 

@@ -23,13 +23,14 @@ import (
 //     stays when only an owner is bound;
 //   - searches for issues, and for repositories when only an owner is bound, stay:
 //     a policy removes the rows of others;
-//   - what only tells about the server stays (version, settings, templates,
+//   - what is only about the server stays (version, settings, templates,
 //     rendering), and who the caller is;
 //   - everything else goes: administration, the caller's account, other accounts,
 //     notifications, things that are named by an id alone.
 //
-// The set hides; that nothing gets around it is for a policy with the same
-// binding. Without an owner the set itself is returned. Errors name the key.
+// The set hides; that nothing gets around it is for a policy with the same binding. Without
+// an owner the set itself is returned. Errors name the key. It is done before the
+// selection, so that a team's own filters cannot bring back what the binding takes away.
 func (s *Set) Bind(b config.Bind) (*Set, error) {
 	switch {
 	case b.Owner == "" && b.Repo == "":
@@ -64,7 +65,9 @@ func plainName(s string) bool {
 // scripts look like these and are other accounts to Gitea.
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// bindTool returns a tool inside a binding, nil when it has no place there.
+// bindTool returns a tool inside a binding, nil when it has no place there. Nothing of the
+// operation changes but its arguments: scopes, risk and route stay what the policy and the
+// audit know.
 func bindTool(t *proxy.Tool, b config.Bind) *proxy.Tool {
 	if leaves(t, b) {
 		return nil
@@ -118,9 +121,11 @@ var (
 	serverPaths = wordSet("version settings gitignore licenses label markdown markup signing-key.gpg signing-key.pub")
 )
 
-// bindArguments returns what the binding makes of a tool's arguments: values by
-// name, and those that go because they could only mean others. Ok is false when
-// the operation does not belong into the binding.
+// bindArguments returns what the binding makes of a tool's arguments: values by name, and
+// those that go because they could only mean others. Ok is false when the operation does
+// not belong into the binding. By route and not by a list of operations, so that one which
+// a later version of Gitea adds below a repository is inside, and one of an unknown kind
+// outside.
 func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropped []string, ok bool) {
 	fixed = map[string]string{}
 	// An empty value fixes nothing: with an owner alone, repo stays the caller's to
@@ -176,7 +181,8 @@ func bindArguments(t *proxy.Tool, b config.Bind) (fixed map[string]string, dropp
 	return fixed, dropped, true
 }
 
-// aboutServer reports whether an operation only tells about the server.
+// aboutServer reports whether an operation is only about the server. What writes is
+// never among them: rendering is a POST that changes nothing, and is marked as reading.
 func aboutServer(t *proxy.Tool) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(t.Path, "/"), "/")
 	return t.ReadOnly && serverPaths[first]
@@ -189,14 +195,15 @@ func withoutMembers(object json.RawMessage, gone func(string) bool) json.RawMess
 	}
 	out := []byte{'{'}
 	for name, v := range jsonscan.Members(object) {
-		if !gone(unquote(name)) {
+		if !gone(jsonscan.Unquote(name)) {
 			out = append(startMember(out, bytes.TrimSpace(name)), v...)
 		}
 	}
 	return append(out, '}')
 }
 
-// fill adds the arguments that the binding fixes.
+// fill adds the arguments that the binding fixes. After validation, as to the client these
+// arguments do not exist and must be refused when given.
 func fill(t *proxy.Tool, args proxy.Arguments) {
 	for i := range t.Params {
 		if p := &t.Params[i]; p.Fixed != "" {
@@ -217,8 +224,9 @@ func boundPath(t *proxy.Tool) string {
 	return path
 }
 
-// Arguments explains the arguments that listed tools do not describe, as
-// [CommonArguments] does, in the words of the set's binding.
+// Arguments explains the arguments that listed tools do not describe, as [CommonArguments]
+// does, in the words of the set's binding. Text of the catalog's that names what a binding
+// took away would send a model looking for it.
 func (s *Set) Arguments() string {
 	if s.bind.Owner == "" {
 		return CommonArguments

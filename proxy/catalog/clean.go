@@ -2,10 +2,11 @@ package catalog
 
 import "strings"
 
-// clean turns what a question says about particular things into what kind of
-// things they are: "#12" is an issue or a pull request, "acme/infra" a repository,
-// "main.go" a file. Names in quotes and texts like DOCKER_PASSWORD say nothing
-// about which tool is meant, and neither does politeness.
+// clean turns what a question says about particular things into what kind of things they
+// are: "#12" is an issue or a pull request, "acme/infra" a repository, "main.go" a file.
+// Names in quotes and texts like DOCKER_PASSWORD say nothing about which tool is meant, and
+// neither does politeness. It runs before words are stemmed, since capitals, dots and
+// slashes are what distinguishes a name from a word.
 func clean(text string) string {
 	var out []string
 	fields := strings.Fields(unquoted(text))
@@ -86,8 +87,9 @@ func unquoted(text string) string {
 	return b.String()
 }
 
-// kindOf returns the words that stand for one word of a question. Names of
-// objects become marks (see marks).
+// kindOf returns the words that stand for one word of a question. Names of objects become
+// marks (see marks). The order matters: a path with a number sign is an issue of a
+// repository and no file.
 func kindOf(w string, before []string) []string {
 	last := ""
 	if len(before) > 0 {
@@ -146,14 +148,15 @@ const (
 // a sign.
 func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") == "" }
 
-// shaLike reports whether a word looks like the id of a commit.
+// shaLike reports whether a word looks like the id of a commit. What is shorter is a number
+// or a word more often; git itself shows seven digits or more.
 func shaLike(w string) bool {
 	return len(w) >= 6 && len(w) <= 64 && strings.Trim(w, "0123456789abcdef") == "" &&
 		strings.ContainsAny(w, "0123456789") // "facade" is a word
 }
 
-// fileLike reports whether a word looks like a file's name: main.go, but not v1.2
-// and not e.g.
+// fileLike reports whether a word looks like a file's name: main.go, but not v1.2 and not
+// e.g. By the form of the ending, as a list of endings would never be complete.
 func fileLike(w string) bool {
 	i := strings.LastIndexByte(w, '.')
 	if i < 2 || len(w)-i < 3 || len(w)-i > 6 {

@@ -1,16 +1,17 @@
 package catalog
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"aegis/config"
 	"aegis/proxy"
 )
 
-// Cost is what a tool list costs a client.
+// Cost is what a tool list costs a client. A list is part of every conversation of a
+// client, so operators choose tools by it.
 type Cost struct {
 	// Tools is the number of tools in the list, Bytes the size of their entries
 	// as JSON, Tokens an estimate for current models; see [EstimateTokens].
@@ -33,7 +34,7 @@ type Costs struct {
 func (sel *Selection) Cost() Costs {
 	out := Costs{Domains: map[string]Cost{}}
 	for _, t := range sel.Tools() {
-		entry := ListEntry(t)
+		entry, _ := proxy.Encode(t.Entry(true)) // fails for schemas that are no JSON only, which Load refuses
 		c := Cost{Tools: 1, Bytes: len(entry), Tokens: EstimateTokens(entry)}
 		d := out.Domains[t.Domain]
 		d.add(c)
@@ -43,13 +44,13 @@ func (sel *Selection) Cost() Costs {
 	return out
 }
 
-// InMode returns the same selection as tools.mode would list it: "full" or
-// "search".
+// InMode returns the same selection as tools.mode would list it: "full" or "search". The
+// command line shows both beside each other.
 func (sel *Selection) InMode(mode string) *Selection {
-	return &Selection{
-		set: sel.set, mode: mode, raw: sel.raw, open: sel.open,
-		enabled: sel.enabled, names: sel.names, pinned: sel.pinned,
-	}
+	out := *sel
+	out.mode = mode
+	out.sudo = sync.OnceValue(out.sudoTools)
+	return &out
 }
 
 // PresetCost is what the list of one preset costs in full mode, the raw tool
@@ -69,46 +70,12 @@ func (s *Set) PresetCosts() []PresetCost {
 	return out
 }
 
-// listEntry is a tool in tools/list.
-type listEntry struct {
-	Name        string          `json:"name"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations annotations     `json:"annotations"`
-}
-
-// annotations are the hints of MCP about what a tool does. Two are pointers, as tools
-// that write must say false too: a destructiveHint that is left out counts as true.
-type annotations struct {
-	ReadOnly    bool  `json:"readOnlyHint"`
-	Destructive *bool `json:"destructiveHint,omitempty"`
-	Idempotent  *bool `json:"idempotentHint,omitempty"`
-	OpenWorld   bool  `json:"openWorldHint"`
-}
-
-// ListEntry returns a tool as tools/list shows it.
-func ListEntry(t *proxy.Tool) []byte {
-	e := listEntry{
-		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.ListSchema,
-		Annotations: annotations{ReadOnly: t.ReadOnly, OpenWorld: t.OpenWorld},
-	}
-	if e.InputSchema == nil {
-		e.InputSchema = t.InputSchema
-	}
-	// MCP gives these two hints a meaning for tools that write only.
-	if !t.ReadOnly {
-		e.Annotations.Destructive, e.Annotations.Idempotent = &t.Destructive, &t.Idempotent
-	}
-	entry, _ := encode(e) // fails for schemas that are no JSON only, which Load refuses
-	return entry
-}
-
-// EstimateTokens estimates the tokens of JSON with English text in the
-// encodings of current models (o200k_base is the yardstick; the error on tool
-// lists is 3 per cent at most). Words cost one token each and one more for every
-// eight letters beyond the first twelve, numbers one per three digits, runs of
-// punctuation one per three characters, other scripts one per rune.
+// EstimateTokens estimates the tokens of JSON with English text in the encodings of current
+// models (o200k_base is the yardstick; the error on tool lists is 3 per cent at most).
+// Words cost one token each and one more for every eight letters beyond the first twelve,
+// numbers one per three digits, runs of punctuation one per three characters, other scripts
+// one per rune. A tokenizer of a provider's would be exact, but for one model, and needs a
+// table of megabytes.
 func EstimateTokens(text []byte) int {
 	tokens := 0
 	for i := 0; i < len(text); {
@@ -134,7 +101,7 @@ func EstimateTokens(text []byte) int {
 	return tokens
 }
 
-// The classes of bytes that EstimateTokens tells apart. A space or an
+// The classes of bytes that EstimateTokens distinguishes. A space or an
 // underscore belongs to the word after it and costs nothing.
 const (
 	space = iota

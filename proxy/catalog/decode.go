@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"aegis/proxy/internal/jsonscan"
 )
 
-// maxArgumentDepth bounds the nesting of a call's arguments.
+// maxArgumentDepth bounds the nesting of a call's arguments. No schema of the catalog goes
+// deeper than eight levels; the rest is room for open objects.
 const maxArgumentDepth = 100
 
 // maxArgumentValues bounds the values of one call: decoded they take far more
@@ -61,7 +63,7 @@ func (d *decoder) value(path string, raw []byte) any {
 // something else than the client sent.
 func (d *decoder) text(path string, raw []byte) string {
 	raw = jsonscan.Trim(raw)
-	s := unquote(raw)
+	s := jsonscan.Unquote(raw)
 	// The cheap test first: most texts hold no replacement character.
 	if strings.ContainsRune(s, utf8.RuneError) && bytes.Contains(raw, []byte(`\u`)) && loneSurrogate(raw) {
 		d.report.add(path, "has an escape that is half a character")
@@ -76,29 +78,26 @@ func loneSurrogate(raw []byte) bool {
 		if raw[i] != '\\' {
 			continue
 		}
-		i++
-		if i+4 >= len(raw) || raw[i] != 'u' {
+		if i++; i >= len(raw) || raw[i] != 'u' {
 			continue
 		}
-		switch c, _ := jsonscan.Hex4(raw[i+1:]); {
-		case c >= 0xDC00 && c <= 0xDFFF:
-			return true
-		case c >= 0xD800 && c <= 0xDBFF:
-			if i+10 >= len(raw) || raw[i+5] != '\\' || raw[i+6] != 'u' {
-				return true
-			}
-			if low, _ := jsonscan.Hex4(raw[i+7:]); low < 0xDC00 || low > 0xDFFF {
-				return true
-			}
-			i += 10
-		default:
-			i += 4
+		c, _ := jsonscan.Hex4(raw[i+1:])
+		i += 4
+		if !utf16.IsSurrogate(c) {
+			continue
 		}
+		if !bytes.HasPrefix(raw[i+1:], []byte(`\u`)) {
+			return true
+		}
+		if low, _ := jsonscan.Hex4(raw[i+3:]); utf16.DecodeRune(c, low) == utf8.RuneError {
+			return true
+		}
+		i += 6
 	}
 	return false
 }
 
-// join appends a member's name to a path.
+// join appends a member's name to a path. The name is the client's, so it is shown as such.
 func join(path, name string) string {
 	name = show(name)
 	if path == "" {

@@ -7,8 +7,10 @@ import (
 	"aegis/config"
 )
 
-// correct replaces unknown words by the one they are most like, if it is clear which
-// that is. At most maxUnknown are looked at: each is compared with the whole vocabulary.
+// correct replaces unknown words by the one they are most like, if it is clear which that
+// is. At most maxUnknown are looked at: each is compared with the whole vocabulary. A word
+// with several candidates stays as it is: a wrong correction hides what the person meant
+// from all later steps.
 func (ix *index) correct(list []string) {
 	known := 0
 	for i, w := range list {
@@ -45,8 +47,9 @@ var subordinates = wordSet("when becaus sinc whil until unless after befor onc w
 var attributes = wordSet(`
 title description name status state author messag text body url size id date number detail default link`)
 
-// participles returns the stems of the words that end like "opened", and like
-// "running" where a word comes before.
+// participles returns the stems of the words that end like "opened", and like "running"
+// where a word comes before. They describe a thing ("closed issues") where the bare verb
+// would ask for a deed, and stems no longer show the difference.
 func participles(text string) map[string]bool {
 	out := map[string]bool{}
 	for i, w := range strings.Fields(text) {
@@ -88,7 +91,8 @@ func notWordRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r < 0x80
 }
 
-// similar returns the known words closest to an unknown one.
+// similar returns the known words closest to an unknown one. Very long words are not
+// compared, as a distance costs the product of both lengths for each word that is known.
 func (ix *index) similar(w string) []string {
 	// Distances: one mistake in a short word, two in a long one.
 	limit := 2

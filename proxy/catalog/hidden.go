@@ -35,8 +35,9 @@ func (sel *Selection) hideReferences() {
 	}
 }
 
-// without returns a tool's description without the remarks and clauses that
-// mention a hidden tool.
+// without returns a tool's description without the remarks and clauses that mention a
+// hidden tool. Whole clauses go, since half a sentence about a tool still sends a model
+// looking for it.
 func without(t *proxy.Tool, hidden func(string) bool) string {
 	text := parenthesis.ReplaceAllStringFunc(t.Description, func(remark string) string {
 		if hidden(remark) {

@@ -22,8 +22,9 @@ const (
 	bm25B = 0.3
 )
 
-// index answers free-text questions about tools by BM25 over weighted fields
-// (Robertson et al., "Simple BM25 extension to multiple weighted fields").
+// index answers free-text questions about tools by BM25 over weighted fields (Robertson et
+// al., "Simple BM25 extension to multiple weighted fields"). It is built from the tools of
+// one set and never changes, so searches need no lock.
 type index struct {
 	docs    []doc
 	terms   map[string][]posting
@@ -66,7 +67,8 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 		if !genericVerbs[d.verb] {
 			ix.verbs[d.verb] = true
 		}
-		for _, w := range words(strings.TrimPrefix(t.Name, "gitea_") + " " + t.Title) {
+		name := strings.TrimPrefix(t.Name, "gitea_")
+		for _, w := range words(name + " " + t.Title) {
 			ix.named[w] = true
 		}
 		// "my" in a question says something of the tool only where tools make that
@@ -84,7 +86,7 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 			text   string
 			weight float64
 		}{
-			{strings.TrimPrefix(t.Name, "gitea_"), weightName}, {t.Title, weightTitle},
+			{name, weightName}, {t.Title, weightTitle},
 			{ownWords(t.Description), weightDescription}, {argumentText(t), weightArgument},
 			{strings.Join(asked[t.Name], " "), weightAsked},
 		} {
@@ -92,10 +94,8 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 				counts[w] += f.weight
 			}
 		}
-		ix.phrases.add(n, strings.TrimPrefix(t.Name, "gitea_"))
-		ix.phrases.add(n, t.Title)
-		for _, a := range asked[t.Name] {
-			ix.phrases.add(n, a)
+		for _, p := range append([]string{name, t.Title}, asked[t.Name]...) {
+			ix.phrases.add(n, p)
 		}
 		for w, c := range counts {
 			d.length += c
@@ -113,7 +113,8 @@ func newIndex(tools []*proxy.Tool, asked map[string][]string) *index {
 	return ix
 }
 
-// newDoc takes a tool's name apart.
+// newDoc takes a tool's name apart. Names are regular ([spec.Parse] refuses others), so no
+// list says which word is what.
 func newDoc(t *proxy.Tool) doc {
 	d := doc{tool: t, domain: stem(t.Domain)}
 	list := words(strings.TrimPrefix(t.Name, "gitea_"+t.Domain+"_"))
@@ -154,17 +155,18 @@ func ownWords(text string) string {
 	return b.String()
 }
 
-// argumentText returns the names and words of a tool's arguments but the ones
-// that nearly every tool has.
+// argumentText returns the names and words of a tool's arguments but the ones that nearly
+// every tool has. From the complete schema: that of the list lacks the words of common
+// arguments.
 func argumentText(t *proxy.Tool) string {
 	var b strings.Builder
 	for name, schema := range jsonscan.Members(jsonscan.Member(t.InputSchema, "properties")) {
-		switch n := unquote(name); n {
+		switch n := jsonscan.Unquote(name); n {
 		case "owner", "repo", "org", "page", "limit", "fields", "cursor":
 		default:
 			b.WriteString(n + " ")
 			if d := jsonscan.Member(schema, "description"); d != nil {
-				b.WriteString(unquote(d) + " ")
+				b.WriteString(jsonscan.Unquote(d) + " ")
 			}
 			b.Write(bytes.ReplaceAll(jsonscan.Member(schema, "enum"), []byte(`"`), []byte(" ")))
 			b.WriteByte(' ')

@@ -5,10 +5,11 @@ import "strings"
 // The lexicon says what people call the things and deeds of the catalog. It is
 // written in plain words and compiled to stems once.
 
-// lexicon maps stems to stems.
+// lexicon maps stems to stems. The first meaning is the best one; later ones count less.
 type lexicon map[string][]string
 
-// compile reads lines of "word, word: meaning meaning".
+// compile reads lines of "word, word: meaning meaning". A text and not a map literal: it
+// reads as a dictionary does, and stems need not be written by hand.
 func compile(text string) lexicon {
 	out := lexicon{}
 	for line := range strings.Lines(text) {
@@ -54,81 +55,54 @@ var aliases = map[string]string{
 // verbs maps the verbs of questions to those of tools, best first.
 var verbs = compile(`
 list, browse: list search get
-protect: create
-react: add
-comment: create
+protect, comment, open, start, cut, submit, issue, draft, file, propose, raise, start, compose: create
+react, book, spent, invite, subscribe: add
 all, everything: list search
-which, where: get list search
+which, where, look, lookup: get list search
 who: list get search
-what, why: get list
+what, why, show, see, view, read, display, tell, inspect, print, get, retrieve, open up: get list
 how: get list count
-is, does, do: check get list
+is, does, do, check, verify, exist: check get list
 did, has: get list check
-show, see, view, read, display, tell, inspect, print, get, retrieve, open up: get list
 fetch: get list download
-look, lookup: get list search
 download, export: download get
 find, search: search list get
-check, verify: check get list
 count, many: count list search get
-details, info, information, latest: get list
-create, generate, new: create add
+details, info, information, latest, obtain, load, grab, peek, enumerate: get list
+create, generate, new, register, send, notify, post, report, leave, attach: create add
 make: create add edit
-open, start, cut, submit, issue: create
-register: create add
-draft, file, propose, raise, start, compose: create
 commit: create update
 store, save: set create update
-book, spent: add
-reply, respond, answer, lgtm, approve: create
+reply, respond, answer, lgtm, approve, establish, define, provision, init, initialize, release, ship: create
 rotate, renew: set edit replace
-append, insert, include, appoint: add create
-establish, define, provision, init, initialize: create
+append, insert, include, appoint, tag, label, log, record, ask, request, join, enroll, onboard, admit: add create
 amend, revise, rewrite, patch: edit update
 trash, nuke, prune, eliminate, clean: delete remove clear
-exclude, evict, expel, unlink, disconnect: remove delete
-obtain, load, grab, peek, enumerate: get list
+exclude, evict, expel, unlink, disconnect, remove, drop, revoke, withdraw, offboard, fire, dismember: remove delete
 locate, filter, query: search list
 confirm, determine, validate: check get
-finish, complete, finalize: edit
-send: create add
+finish, complete, finalize, convert, switch, toggle, mark: edit
 overwrite: update replace
 remind: get
-let, allow, permit: add edit
-exist: check get list
-notify: create add
-convert, switch, toggle, mark: edit
-forbid, prevent, prohibit, require, enforce, restrict: create edit
-post, report, leave: create add
-publish: create edit
-release, ship: create
+let, allow, permit, assign: add edit
+forbid, prevent, prohibit, require, enforce, restrict, publish: create edit
 upload: create add set update
-attach: create add
 write: create edit update
 add: add create set
 give, grant: add set create
-invite, subscribe: add
 put: add set move create
-assign: add edit
-tag, label: add create
-log, record: add create
-ask, request: add create
 edit, modify, adjust, alter, tweak, correct, fix, loosen, tighten, relax: edit update set
 change, update: edit update set replace
 set, configure, customize: set edit replace create
 replace, swap: replace edit set update
 rename: rename edit
-move, drag: move edit
-reorder: move edit
+move, drag, reorder: move edit
 close, reopen, archive, unarchive, deactivate, activate, suspend, promote, disable, enable, turn: edit
 delete, destroy, discard, purge, kill: delete remove
-remove, drop, revoke, withdraw: remove delete
 erase, wipe, clear, rid: delete clear remove
 ditch, scrap, dump, axe, zap, yank, obliterate, bin, retract, undo, hide: delete remove
 exchange, substitute: replace set edit
 connect, associate, wire: link add create
-join, enroll, onboard, admit: add create
-offboard, fire, dismember: remove delete
 pause, resume, unpause, extend, postpone, prolong, demote, upgrade, downgrade, bump, retitle, recolor, restore, revert: edit update
 sort, arrange, rearrange: move order edit
 bootstrap, scaffold, spin: create
@@ -162,39 +136,35 @@ var synonyms = compile(`
 unassign: assign
 review: reviewer
 main, master: branch
-ticket, bug, defect: issue
-task: issue
+ticket, bug, defect, task: issue
 company: organization
-codebase: repository
+codebase, project: repository
 ci, cd: actions workflow run status
 pipeline: workflow run
 build: workflow run status
 workflow: actions
-action: actions workflow
+action, jenkins: actions workflow
 kanban: project board
-board: project
+board, backlog: project
 card: issue project
 swimlane: column
 squash, conflict: merge pull
 rebase: merge update
-approve: review
-reject: review
-reviewer: review
+approve, reject, reviewer: review
 feedback: review comment
 changelog: release commits
-attach, upload, screenshot, binary: attachment
+attach, upload, screenshot, binary, asset: attachment
 image: attachment avatar
 picture, logo: avatar
-folder, directory: tree contents
+folder, directory, subfolder: tree contents
 recursively: tree
 code: contents file
 source: contents archive
 zip, tarball, tar: archive
 difference: compare diff
-line: file
+line, overwrite: file
 readme: file raw
-history: commits
-blame: commits
+history, blame: commits
 revision, sha, hash: commit
 clone, import: migrate
 copy: fork
@@ -212,21 +182,21 @@ due: deadline
 sprint: milestone
 hour, minute, spent, effort: time
 track, tracking, timer, clock: stopwatch time
-inbox, alert: notification
+inbox, alert, mention: notification
 unread: notification new
 pat: token
 credential: secret token
 env, environment: variable
-agent: runner
+agent, offline, online, hosted: runner
 step: job
-retry, restart: rerun
-trigger, launch, start: dispatch
+retry, restart, redo: rerun
+trigger, launch, start, execute: dispatch
 deploy: workflow
 green, pass: combined status run
 fail: failed status
 red: failed combined status
-documentation, docs: wiki
-registry, container, npm, docker: package
+documentation, docs, doc, manual, guide: wiki
+registry, container, npm, docker, pypi, maven, cargo, nuget, helm: package
 profile, account, person, people, login: user
 somebody, someone: user member
 ssh: key
@@ -239,17 +209,17 @@ instance, site, system: admin
 server: version settings
 contribution: heatmap activity
 graph: heatmap
-html: render
+html, preview: render
 upstream: sync fork
 allowed, maximum, limit: settings
 discussion, discuss: comment timeline
 reply, respond: comment
 thread: comment notification
 note: comment release
-backlog: project
-fan: star
-coworker, teammate, employee: member
+fan, bookmark: star
+coworker, teammate, employee, participant: member
 belong: my
+belonging: member
 lgtm: approve review
 output, console, stdout, trace: log
 between, versus, vs, ahead: compare
@@ -257,35 +227,19 @@ work, doing, busy: activity heatmap
 subscribe: watch
 forbid, prevent, prohibit, require, enforce: branch protection
 slack, discord, callback: hook
-dockerfile, makefile: file contents
-redo: rerun
-abort, stop: cancel
-participant, belonging: member
+dockerfile, makefile, cat: file contents
+abort, stop, halt, interrupt, terminate: cancel
 administrator, superuser, password: admin user edit
-asset: attachment
-bookmark: star
 ping: test
-preview: render
-offline, online, hosted: runner
-cat: file contents
-subfolder: tree contents
-overwrite: file
-project: repository
-execute: dispatch
 land, integrate: merge
-halt, interrupt, terminate: cancel
 accept: approve
-pypi, maven, cargo, nuget, helm: package
-doc, manual, guide: wiki
 whoami, username: my user
-jenkins: actions workflow
-mention: notification
 `)
 
 // phrases maps pairs of words to the catalog's words.
 var phrases = compile(`
 code review: review pull
-build status, commit status: combined status
+build status, commit status, tests pass, test pass, checks pass, ci pass: combined status
 who am: my
 time tracking, track time, tracking time: stopwatch time
 due date: deadline
@@ -294,7 +248,7 @@ access token, api token: token
 line comment: review comment
 request changes: review create
 write access, read access, push access: collaborator add
-another owner, other owner, new owner: transfer
+another owner, other owner, new owner, hand over, give away: transfer
 up to: sync update
 who can, who could: possible
 rid of: delete
@@ -307,20 +261,17 @@ force push: branch protection
 request review: reviewer add
 turn off, switch off: repository edit disable
 turn on, switch on: repository edit enable
-hand over, give away: transfer
 who watch: watcher list
 who star: stargazer list
-who chang, who edit, who modify: commits list
+who chang, who edit, who modify, commit log: commits list
 job again, run again, workflow again, build again, pipeline again, all again: rerun
 clear notification, dismiss notification: mark all
-tests pass, test pass, checks pass, ci pass: combined status
 clone url: repository get
 look for: search
 upload file, push file: contents create
-commit log: commits list
 branch off: branch create
 set up, spin up: create
-kick off, fire off: dispatch
+kick off, fire off, run workflow, run pipeline, run action, run build, run ci: dispatch
 hook up: create add
 kill job, kill run, kill build, kill pipeline, kill workflow, stop job, stop run, stop build, stop pipeline, stop workflow: cancel
 did anybody, has anybody, have anybody, are there, are any, is there: list
@@ -330,7 +281,6 @@ permission repository: collaborator
 subscribe repository, watch project: watch subscribe
 who review, who approve: reviews list
 activity issue, activity pull: timeline
-run workflow, run pipeline, run action, run build, run ci: dispatch
 docker imag, container imag: package
 open file, open page, open fil: get
 review by: reviewer

@@ -12,7 +12,9 @@ import (
 // Routes are the operations that a live server describes.
 type Routes map[string]bool
 
-// DescribedRoutes lists the operations of a Swagger 2.0 document.
+// DescribedRoutes lists the operations of a Swagger 2.0 document. Only routes are compared,
+// never arguments: a server of another version has most operations with slightly other
+// ones, and they work.
 func DescribedRoutes(swagger []byte) (Routes, error) {
 	var doc struct {
 		Swagger string                                `json:"swagger"`
@@ -40,7 +42,8 @@ func DescribedRoutes(swagger []byte) (Routes, error) {
 func (r Routes) Has(t *proxy.Tool) bool { return r[routeKey(t.Method, t.Path)] }
 
 // Compare counts the operations that both have, those that the server lacks, and those of
-// the server that have no tool.
+// the server that have no tool. Counts only: names of operations would fill a log at each
+// start.
 func (s *Set) Compare(r Routes) (shared, lacking, unknown int) {
 	known := map[string]bool{}
 	for _, t := range s.tools {

@@ -20,26 +20,20 @@ type Set struct {
 	tools    []*proxy.Tool // sorted by name
 	byName   map[string]*proxy.Tool
 	patterns map[string]*regexp.Regexp
-	routes   *router
-	rivals   map[string]*rivalry // by tool name
+	routes   func() *router      // made by the first call
 	asked    map[string][]string // what people ask for, by tool name
-	version  string
-	source   string
-	index    func() *index   // built by the first search
-	bind     config.Bind     // what the tools are bound to
-	outside  map[string]bool // names of the tools that the binding hides
+	index    func() *index       // built by the first search
+	bind     config.Bind         // what the tools are bound to
+	outside  map[string]bool     // names of the tools that the binding hides
 }
 
 // Load builds the tools of a catalog. It fails when a schema uses what the
 // validator does not enforce: clients would trust a rule that is not checked.
 func Load(cat *spec.Catalog) (*Set, error) {
 	l := loader{
-		cat: cat, schemas: map[string]*proxy.Schema{}, compacts: map[string][]byte{}, expand: spec.NewExpander(cat),
+		cat: cat, schemas: map[string]*proxy.Schema{}, listed: map[listedKey][]byte{}, expand: spec.NewExpander(cat),
 	}
-	s := &Set{
-		patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{},
-		version: cat.Version, source: cat.Source,
-	}
+	s := &Set{patterns: map[string]*regexp.Regexp{}, asked: map[string][]string{}}
 	for i := range cat.Operations {
 		t, err := l.tool(&cat.Operations[i])
 		if err != nil {
@@ -57,31 +51,25 @@ func Load(cat *spec.Catalog) (*Set, error) {
 		}
 		s.patterns[text] = re
 	}
-	s.routes = newRouter(s.tools)
-	s.rivals = s.routes.rivals()
+	s.routes = sync.OnceValue(func() *router { return newRouter(s.tools) })
 	return s.with(s.tools), nil
 }
 
 // Tools returns every tool, sorted by name. Do not modify the slice.
 func (s *Set) Tools() []*proxy.Tool { return s.tools }
 
-// Version returns the catalog's version, Source the API description it was made
-// from.
-func (s *Set) Version() string { return s.version }
-
-// Source returns the name of the API description that the catalog was made from.
-func (s *Set) Source() string { return s.source }
-
-// Keep returns a set without the tools for which keep is false, for example
-// those whose operation the live server lacks. They stay known to the raw tool
-// as routes that are not available.
+// Keep returns a set without the tools for which keep is false, for example those whose
+// operation the live server lacks. They stay known to the raw tool as routes that are not
+// available. So a path that reaches one of them is refused and not taken for an unknown
+// route, which may be open.
 func (s *Set) Keep(keep func(*proxy.Tool) bool) *Set {
 	return s.with(slices.DeleteFunc(slices.Clone(s.tools), func(t *proxy.Tool) bool { return !keep(t) }))
 }
 
-// with returns the set with these tools only. Routes and rivals stay those of the
-// whole catalog: a path that reaches a tool which is gone must not be taken for
-// another one's.
+// with returns the set with these tools only. Routes and rivals stay those of the whole
+// catalog: a path that reaches a tool which is gone must not be taken for another one's.
+// Patterns stay as well; to compile them again would cost every bound team a part of a
+// start.
 func (s *Set) with(tools []*proxy.Tool) *Set {
 	out := *s
 	out.tools, out.byName = tools, make(map[string]*proxy.Tool, len(tools))
@@ -92,16 +80,26 @@ func (s *Set) with(tools []*proxy.Tool) *Set {
 	return &out
 }
 
-// loader shares what many tools have in common.
+// loader shares what many tools have in common. It lives for one Load; what it has made is
+// shared by the tools and must not be changed.
 type loader struct {
 	cat      *spec.Catalog
 	schemas  map[string]*proxy.Schema // by JSON text
-	compacts map[string][]byte        // by JSON text
+	listed   map[listedKey][]byte     // what compact makes
 	patterns []string
 	expand   *spec.Expander
+	in       inputs // its memory serves one tool after another
 }
 
-// tool makes a tool of an operation.
+// listedKey is a schema's JSON text, and whether it is listed without words: many schemas
+// are, in some tools.
+type listedKey struct {
+	text   string
+	silent bool
+}
+
+// tool makes a tool of an operation. The vocabulary has a type of its own for a tool, as
+// packages that judge calls must not depend on the form of the catalog's file.
 func (l *loader) tool(o *spec.Operation) (*proxy.Tool, error) {
 	// A catalog may come from a file of the operator's, so nothing of it is taken for
 	// granted.
@@ -164,9 +162,12 @@ const CommonArguments = "Tools with admin in their name are for site administrat
 	"cursor continues a truncated result and comes from its truncation.cursor. " +
 	"Times are RFC 3339, for example 2026-01-31T12:00:00Z."
 
-// inputs assembles the schema of the arguments, complete and as listed.
+// inputs assembles the schema of the arguments, complete and as listed. The two are made
+// once, at the start, so that a list is bytes to be copied and never a marshalled value.
 func (l *loader) inputs(o *spec.Operation, own proxy.Offers) (full, listed json.RawMessage) {
-	var in inputs
+	in := &l.in
+	in.full.reset()
+	in.listed.reset()
 	for i := range o.Params {
 		p := &o.Params[i]
 		raw := l.cat.Schema(p)
@@ -211,13 +212,15 @@ func (w *schemaWriter) add(name string, schema []byte, required bool) {
 // done returns the schema. Other arguments are refused, and saying so spares a model
 // the try.
 func (w *schemaWriter) done() json.RawMessage {
-	out := append([]byte(`{"type":"object","properties":{`), w.props...)
-	out = append(out, '}')
+	end := `},"additionalProperties":false}`
 	if len(w.required) != 0 {
-		out = append(out, `,"required":["`+strings.Join(w.required, `","`)+`"]`...)
+		end = `},"required":["` + strings.Join(w.required, `","`) + `"],"additionalProperties":false}`
 	}
-	return append(out, `,"additionalProperties":false}`...)
+	return slices.Concat([]byte(`{"type":"object","properties":{`), w.props, []byte(end))
 }
+
+// reset begins another schema.
+func (w *schemaWriter) reset() { w.props, w.required = w.props[:0], w.required[:0] }
 
 // startMember begins a member of the object that dst is or ends with. No value ends
 // with "{", so that sign says that the member is the first.
@@ -233,14 +236,14 @@ func startMember(dst, name []byte) []byte {
 func edited(schema json.RawMessage, first string, value []byte, gone func(string) bool) json.RawMessage {
 	required := map[string]bool{}
 	for _, name := range jsonscan.Elements(jsonscan.Member(schema, "required")) {
-		required[unquote(name)] = true
+		required[jsonscan.Unquote(name)] = true
 	}
 	var w schemaWriter
 	if first != "" {
 		w.add(first, value, false)
 	}
 	for name, sub := range jsonscan.Members(jsonscan.Member(schema, "properties")) {
-		if n := unquote(name); !gone(n) {
+		if n := jsonscan.Unquote(name); !gone(n) {
 			w.add(n, sub, required[n])
 		}
 	}
@@ -252,18 +255,11 @@ func edited(schema json.RawMessage, first string, value []byte, gone func(string
 // server's, and, when silent, the words: those of arguments that
 // [CommonArguments] explains for all tools, and of tools that should not be used any more.
 func (l *loader) compact(raw []byte, silent bool) []byte {
-	c := compactor{silent: silent}
-	key := string(raw)
-	// The same schema is written with and without words, and both are kept. No JSON
-	// text begins with a space here.
-	if c.silent {
-		key = " " + key
-	}
-	if got, ok := l.compacts[key]; ok {
+	if got, ok := l.listed[listedKey{string(raw), silent}]; ok {
 		return got
 	}
-	out := c.schema(nil, raw)
-	l.compacts[key] = out
+	out := compactor{silent}.schema(nil, raw)
+	l.listed[listedKey{string(raw), silent}] = out
 	return out
 }
 

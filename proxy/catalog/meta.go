@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -26,7 +25,8 @@ const (
 	maxHits     = 25
 )
 
-// metaTools returns the three tools of search mode by name.
+// metaTools returns the three tools of search mode by name. On demand, as only endpoints in
+// search mode need them.
 var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
 	name := own(proxy.Param{Name: "name", Required: true, Schema: text(100)}, wording{text: "Exact name of the tool."})
 	boolean, one, most := &proxy.Schema{Type: "boolean"}, int64(1), int64(maxHits)
@@ -72,8 +72,9 @@ var metaTools = sync.OnceValue(func() map[string]*proxy.Tool {
 // isMeta reports whether a name is that of a tool of search mode.
 func isMeta(name string) bool { return metaTools()[name] != nil }
 
-// meta answers search and describe, and turns gitea_call_tool into the call
-// that it asks for.
+// meta answers search and describe, and turns gitea_call_tool into the call that it asks
+// for. They are answered here, above limits and policy: they read nothing of Gitea's and
+// name enabled tools alone.
 func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	c.Tool = metaTools()[c.Name]
 	args, _, err := sel.set.validate(c.Tool, c.RawArgs, grants{})
@@ -105,18 +106,56 @@ func (sel *Selection) meta(ctx context.Context, c *proxy.Call, next proxy.Handle
 	return sel.dispatch(ctx, c, next)
 }
 
-// innerArguments returns the arguments object of gitea_call_tool as it was
-// sent. Models sometimes send the object as a string of JSON; nothing is lost
-// by reading it.
+// innerArguments returns the arguments object of gitea_call_tool as it was sent. Models
+// sometimes send the object as a string of JSON; nothing is lost by reading it. They are
+// checked against the inner tool later, as bytes, so that nothing is lost by decoding them
+// twice.
 func innerArguments(raw json.RawMessage) (json.RawMessage, error) {
 	inner := jsonscan.Member(raw, "arguments")
 	if jsonscan.Kind(inner) == '"' {
-		inner = []byte(unquote(inner))
+		inner = []byte(jsonscan.Unquote(inner))
 		if err := checkText(inner); err != nil {
 			return nil, proxy.NewError(proxy.KindInvalidArguments, "arguments must be an object", nil)
 		}
 	}
 	return inner, nil
+}
+
+// Target returns the tool that a call of this name with these arguments means:
+// the inner one of gitea_call_tool, and for the raw tool the operation that its
+// method and path reach. It is nil for a call that will be refused, and for the
+// tools that ask Gitea nothing. A tool without OperationID is a route that the
+// catalog lacks.
+func (sel *Selection) Target(name string, args json.RawMessage) *proxy.Tool {
+	if sel.mode == "search" && isMeta(name) {
+		if name != callName {
+			return nil
+		}
+		outer, _, err := sel.set.validate(metaTools()[callName], args, grants{})
+		if err != nil {
+			return nil
+		}
+		name, _ = outer["name"].(string)
+		if args, err = innerArguments(args); err != nil {
+			return nil
+		}
+	}
+	t, err := sel.operation(name)
+	if err != nil {
+		return nil
+	}
+	if t != sel.raw {
+		return t
+	}
+	// Whether they may be given is for the call itself; here only the route matters.
+	raw, _, err := sel.set.validate(t, args, grants{sudo: true, code: true})
+	if err != nil {
+		return nil
+	}
+	if t, _, _, err = sel.rawTarget(raw); err != nil {
+		return nil
+	}
+	return t
 }
 
 // found is one tool in a search result.
@@ -237,21 +276,11 @@ func describe(t *proxy.Tool, output bool) description {
 
 // answer wraps what Aegis says itself as a result.
 func answer(v any) (*proxy.Result, error) {
-	body, err := encode(v)
+	body, err := proxy.Encode(v)
 	if err != nil {
 		return nil, err
 	}
 	return &proxy.Result{
 		Status: http.StatusOK, Kind: proxy.BodyJSON, Body: body, ContentType: "application/json", Source: "aegis",
 	}, nil
-}
-
-// encode returns v as JSON in which "<", ">" and "&" stay readable: models and
-// people read it, no browser does.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

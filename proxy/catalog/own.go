@@ -78,7 +78,8 @@ var (
 	codeOption = own(proxy.Param{Name: "confirmation_code", Schema: text(64)}, wording{})
 )
 
-// ownTool completes a tool that is no operation of Gitea.
+// ownTool completes a tool that is no operation of Gitea. Its class follows from whether it
+// reads: what it reaches is only known for a call, and the call gets the class of that.
 func ownTool(t proxy.Tool, args ...argument) *proxy.Tool {
 	var in inputs
 	for _, a := range args {

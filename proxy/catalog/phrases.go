@@ -9,7 +9,7 @@ import "math"
 type phraseIndex struct {
 	phrases []phrase
 	with    map[string][]int32 // the phrases that have a word
-	weight  map[string]float64 // how much a word tells
+	weight  map[string]float64 // how much a word says of the tool
 }
 
 // phrase is one way to ask for a tool.
@@ -40,7 +40,8 @@ const (
 	unknownShare = 0.3
 )
 
-// add adds a phrase for the tool doc.
+// add adds a phrase for the tool doc. Fillers are left out, as people put them in or not by
+// habit.
 func (ix *phraseIndex) add(doc int, text string) {
 	if ix.with == nil {
 		ix.with = map[string][]int32{}
@@ -60,7 +61,7 @@ func (ix *phraseIndex) add(doc int, text string) {
 	ix.phrases = append(ix.phrases, p)
 }
 
-// finish weighs the words: one that few tools are asked for with tells most.
+// finish weighs the words: one that few tools are asked for with says most.
 func (ix *phraseIndex) finish(docs int) {
 	ix.weight = make(map[string]float64, len(ix.with))
 	for w, list := range ix.with {
@@ -80,9 +81,10 @@ func (ix *phraseIndex) finish(docs int) {
 	}
 }
 
-// match returns by tool how like the best of its phrases the question is: 0 to
-// little more than 1. Likeness is cubed, since a phrase of which half fits says
-// next to nothing.
+// match returns by tool how like the best of its phrases the question is: 0 to little more
+// than 1. Likeness is cubed, since a phrase of which half fits says next to nothing. The
+// second best phrase counts a little, because a question that is like two phrases of a tool
+// is hardly about another one.
 func (ix *phraseIndex) match(list []said, docs int) []float64 {
 	common, all, owned := ix.common(list, docs)
 	best, second := make([]float64, docs), make([]float64, docs)
@@ -142,7 +144,8 @@ func (ix *phraseIndex) common(list []said, docs int) (common []float64, all floa
 	return common, all, owned
 }
 
-// kin returns a word and the words that it may stand for, with their shares.
+// kin returns a word and the words that it may stand for, with their shares. Later meanings
+// of a verb count less and less: "get" fits "list" better than "download".
 func kin(w string) map[string]float64 {
 	out := map[string]float64{w: 1}
 	for _, v := range synonyms[w] {

@@ -9,8 +9,9 @@ import (
 	"aegis/spec"
 )
 
-// preset is a named choice of tools for a kind of work. docs/toolsets.md
-// explains each.
+// preset is a named choice of tools for a kind of work. docs/toolsets.md explains each. By
+// domain first and by name only for the rest, so that operations of a later version fall
+// into place by themselves.
 type preset struct {
 	// domains are taken as far as maxRisk and readOnly allow.
 	domains  []string
@@ -20,11 +21,12 @@ type preset struct {
 	add, remove []string
 }
 
-// presets returns the presets by name.
+// presets returns the presets by name. A function, so that no caller can change the choice
+// of others.
 func presets() map[string]preset {
 	code := []string{"contents", "issue", "miscellaneous", "package", "project", "pull", "release", "repository"}
 	return map[string]preset{
-		// Everything that may be read, but administration, secrets and what tells how
+		// Everything that may be read, but administration, secrets and what shows how
 		// the server is set up.
 		"reader": {
 			domains: append(slices.Clone(code), "actions", "notification", "organization", "settings", "user"),

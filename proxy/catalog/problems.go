@@ -8,11 +8,13 @@ import (
 	"aegis/proxy"
 )
 
-// maxProblems bounds the complaints about one call.
+// maxProblems bounds the complaints about one call. The error goes to a model, which pays
+// for each word, and a client could make thousands of them.
 const maxProblems = 10
 
-// problems gathers what is wrong with a call's arguments. Texts name places and
-// rules, never values.
+// problems gathers what is wrong with a call's arguments. Texts name places and rules,
+// never values. Values stay out: they may be secrets, and the error goes into logs and to
+// the model.
 type problems struct {
 	list []string
 	more int

@@ -36,7 +36,10 @@ func (ix *index) parse(text string) query {
 	// Before halves are joined: a half may be the misspelled one.
 	ix.correct(list)
 	list = joinRequests(ix.joinHalves(list))
-	p := parser{ix: ix, q: &q, share: 1, several: plural(text), passive: participles(text), behind: map[string]bool{}}
+	p := parser{
+		ix: ix, q: &q, share: 1, several: plural(text), passive: participles(text), behind: map[string]bool{},
+		marks: map[string]bool{},
+	}
 	if len(list) > 1 {
 		for _, s := range imperatives[list[0]+" "+list[1]] {
 			q.addAny(s, 1)
@@ -85,7 +88,8 @@ func (p *parser) said(w string) []said {
 	return []said{{w, weight}}
 }
 
-// word adds what the i-th word says.
+// word adds what the i-th word says. The cases are in the order of certainty: what is
+// certainly no thing must not be looked up as one.
 func (p *parser) word(list []string, i int) {
 	w := list[i]
 	// Only in what the question is about, not behind a preposition or in a reason.
@@ -133,14 +137,9 @@ func (p *parser) phrases(list []string, i int) {
 // mark takes note of the name of an object.
 func (p *parser) mark(w string) bool {
 	switch w {
-	case markNumber:
-		p.number, p.q.one = true, true
-	case markRepo:
-		p.repository = true
-	case markFile:
-		p.file = true
-	case markMail:
-		p.mail = true
+	case markNumber, markRepo, markFile, markMail:
+		p.marks[w] = true
+		p.q.one = p.q.one || w == markNumber
 	case "who":
 		p.q.who = true
 		return false
@@ -171,23 +170,24 @@ func (p *parser) endClause() {
 	p.acted, p.asked, p.share = false, false, 1
 }
 
-// named adds what the named objects are. They matter most when nothing else was
-// said of what the question is about.
+// named adds what the named objects are. They matter most when nothing else was said of
+// what the question is about. A question such as "close #12" names its thing by the number
+// alone.
 func (p *parser) named() {
 	alone := 1.0
 	if p.things > 0 {
 		alone = 0.3
 	}
-	if p.file {
+	if p.marks[markFile] {
 		p.q.add(stem("contents"), max(alone, 0.5))
 		p.q.add("file", max(alone, 0.5))
-	} else if p.repository {
+	} else if p.marks[markRepo] {
 		p.q.add("repository", alone)
 	}
-	if p.mail {
+	if p.marks[markMail] {
 		p.q.add("email", alone)
 	}
-	if p.number && p.q.terms[stem("issue")] == 0 && p.q.terms["pull"] == 0 {
+	if p.marks[markNumber] && p.q.terms[stem("issue")] == 0 && p.q.terms["pull"] == 0 {
 		p.q.add(stem("issue"), max(alone, 0.6))
 		p.q.add("pull", max(alone*0.8, 0.6))
 	}
@@ -232,11 +232,11 @@ type parser struct {
 	things  int             // seen until now
 	behind  map[string]bool // things that stand behind a preposition
 	unknown int
-
-	number, repository, file, mail bool // names of objects that were seen
+	marks   map[string]bool // of the names of objects that were seen
 }
 
-// thing adds what a word may mean.
+// thing adds what a word may mean. Weights are shares of what the question says at that
+// place; the retrieval test holds what they do together.
 func (p *parser) thing(w string) {
 	share := p.share
 	switch {

@@ -30,8 +30,9 @@ type hit struct {
 	score float64
 }
 
-// search ranks the tools for which keep holds. Equal scores are ordered by
-// name, so the same question always has the same answer.
+// search ranks the tools for which keep holds. Equal scores are ordered by name, so the
+// same question always has the same answer. Words rank by what tools have in common with
+// the question, phrases by how people ask for them; each finds what the other misses.
 func (ix *index) search(text string, keep func(*proxy.Tool) bool) []hit {
 	q := ix.parse(text)
 	scores := make([]float64, len(ix.docs))
@@ -100,8 +101,8 @@ func (d *doc) fitness(q *query) float64 {
 	return f
 }
 
-// scope says how well suits whose things a tool is about, and whether it reads or
-// writes, as a factor.
+// scope says how well suits whose things a tool is about, and whether it reads or writes,
+// as a factor. These are nudges, never filters: whose things are meant is often not said.
 func (d *doc) scope(q *query) float64 {
 	f := 1.0
 	if variants[d.domain] && d.domain != "repository" && q.terms[d.domain] == 0 && !q.mine {
@@ -142,8 +143,9 @@ func (d *doc) about(w string) bool {
 	return d.domain == w || slices.Contains(d.variant, w) || slices.Contains(d.object, w)
 }
 
-// verbFit is 1 when the tool does what the question asks for, less when it does
-// something near or else.
+// verbFit is 1 when the tool does what the question asks for, less when it does something
+// near or else. A verb of the tool's own, such as merge, is found among the words of the
+// question.
 func (d *doc) verbFit(q *query) float64 {
 	if w, ok := q.verbs[d.verb]; ok {
 		return w

@@ -14,8 +14,10 @@ import (
 // rawName is the tool that reaches any route.
 const rawName = "gitea_api_request"
 
-// rawTool returns gitea_api_request as a team may use it. It has no route of its
-// own: resolve says which operation a call of it reaches.
+// rawTool returns gitea_api_request as a team may use it. It has no route of its own:
+// resolve says which operation a call of it reaches. Listed with the highest class that a
+// call of it can have in this team, as clients decide by the list what to ask their users
+// about.
 func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 	t := proxy.Tool{
 		Name: rawName, Title: "Call any API route", Method: "GET",
@@ -48,9 +50,11 @@ func rawTool(readOnly bool, maxRisk proxy.Risk) *proxy.Tool {
 }
 
 // rawTarget checks the raw tool's arguments. It returns a tool with the properties of the
-// operation they reach, so that the stages below see its real risk, and that
-// operation with the request; nil for a route that the catalog lacks. A route
-// whose operation is not enabled is answered as if nothing were there.
+// operation they reach, so that the stages below see its real risk, and that operation with
+// the request; nil for a route that the catalog lacks. A route whose operation is not
+// enabled is answered as if nothing were there. The answer is the same for a hidden
+// operation and for a route that does not exist, so the tool cannot be used to find out
+// what other teams have.
 func (sel *Selection) rawTarget(args proxy.Arguments) (reached, op *proxy.Tool, w proxy.Wire, err error) {
 	w.Method, w.Path = args["method"].(string), args["path"].(string)
 	query, _ := args["query"].(map[string]any)
@@ -62,7 +66,7 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (reached, op *proxy.Tool, 
 	}
 	// By the routes of the whole catalog, not of what is enabled: a path that reaches a
 	// hidden operation must not be taken for an unknown one.
-	found, values := sel.set.routes.find(w.Method, w.Path)
+	found, values := sel.set.routes().find(w.Method, w.Path)
 	switch {
 	case found == nil && sel.open:
 		reached = sel.derived(&proxy.Tool{
@@ -98,7 +102,9 @@ func (sel *Selection) rawTarget(args proxy.Arguments) (reached, op *proxy.Tool, 
 	return reached, op, w, nil
 }
 
-// checkRaw refuses what the raw tool never sends.
+// checkRaw refuses what the raw tool never sends. These hold for every route, before it is
+// known which operation it is: what the request means must not depend on how a server
+// forgives.
 func checkRaw(w *proxy.Wire, query, body map[string]any, given bool) error {
 	var report problems
 	checkRawPath(&report, w.Path)
@@ -143,7 +149,8 @@ func checkSpelling(op *proxy.Tool, body map[string]any) error {
 	return report.err(rawName)
 }
 
-// fields returns the members of an object as they stand.
+// fields returns the members of an object as they stand. The order of a map is none;
+// inOrder makes one.
 func fields(in proxy.In, object map[string]any) []proxy.Field {
 	out := make([]proxy.Field, 0, len(object))
 	for name, v := range object {
@@ -170,8 +177,9 @@ func inOrder(op *proxy.Tool, list []proxy.Field) {
 	})
 }
 
-// derived returns the raw tool with everything that op is, but its name and
-// its way of taking arguments.
+// derived returns the raw tool with everything that op is, but its name and its way of
+// taking arguments. Limits, confirmation and masking then see the operation, while clients
+// and records see the tool that was called.
 func (sel *Selection) derived(op *proxy.Tool) *proxy.Tool {
 	t := *op
 	t.Name, t.CanonicalName, t.Version = sel.raw.Name, sel.raw.CanonicalName, sel.raw.Version
@@ -211,8 +219,9 @@ func checkRawPath(report *problems, path string) {
 	}
 }
 
-// checkRawQuery refuses query keys that steer authentication, in any spelling
-// that the server might forgive.
+// checkRawQuery refuses query keys that steer authentication, in any spelling that the
+// server might forgive. Gitea reads a credential and a login to act as from the query
+// before anything else of the request.
 func checkRawQuery(report *problems, query map[string]any) {
 	if len(query) > 50 {
 		report.add("query", "must have at most 50 keys")

@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"aegis/proxy"
@@ -12,35 +12,15 @@ import (
 // "files". Such a call would reach an operation other than the tool's, perhaps
 // one that is disabled, and is refused.
 
-// rivalry is what a tool's route competes with.
-type rivalry struct {
-	own    []segment
-	others []route
-}
-
-// rivals returns, by tool name, the routes of the same method that a value of
-// the tool could reach. Most tools have none.
-func (r *router) rivals() map[string]*rivalry {
-	byMethod := map[string][]*route{} // every start compares all pairs, so only those that can meet
-	for i := range r.routes {
-		m := r.routes[i].tool.Method
-		byMethod[m] = append(byMethod[m], &r.routes[i])
-	}
-	out := map[string]*rivalry{}
-	for _, routes := range byMethod {
-		for _, a := range routes {
-			for _, b := range routes {
-				if a == b || !mayMeet(a.segments, b.segments) {
-					continue
-				}
-				if out[a.tool.Name] == nil {
-					out[a.tool.Name] = &rivalry{own: a.segments}
-				}
-				out[a.tool.Name].others = append(out[a.tool.Name].others, *b)
-			}
+// rivals returns the routes of the same method that a value in the path of own could
+// reach. Most routes have none.
+func (r *router) rivals(own *route) (list []*route) {
+	for _, other := range r.routes {
+		if other != own && other.tool.Method == own.tool.Method && mayMeet(own.segments, other.segments) {
+			list = append(list, other)
 		}
 	}
-	return out
+	return list
 }
 
 // mayMeet reports whether a path of template a can be one of template b.
@@ -60,24 +40,23 @@ func mayMeet(a, b []segment) bool {
 // strays reports whether the path that the arguments make belongs to another
 // route than the tool's.
 func (s *Set) strays(t *proxy.Tool, args proxy.Arguments) bool {
-	rivals := s.rivals[t.Name]
-	if rivals == nil {
+	rt := s.routes().byName[t.Name] // nil for the raw tool, whose route is found by its path
+	if rt == nil || len(rt.rivals()) == 0 {
 		return false
 	}
 	parts := pathParts(t, args)
 	// As Gitea's router would decide: the route with more literal segments.
-	own, _ := match(rivals.own, parts, rank{})
-	for i := range rivals.others {
-		if got, ok := match(rivals.others[i].segments, parts, rank{}); ok && got.above(own) {
-			return true
-		}
-	}
-	return false
+	own, _ := match(rt.segments, parts, rank{})
+	return slices.ContainsFunc(rt.rivals(), func(other *route) bool {
+		got, ok := match(other.segments, parts, rank{})
+		return ok && got.above(own)
+	})
 }
 
-// pathParts returns the segments of a call's path as the server sees them: a
-// value is one segment, whatever it holds, but on wildcard routes its slashes
-// count.
+// pathParts returns the segments of a call's path as the server sees them: a value is one
+// segment, whatever it holds, but on wildcard routes its slashes count. Not by splitting
+// the finished path: a slash inside of a value is escaped on the way and would be taken for
+// a border here.
 func pathParts(t *proxy.Tool, args proxy.Arguments) (parts []string) {
 	for text := range strings.SplitSeq(strings.TrimPrefix(t.Path, "/"), "/") {
 		wild := false
@@ -86,10 +65,7 @@ func pathParts(t *proxy.Tool, args proxy.Arguments) (parts []string) {
 			if p.In != proxy.InPath || !strings.Contains(text, "{"+p.Wire+"}") {
 				continue
 			}
-			value := ""
-			if v := args[p.Name]; v != nil {
-				value = fmt.Sprint(v) // a string or a json.Number
-			}
+			value, _ := proxy.Scalar(args[p.Name])
 			wild = wild || p.Wildcard
 			text = strings.ReplaceAll(text, "{"+p.Wire+"}", value)
 		}

@@ -2,79 +2,80 @@ package catalog
 
 import (
 	"cmp"
-	"slices"
+	"regexp"
 	"strings"
+	"sync"
 
 	"aegis/proxy"
 )
 
 // router finds the operation that a method and a path mean, and the values in the
-// path: nothing else reads paths that a client wrote. It serves the raw tool only,
+// path: nothing else reads paths that a client wrote. That serves the raw tool only,
 // so it is a plain scan.
-type router struct{ routes []route }
+type router struct {
+	routes []*route
+	byName map[string]*route // by tool name, for rivals
+}
 
 // route is the path template of a tool, taken apart once.
 type route struct {
 	tool     *proxy.Tool
 	segments []segment
+	rivals   func() []*route // see [router.rivals]
 }
 
-// segment is one part of a path template: a literal, or text with parameters.
+// segment is one part of a path template: a literal, a parameter, or text with parameters
+// in it, such as {index}.{diffType}.
 type segment struct {
 	literal string
-	param   string // a parameter that is the whole segment
-	many    bool   // that keeps slashes
-	prefix  string // of a segment that is more than a parameter: text before …
-	between string // … and between its two parameters …
-	first   string // … which have these names
-	second  string
-	enum    []string
+	param   string         // a parameter that is the whole segment
+	many    bool           // that keeps slashes
+	mixed   *regexp.Regexp // of text with parameters, with a group for each …
+	names   []string       // … of these
 }
 
 // newRouter takes the routes of a whole catalog; see Set.with.
 func newRouter(tools []*proxy.Tool) *router {
-	r := &router{}
+	r := &router{byName: make(map[string]*route, len(tools))}
 	for _, t := range tools {
-		var segments []segment
-		for _, text := range strings.Split(strings.TrimPrefix(t.Path, "/"), "/") {
-			segments = append(segments, parseSegment(t, text))
+		rt := &route{tool: t}
+		for text := range strings.SplitSeq(strings.TrimPrefix(t.Path, "/"), "/") {
+			rt.segments = append(rt.segments, parseSegment(t, text))
 		}
-		r.routes = append(r.routes, route{t, segments})
+		// Compared with all others at the tool's first call and not at the start: all pairs
+		// of some five hundred routes cost more than a start should.
+		rt.rivals = sync.OnceValue(func() []*route { return r.rivals(rt) })
+		r.routes, r.byName[t.Name] = append(r.routes, rt), rt
 	}
 	return r
 }
 
-// parseSegment reads one segment of a template: "issues", "{index}" or
-// "{index}.{diffType}".
+// parseSegment reads one segment of a template. Of several places where a mixed one could be
+// divided the last counts: a value may hold the text between, as main...v1.0 or a name with
+// dots does.
 func parseSegment(t *proxy.Tool, text string) segment {
-	open := strings.IndexByte(text, '{')
-	end := strings.IndexByte(text, '}')
-	switch {
-	case open < 0 || end < open:
+	found := pathParameter.FindAllString(text, -1)
+	if len(found) == 0 {
 		return segment{literal: text}
-	case open == 0 && end == len(text)-1:
-		p := pathParam(t, text[1:end])
-		return segment{param: text[1:end], many: p.Wildcard}
 	}
-	s := segment{prefix: text[:open], between: text[end+1:], first: text[open+1 : end]}
-	if next := strings.IndexByte(s.between, '{'); next >= 0 {
-		s.second = strings.Trim(s.between[next:], "{}")
-		s.between = s.between[:next]
-		if p := pathParam(t, s.second); p.Schema != nil {
-			s.enum = p.Schema.Enum
+	s, expr := segment{}, regexp.QuoteMeta(text)
+	for _, name := range found {
+		wire, group := strings.Trim(name, "{}"), "(.*)"
+		p := t.Param(proxy.InPath, wire)
+		switch {
+		case name == text:
+			return segment{param: wire, many: p != nil && p.Wildcard}
+		case p != nil && p.Schema != nil && len(p.Schema.Enum) > 0:
+			// Quoted as a whole, and the bars between the values taken back.
+			group = "(" + strings.ReplaceAll(regexp.QuoteMeta(strings.Join(p.Schema.Enum, "|")), `\|`, "|") + ")"
+		case strings.HasPrefix(text, name):
+			group = "(.+)" // as a whole segment is never empty
 		}
+		expr = strings.Replace(expr, regexp.QuoteMeta(name), group, 1)
+		s.names = append(s.names, wire)
 	}
+	s.mixed = regexp.MustCompile("(?s)^" + expr + "$")
 	return s
-}
-
-// pathParam returns the path parameter of this wire name, an empty one for none.
-func pathParam(t *proxy.Tool, wire string) proxy.Param {
-	for _, p := range t.Params {
-		if p.In == proxy.InPath && p.Wire == wire {
-			return p
-		}
-	}
-	return proxy.Param{}
 }
 
 // find returns the tool of the most literal route that matches, and the values of
@@ -83,8 +84,7 @@ func (r *router) find(method, path string) (*proxy.Tool, map[string]string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var best *route
 	bestRank := rank{literal: -1}
-	for i := range r.routes {
-		rt := &r.routes[i]
+	for _, rt := range r.routes {
 		if rt.tool.Method != method {
 			continue
 		}
@@ -109,12 +109,13 @@ func values(segments []segment, parts []string) map[string]string {
 			out[s.param] = strings.Join(parts[:n], "/")
 		case s.param != "":
 			out[s.param] = parts[0]
-		case s.literal == "":
-			out[s.first], out[s.second] = s.cut(parts[0])
+		case s.mixed != nil:
+			for i, value := range s.mixed.FindStringSubmatch(parts[0])[1:] {
+				out[s.names[i]] = value
+			}
 		}
 		parts = parts[n:]
 	}
-	delete(out, "") // of a segment with one parameter and text behind it
 	return out
 }
 
@@ -154,33 +155,12 @@ func match(segments []segment, parts []string, r rank) (rank, bool) {
 				return r, false
 			}
 			r.literal++
-		default:
-			if !s.fits(parts[0]) {
-				return r, false
-			}
+		case s.mixed != nil && s.mixed.MatchString(parts[0]):
 			r.mixed++
+		default:
+			return r, false
 		}
 		parts = parts[1:]
 	}
 	return r, len(parts) == 0
-}
-
-// fits reports whether a segment such as {sha}.{diffType} matches text.
-func (s *segment) fits(text string) bool {
-	rest, ok := strings.CutPrefix(text, s.prefix)
-	// The last one: a value may hold the text between, as main...v1.0 or a name with
-	// dots does.
-	i := strings.LastIndex(rest, s.between)
-	if !ok || i < 1 && s.prefix == "" || i < 0 {
-		return false
-	}
-	_, last := s.cut(text)
-	return len(s.enum) == 0 || slices.Contains(s.enum, last)
-}
-
-// cut returns the values of the parameters of such a segment in text that fits.
-func (s *segment) cut(text string) (first, second string) {
-	rest := text[len(s.prefix):]
-	i := strings.LastIndex(rest, s.between)
-	return rest[:i], rest[i+len(s.between):]
 }

@@ -12,7 +12,9 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// rawSchema is the subset of JSON Schema that arguments use.
+// rawSchema is the subset of JSON Schema that arguments use. spec/build writes the same
+// keywords from a type of its own: the two are on either side of a file that others may
+// write.
 type rawSchema struct {
 	Type        string          `json:"type,omitempty"`
 	Description string          `json:"description,omitempty"`
@@ -86,7 +88,7 @@ func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
 		if err != nil {
 			return err
 		}
-		key := unquote(name)
+		key := jsonscan.Unquote(name)
 		required := slices.Contains(r.Required, key)
 		s.Properties = append(s.Properties, proxy.Property{Name: key, Required: required, Schema: sub})
 	}
@@ -106,8 +108,9 @@ func (l *loader) parts(s *proxy.Schema, r *rawSchema, depth int) error {
 	return err
 }
 
-// markTwins recognises in a nested object the plain-text member (content_text)
-// beside the one that takes base64 (content).
+// markTwins recognises in a nested object the plain-text member (content_text) beside the
+// one that takes base64 (content). The catalog marks twins among arguments itself, but has
+// no place for a mark inside of a schema that clients read.
 func markTwins(s *proxy.Schema, r *rawSchema) {
 	for i := range s.Properties {
 		p := &s.Properties[i]
@@ -119,16 +122,4 @@ func markTwins(s *proxy.Schema, r *rawSchema) {
 			p.Wire, p.Encode = base, proxy.EncodeBase64
 		}
 	}
-}
-
-// unquote decodes a JSON string that is known to be one.
-func unquote(raw []byte) string {
-	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

@@ -24,7 +24,8 @@ type Problem struct {
 	Warning bool
 }
 
-// Selection is what one team may use of a [Set]. It never changes.
+// Selection is what one team may use of a [Set]. It never changes. A reload makes new ones;
+// calls under way go on with the one that they began with.
 type Selection struct {
 	set     *Set
 	mode    string
@@ -33,13 +34,11 @@ type Selection struct {
 	enabled map[string]*proxy.Tool
 	names   []string // of enabled, sorted
 	pinned  map[string]bool
-	sudo    struct {
-		once sync.Once
-		list []*proxy.Tool
-	}
+	sudo    func() []*proxy.Tool // made by the first identity that may act as others
 }
 
-// rules are the filters, ready to decide.
+// rules are the filters, ready to decide. They decide about one tool at a time and know
+// nothing of the set, so the same decision serves lists, look-ups and warnings.
 type rules struct {
 	toolsets        []func(*proxy.Tool) bool
 	enable, disable []string
@@ -48,9 +47,10 @@ type rules struct {
 	raised          map[string]proxy.Risk // max_risk of single tools
 }
 
-// allow is the one decision about a tool. read_only and max_risk win over
-// everything, then disable, then enable, then the toolsets. With enable and no
-// toolsets, only what enable names is allowed.
+// allow is the one decision about a tool. read_only and max_risk win over everything, then
+// disable, then enable, then the toolsets. With enable and no toolsets, only what enable
+// names is allowed. What forbids comes first, so that no order of entries in the file opens
+// what one of them closes.
 func (r *rules) allow(t *proxy.Tool) bool {
 	switch {
 	case r.readOnly && !t.ReadOnly, t.Risk > max(r.maxRisk, r.raised[t.Name]), matchAny(r.disable, t.Name):
@@ -85,6 +85,7 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	sel := &Selection{
 		set: s, mode: cmp.Or(cfg.Mode, "full"), enabled: map[string]*proxy.Tool{}, pinned: map[string]bool{},
 	}
+	sel.sudo = sync.OnceValue(sel.sudoTools)
 	for _, t := range s.tools {
 		if r.allow(t) {
 			sel.enabled[t.Name] = t
@@ -113,7 +114,8 @@ func (s *Set) Select(cfg config.Tools) (*Selection, []Problem) {
 	return sel, c.problems
 }
 
-// pin marks a tool that search mode lists too.
+// pin marks a tool that search mode lists too. A pin enables nothing: the list of search
+// mode would otherwise be a way around the filters.
 func (sel *Selection) pin(c *checker, at, name string) {
 	wire := wireName(name)
 	switch {
@@ -127,7 +129,8 @@ func (sel *Selection) pin(c *checker, at, name string) {
 	}
 }
 
-// checker gathers problems.
+// checker gathers problems. All of them are reported at once, each with its key, before
+// anything listens.
 type checker struct {
 	set      *Set
 	problems []Problem
@@ -185,8 +188,9 @@ func (c *checker) toolset(at, name string) func(*proxy.Tool) bool {
 	return func(*proxy.Tool) bool { return false }
 }
 
-// globs checks the entries of enable or disable and returns them as globs of
-// wire names.
+// globs checks the entries of enable or disable and returns them as globs of wire names.
+// One that matches nothing is a mistake: disable with a misspelled name would leave on what
+// was to be off.
 func (c *checker) globs(key string, entries []string) []string {
 	var out []string
 	for i, e := range entries {
@@ -206,7 +210,8 @@ func (c *checker) globs(key string, entries []string) []string {
 	return out
 }
 
-// shadowed warns of entries of enable without effect.
+// shadowed warns of entries of enable without effect. A warning only, as one file serves
+// teams of different classes.
 func (c *checker) shadowed(entries []string, r *rules) {
 	for i, e := range entries {
 		g := wireName(e)
@@ -229,8 +234,39 @@ func (c *checker) shadowed(entries []string, r *rules) {
 	}
 }
 
-// wireName turns a canonical name or glob (gitea.issue.list_comments) into that
-// of the wire; anything else stays.
+// names returns the name of the raw tool and, sorted, those of all others.
+func (s *Set) names() []string {
+	names := make([]string, 1, len(s.tools)+1)
+	names[0] = rawName
+	for _, t := range s.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Has reports whether the set has a tool called exactly name, and otherwise the
+// name that was probably meant, "" when none is close.
+func (s *Set) Has(name string) (near string, ok bool) {
+	if s.byName[name] != nil {
+		return "", true
+	}
+	return config.Nearest(name, s.names()[1:]), false
+}
+
+// Matches reports whether a name or glob, in either spelling of names, is about at
+// least one tool of the set, the raw tool included, and otherwise the name that was
+// probably meant, "" when none is close.
+func (s *Set) Matches(glob string) (near string, ok bool) {
+	glob = wireName(glob)
+	if slices.ContainsFunc(s.names(), func(name string) bool { return matchAny([]string{glob}, name) }) {
+		return "", true
+	}
+	return config.Nearest(glob, s.names()), false
+}
+
+// wireName turns a canonical name or glob (gitea.issue.list_comments) into that of the
+// wire; anything else stays. Both spellings are in documents of MCP clients, so the
+// configuration takes either.
 func wireName(name string) string {
 	if strings.HasPrefix(name, "gitea.") {
 		return strings.ReplaceAll(name, ".", "_")

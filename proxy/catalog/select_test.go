@@ -124,6 +124,7 @@ func TestOneDecision(t *testing.T) {
 // TestHiddenLooksLikeMissing compares the answers for a hidden tool and for a
 // made-up name that is as far from the enabled ones.
 func TestHiddenLooksLikeMissing(t *testing.T) {
+	t.Parallel()
 	sel, _ := builtin(t).Select(config.Tools{Toolsets: []string{"settings"}})
 	_, hidden := sel.Lookup("gitea_repository_delete")
 	_, missing := sel.Lookup("gitea_zzzzzzzzzz_zzzzzz")

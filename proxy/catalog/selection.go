@@ -16,16 +16,6 @@ func (sel *Selection) Set() *Set { return sel.set }
 // Len returns the number of enabled operations, listed or not.
 func (sel *Selection) Len() int { return len(sel.enabled) }
 
-// Enabled returns every enabled operation, sorted by name, whether the list
-// shows it or not.
-func (sel *Selection) Enabled() []*proxy.Tool {
-	out := make([]*proxy.Tool, 0, len(sel.names))
-	for _, n := range sel.names {
-		out = append(out, sel.enabled[n])
-	}
-	return out
-}
-
 // Tools returns what tools/list shows, sorted by name: every enabled operation
 // and the raw tool in full mode; the three search tools, the raw tool and the
 // pinned ones in search mode.
@@ -48,23 +38,23 @@ func (sel *Selection) Tools() []*proxy.Tool {
 
 // SudoTools is [Selection.Tools] for identities that may act as others: each
 // operation also takes the argument sudo. The list is made once, on demand.
-func (sel *Selection) SudoTools() []*proxy.Tool {
-	sel.sudo.once.Do(func() {
-		for _, t := range sel.Tools() {
-			// They send nothing to Gitea; the inner call of gitea_call_tool takes sudo.
-			if isMeta(t.Name) {
-				sel.sudo.list = append(sel.sudo.list, t)
-				continue
-			}
-			with, none := *t, func(string) bool { return false }
-			with.InputSchema = edited(t.InputSchema, "sudo", sudoOption.full, none)
-			if t.ListSchema != nil {
-				with.ListSchema = edited(t.ListSchema, "sudo", sudoOption.full, none)
-			}
-			sel.sudo.list = append(sel.sudo.list, &with)
+func (sel *Selection) SudoTools() []*proxy.Tool { return sel.sudo() }
+
+func (sel *Selection) sudoTools() []*proxy.Tool {
+	list := sel.Tools()
+	for i, t := range list {
+		// They send nothing to Gitea; the inner call of gitea_call_tool takes sudo.
+		if isMeta(t.Name) {
+			continue
 		}
-	})
-	return sel.sudo.list
+		with, none := *t, func(string) bool { return false }
+		with.InputSchema = edited(t.InputSchema, "sudo", sudoOption.full, none)
+		if t.ListSchema != nil {
+			with.ListSchema = edited(t.ListSchema, "sudo", sudoOption.full, none)
+		}
+		list[i] = &with
+	}
+	return list
 }
 
 // Lookup returns the enabled tool that is called exactly name. Any other name,
@@ -124,7 +114,8 @@ func (sel *Selection) Stage() proxy.Stage {
 	}
 }
 
-// dispatch resolves one operation or the raw tool and sends the call on.
+// dispatch resolves one operation or the raw tool and sends the call on. The tools of
+// search mode end here too, so a call through them meets the same checks as a direct one.
 func (sel *Selection) dispatch(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	if err := sel.prepare(c); err != nil {
 		return nil, err
@@ -133,7 +124,7 @@ func (sel *Selection) dispatch(ctx context.Context, c *proxy.Call, next proxy.Ha
 }
 
 // prepare fills in what the call means. Nothing is filled in but its tool when it is
-// refused.
+// refused. Stages below may rely on the rest being there or the call not reaching them.
 func (sel *Selection) prepare(c *proxy.Call) error {
 	t, err := sel.operation(c.Name)
 	if err != nil {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -12,8 +13,9 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// validate checks the arguments of a call against a tool and brings them into
-// the form that the stages below rely on. All problems are told at once.
+// validate checks the arguments of a call against a tool and brings them into the form that
+// the stages below rely on. All problems are told at once. A model corrects all of its
+// mistakes in one further call then, instead of one for each.
 func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Arguments, proxy.CallOptions, error) {
 	var opts proxy.CallOptions
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
@@ -38,10 +40,8 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Ar
 			continue
 		}
 		seen[key] = true
-		if v.option(t, key, value, may, &opts) {
-			continue
-		}
-		p := param(t, key)
+		steers := option(t, key, may)
+		p := cmp.Or(steers, param(t, key))
 		if p == nil {
 			if report.full() { // looking for near misses costs more than telling of none
 				report.more++
@@ -51,10 +51,18 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Ar
 			continue
 		}
 		x := d.value(p.Name, value)
+		if text, ok := x.(string); ok && steers == &fieldsOption.Param {
+			x = splitFields(text) // as people write them; no path has a comma
+		}
 		if x == nil {
 			continue // as if absent
 		}
-		if x, ok := v.value(p.Name, p.Schema, digits(p, x)); ok {
+		x, ok := v.value(p.Name, p.Schema, digits(p, x))
+		switch {
+		case !ok:
+		case steers != nil:
+			setOption(&opts, p.Name, x)
+		default:
 			args[p.Name] = x
 		}
 	}
@@ -71,9 +79,10 @@ func (s *Set) validate(t *proxy.Tool, raw json.RawMessage, may grants) (proxy.Ar
 	return args, opts, nil
 }
 
-// digits turns a whole number for a text in the path or the query into its
-// digits. On the wire it is text in any case, and where Gitea takes a name or an
-// id (milestones, labels), the id of an earlier result is a number.
+// digits turns a whole number for a text in the path or the query into its digits. On the
+// wire it is text in any case, and where Gitea takes a name or an id (milestones, labels),
+// the id of an earlier result is a number. Refusing it would only send the model back for
+// quotation marks.
 func digits(p *proxy.Param, x any) any {
 	n, ok := x.(json.Number)
 	if ok && p.Schema.Type == "string" && (p.In == proxy.InPath || p.In == proxy.InQuery) && isNumber(string(n)) {
@@ -118,7 +127,9 @@ func (p *problems) about(name string) bool {
 	return p.more > 0
 }
 
-// unknownArgument says why a name is refused, and what may have been meant.
+// unknownArgument says why a name is refused, and what may have been meant. Names of
+// options are only proposed where the call may have them: sudo must not be advertised to
+// those who may not use it.
 func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 	switch lower := strings.ToLower(name); {
 	// Said at once: a model that has read Gitea's documentation would try it again
@@ -140,59 +151,60 @@ func unknownArgument(t *proxy.Tool, name string, allowSudo bool) string {
 	if t.Offers.Cursor {
 		names = append(names, "cursor")
 	}
-	if near := config.Nearest(name, names); near != "" {
-		return "is unknown; did you mean " + near + "?"
-	}
 	if len(names) == 0 {
 		return "is unknown; the tool takes no arguments"
+	}
+	return unknownName(name, names)
+}
+
+// unknownName says that a name is none of the known ones, and which may have been meant.
+func unknownName(name string, known []string) string {
+	if near := config.Nearest(name, known); near != "" {
+		return "is unknown; did you mean " + near + "?"
 	}
 	return "is unknown"
 }
 
-// grants are the arguments of Aegis's own that only some calls may have.
+// grants are the arguments of Aegis's own that only some calls may have. They depend on the
+// caller and the endpoint, not on the tool, so no schema can say them.
 type grants struct{ sudo, code bool }
 
-// option takes the arguments that steer Aegis itself.
-func (v *validator) option(t *proxy.Tool, name string, raw []byte, may grants, opts *proxy.CallOptions) bool {
-	var option *argument
-	into := new(string)
+// option returns the argument of this name that steers Aegis itself, nil where the call may
+// not have it. These come before the operation's own arguments, so that no catalog can take
+// such a name for something else.
+func option(t *proxy.Tool, name string, may grants) *proxy.Param {
 	switch {
 	case name == "fields" && t.Offers.Fields:
-		option = &fieldsOption
+		return &fieldsOption.Param
 	case name == "cursor" && t.Offers.Cursor:
-		option, into = &cursorOption, &opts.Cursor
+		return &cursorOption.Param
 	case name == "sudo" && may.sudo:
-		option, into = &sudoOption, &opts.Sudo
+		return &sudoOption.Param
 	case name == codeOption.Name && may.code:
-		option, into = &codeOption, &opts.Code
-	default:
-		return false
+		return &codeOption.Param
 	}
-	d := decoder{report: v.report}
-	x := d.value(name, raw)
-	if text, ok := x.(string); ok && option == &fieldsOption { // as people write them; no path has a comma
-		x = splitFields(text)
-	}
-	if x == nil {
-		return true
-	}
-	x, ok := v.value(name, option.Schema, x)
-	if !ok {
-		return true
-	}
-	switch x := x.(type) {
-	case string:
-		*into = x
-	case []any:
-		for _, f := range x {
-			opts.Fields = append(opts.Fields, f.(string))
-		}
-	}
-	return true
+	return nil
 }
 
-// splitFields reads "number, user.login" as the list that was meant. A list in
-// quotes and an empty text are no such thing.
+// setOption takes over an option. Its value has been checked, so its type is known.
+func setOption(opts *proxy.CallOptions, name string, x any) {
+	switch name {
+	case "fields":
+		for _, f := range x.([]any) {
+			opts.Fields = append(opts.Fields, f.(string))
+		}
+	case "cursor":
+		opts.Cursor = x.(string)
+	case "sudo":
+		opts.Sudo = x.(string)
+	default:
+		opts.Code = x.(string)
+	}
+}
+
+// splitFields reads "number, user.login" as the list that was meant. A list in quotes and
+// an empty text are no such thing. These go to the check as they are, which says what is
+// wanted.
 func splitFields(text string) any {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed[0] == '[' || strings.ContainsAny(text, `"'{`) {

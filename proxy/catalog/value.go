@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"aegis/config"
 	"aegis/proxy"
 )
 
@@ -23,8 +22,9 @@ const loginPattern = `^[\w-][\w.-]*$`
 // loginRegexp is compiled here, as the option sudo belongs to no catalog.
 var loginRegexp = regexp.MustCompile(loginPattern)
 
-// validator checks decoded values. It coerces only where nothing is lost:
-// "12" to an integer, "true" to a boolean, 1.0 and 1e2 to plain digits.
+// validator checks decoded values. It coerces only where nothing is lost: "12" to an
+// integer, "true" to a boolean, 1.0 and 1e2 to plain digits. Models write numbers and
+// booleans as texts every so often, and refusing these would cost a round trip each time.
 type validator struct {
 	set    *Set
 	report *problems
@@ -89,8 +89,9 @@ func (v *validator) matches(pattern, text string) bool {
 	return re != nil && re.MatchString(text)
 }
 
-// format returns the rule that text breaks, "" when it keeps it. Formats that
-// are not known here are annotations, as JSON Schema has it.
+// format returns the rule that text breaks, "" when it keeps it. Formats that are not known
+// here are annotations, as JSON Schema has it. Where the two could differ it is looser than
+// Gitea: what Gitea takes must not be refused here.
 func format(name, text string) string {
 	switch name {
 	case "date-time":
@@ -114,7 +115,8 @@ func format(name, text string) string {
 	return ""
 }
 
-// integer checks a whole number, which models also write as a text.
+// integer checks a whole number, which models also write as a text. Beyond 64 bits Gitea's
+// decoder would refuse the whole body, with an error that names no argument.
 func (v *validator) integer(path string, s *proxy.Schema, x any) (any, bool) {
 	var n int64
 	var ok bool
@@ -259,8 +261,5 @@ func unknownMember(s *proxy.Schema, name string) string {
 	for _, p := range s.Properties {
 		names = append(names, p.Name)
 	}
-	if near := config.Nearest(name, names); near != "" {
-		return "is unknown; did you mean " + near + "?"
-	}
-	return "is unknown"
+	return unknownName(name, names)
 }

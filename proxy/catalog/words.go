@@ -26,8 +26,9 @@ func joinRequests(list []string) []string {
 	return out
 }
 
-// stem cuts the endings that differ between a question and a description.
-// It is crude on purpose: both sides go through it.
+// stem cuts the endings that differ between a question and a description. It is crude on
+// purpose: both sides go through it. What it leaves need not be a word, as the lexicon and
+// the names of tools are cut in the same way.
 func stem(w string) string {
 	// Before endings are cut, as aliases are whole words.
 	if to := aliases[w]; to != "" {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"aegis/config"
@@ -39,12 +40,7 @@ func (c *Clients) Trusts(a netip.Addr) bool {
 		return false
 	}
 	a = a.Unmap().WithZone("")
-	for _, p := range c.trusted {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Addr returns the client's address without port and zone: the peer's, or, when

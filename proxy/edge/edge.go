@@ -167,16 +167,13 @@ func (e *Edge) refuse(w http.ResponseWriter, r *http.Request, f refusal) {
 	secure(w.Header(), r)
 	w.Header().Set("Connection", "close") // the body stays unread
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e.explain(w, proxy.RequestInfoFrom(r.Context()), f)
+		x := proxy.RequestInfoFrom(r.Context())
+		e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).
+			Msg("request refused at the edge")
+		proxy.WriteError(w, x, f.status, proxy.NewError(f.kind, f.why, nil))
 	})
 	if e.Limit != nil {
 		h = e.Limit(h)
 	}
 	h.ServeHTTP(w, r)
-}
-
-func (e *Edge) explain(w http.ResponseWriter, x *proxy.RequestInfo, f refusal) {
-	e.Log.Warn().Str("request_id", x.RequestID).Str("addr", x.Addr).Str("reason", f.why).
-		Msg("request refused at the edge")
-	proxy.WriteError(w, x, f.status, proxy.NewError(f.kind, f.why, nil))
 }

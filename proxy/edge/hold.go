@@ -63,7 +63,7 @@ func (c *countedConn) release() {
 		return
 	}
 	if _, err := c.Conn.Write(h.buf); err != nil {
-		// No write tells of it any more, and half an answer must not be followed by another.
+		// No later write returns the error, and half an answer must not be followed by another.
 		_ = c.Conn.Close() // it is broken
 	}
 }

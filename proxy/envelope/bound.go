@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -43,7 +44,10 @@ func (e *Envelope) bound(data []byte, pos position, items int) bounded {
 func (e *Envelope) cut(data []byte, pos position) bounded {
 	switch jsonscan.Kind(data) {
 	case '[':
-		return e.boundArray(data, pos)
+		if pos == (position{}) && fits(data, e.cfg.MaxChars) && atMost(data, e.cfg.MaxItems) {
+			return bounded{data: data}
+		}
+		return e.cutArray(data, pos, e.cfg.MaxChars)
 	case '{':
 		return e.boundObject(data, pos)
 	case '"':
@@ -61,14 +65,6 @@ func (e *Envelope) cut(data []byte, pos position) bounded {
 // so most data needs no counting.
 func fits(data []byte, n int) bool {
 	return len(data) <= n || utf8.RuneCount(data) <= n
-}
-
-// boundArray returns the elements of an array from pos on that fit.
-func (e *Envelope) boundArray(data []byte, pos position) bounded {
-	if pos == (position{}) && fits(data, e.cfg.MaxChars) && atMost(data, e.cfg.MaxItems) {
-		return bounded{data: data}
-	}
-	return e.cutArray(data, pos, e.cfg.MaxChars)
 }
 
 // atMost reports whether the array in data has at most n elements. It walks no further than
@@ -123,7 +119,7 @@ func (e *Envelope) cutArray(data []byte, pos position, chars int) bounded {
 		to = at + len(el)
 	}
 	if out.data == nil {
-		out.data = append(append(append(make([]byte, 0, to-from+2), '['), data[from:to]...), ']')
+		out.data = slices.Concat([]byte{'['}, data[from:to], []byte{']'})
 		out.truncation = &proxy.Truncation{Reason: "chars", Returned: taken}
 		if taken >= e.cfg.MaxItems {
 			out.truncation.Reason = "items"
@@ -212,8 +208,7 @@ func (e *Envelope) cutMember(data []byte, name string, list jsonscan.Span, pos p
 	head, value, tail := data[:list.From], data[list.From:list.To], data[list.To:]
 	room := e.cfg.MaxChars - utf8.RuneCount(head) - utf8.RuneCount(tail)
 	out := e.cutArray(value, pos, max(room, e.cfg.MaxChars/2))
-	whole := make([]byte, 0, len(head)+len(out.data)+len(tail))
-	out.data = append(append(append(whole, head...), out.data...), tail...)
+	out.data = slices.Concat(head, out.data, tail)
 	out.truncation.At = name
 	if !fits(out.data, e.cfg.MaxChars) {
 		part := e.cutStrings(out.data, 0, e.cfg.MaxChars)

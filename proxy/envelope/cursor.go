@@ -60,14 +60,8 @@ type binding [sha256.Size]byte
 
 // seal returns the cursor of pos for a call.
 func (cs *Cursors) seal(to binding, pos position) string {
-	b := make([]byte, 0, posLen+macLen)
-	b = binary.BigEndian.AppendUint64(b, pos.item)
-	b = binary.BigEndian.AppendUint64(b, pos.chars)
-	list := byte(0)
-	if pos.list {
-		list = 1
-	}
-	b = append(append(b, list), pos.digest[:]...)
+	// It fails for types without a fixed size alone. Reading is by hand, as the fields are not exported.
+	b, _ := binary.Append(make([]byte, 0, posLen+macLen), binary.BigEndian, pos)
 	b = append(b, cs.mac(to, b)...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -104,26 +98,20 @@ func (cs *Cursors) mac(to binding, pos []byte) []byte {
 // no argument, or the second page could not be asked for.
 func bind(c *proxy.Call) (out binding, err error) {
 	h := sha256.New()
-	field := func(s string) { // with its length before it, so that no two lists of fields are the same bytes
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		h.Write(n[:])
-		h.Write([]byte(s))
-	}
 	// Maps marshal with sorted keys and numbers keep their spelling, so equal
 	// arguments give equal bytes.
 	args, err := json.Marshal(c.Args)
 	if err != nil {
 		return out, fmt.Errorf("arguments: %w", err)
 	}
-	for _, s := range []string{
+	var b []byte
+	for _, s := range append([]string{
 		string(c.Identity.Mode), c.Identity.Login, c.Identity.TokenName, c.Options.Sudo, c.Team,
 		c.Tool.Name, c.Tool.Method, c.Tool.Path, string(args),
-	} {
-		field(s)
-	}
-	for _, f := range c.Options.Fields {
-		field(f)
+	}, c.Options.Fields...) {
+		// With its length before it, so that no two lists of fields are the same bytes.
+		b = binary.BigEndian.AppendUint64(b[:0], uint64(len(s)))
+		h.Write(append(b, s...))
 	}
 	h.Sum(out[:0])
 	return out, nil

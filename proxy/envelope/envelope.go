@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -113,15 +114,13 @@ func (e *Envelope) render(c *proxy.Call, res *proxy.Result, at place) error {
 	if err != nil {
 		return err
 	}
-	res.Text = appendEnvelope(make([]byte, 0, len(data)+1024), c, res, data)
+	b := appendHead(make([]byte, 0, len(data)+headRoom), c, res)
+	res.Text = append(append(b, data...), '}')
 	if e.cfg.Structured {
 		if res.TextBlock != nil { // the output schema promises a string
 			data = jsonscan.AppendQuote(nil, res.TextBlock)
 		}
-		s := make([]byte, 0, len(data)+10)
-		s = append(s, `{"data":`...)
-		s = append(s, data...)
-		res.Structured = append(s, '}')
+		res.Structured = slices.Concat([]byte(`{"data":`), data, []byte{'}'})
 	}
 	return nil
 }
@@ -217,31 +216,18 @@ func binaryData(res *proxy.Result) []byte {
 	return append(b, '}')
 }
 
-// appendEnvelope writes the envelope in its documented key order.
-func appendEnvelope(b []byte, c *proxy.Call, res *proxy.Result, data []byte) []byte {
-	b = append(appendHead(b, c, res), data...)
-	return append(b, '}')
-}
-
-// appendHead writes the envelope up to its data.
+// appendHead writes the envelope up to its data, in its documented key order.
 func appendHead(b []byte, c *proxy.Call, res *proxy.Result) []byte {
-	b = append(b, `{"identity":{"login":`...)
-	b = jsonscan.AppendQuote(b, c.Identity.Login)
-	b = append(b, `,"mode":`...)
-	b = jsonscan.AppendQuote(b, string(c.Identity.Mode))
-	b = append(b, `,"sudo":`...)
+	b = appendMember(b, `{"identity":{"login":`, c.Identity.Login)
+	b = appendMember(b, `,"mode":`, string(c.Identity.Mode))
 	if c.Options.Sudo == "" {
-		b = append(b, "null"...)
+		b = append(b, `,"sudo":null}`...)
 	} else {
-		b = jsonscan.AppendQuote(b, c.Options.Sudo)
+		b = append(appendMember(b, `,"sudo":`, c.Options.Sudo), '}')
 	}
-	b = append(b, '}')
 	if res.Method != "" { // Aegis's own answers ask nothing of Gitea
-		b = append(b, `,"request":{"method":`...)
-		b = jsonscan.AppendQuote(b, res.Method)
-		b = append(b, `,"path":`...)
-		b = jsonscan.AppendQuote(b, res.Path)
-		b = append(b, '}')
+		b = appendMember(b, `,"request":{"method":`, res.Method)
+		b = append(appendMember(b, `,"path":`, res.Path), '}')
 	}
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(res.Status), 10)
@@ -258,6 +244,11 @@ func appendHead(b []byte, c *proxy.Call, res *proxy.Result) []byte {
 		b = append(b, `,"untrusted_content":"`+Untrusted+`"`...)
 	}
 	return append(b, `,"data":`...)
+}
+
+// appendMember appends before, which ends in a name and its colon, and text as its value.
+func appendMember(b []byte, before, text string) []byte {
+	return jsonscan.AppendQuote(append(b, before...), text)
 }
 
 // appendPagination and appendTruncation write what encoding/json would, without its cost:
@@ -277,13 +268,12 @@ func appendPagination(b []byte, p *proxy.Pagination) []byte {
 }
 
 func appendTruncation(b []byte, t *proxy.Truncation) []byte {
-	b = append(b, `{"reason":`...)
-	b = jsonscan.AppendQuote(b, t.Reason)
+	b = appendMember(b, `{"reason":`, t.Reason)
 	if t.Available > 0 {
 		b = fmt.Appendf(b, `,"returned":%d,"available":%d`, t.Returned, t.Available)
 	}
 	if t.At != "" {
-		b = jsonscan.AppendQuote(append(b, `,"at":`...), t.At)
+		b = appendMember(b, `,"at":`, t.At)
 	}
 	if t.Removed > 0 {
 		b = fmt.Appendf(b, `,"removed":%d`, t.Removed)
@@ -295,7 +285,7 @@ func appendTruncation(b []byte, t *proxy.Truncation) []byte {
 		b = appendStrings(append(b, `,"unknown_fields":`...), t.UnknownFields)
 	}
 	if t.Cursor != "" {
-		b = jsonscan.AppendQuote(append(b, `,"cursor":`...), t.Cursor)
+		b = appendMember(b, `,"cursor":`, t.Cursor)
 	}
 	return append(b, '}')
 }

@@ -95,58 +95,28 @@ func SanitizeJSON(data []byte, show bool) ([]byte, int) {
 	var out []byte
 	var key []byte
 	done, found := 0, 0
-	for i := 0; i < len(data); {
-		at := bytes.IndexByte(data[i:], '"')
-		if at < 0 {
-			break
-		}
-		start := i + at
-		end := stringEnd(data, start)
-		i = end
-		if isKey(data, end) {
-			key = data[start+1 : end-1]
+	for at, name := range jsonscan.Strings(data) {
+		span := data[at.From:at.To]
+		if name {
+			key = span
 			continue
 		}
-		span := data[start:end]
 		if !suspicious(span) && !hidingEscape(span) && !bytes.Contains(span, []byte("<!--")) {
 			continue
 		}
-		text, n := clean(jsonscan.Unquote(span), show, markdownKey(key))
+		quoted := data[at.From-1 : min(at.To+1, len(data))]
+		text, n := clean(jsonscan.Unquote(quoted), show, markdownKey(key))
 		if n == 0 {
 			continue
 		}
 		found += n
-		out = append(out, data[done:start]...)
-		out = append(out, '"')
-		out = jsonscan.AppendEscaped(out, text)
-		out = append(out, '"')
-		done = end
+		out = jsonscan.AppendEscaped(append(out, data[done:at.From]...), text)
+		done = at.To
 	}
 	if found == 0 {
 		return data, 0
 	}
 	return append(out, data[done:]...), found
-}
-
-// stringEnd returns where the string that begins at i ends.
-func stringEnd(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(data)
-}
-
-// isKey reports whether a colon follows.
-func isKey(data []byte, i int) bool {
-	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
-		i++
-	}
-	return i < len(data) && data[i] == ':'
 }
 
 // markdownKey reports whether Gitea shows the text of a member as Markdown. Elsewhere an HTML

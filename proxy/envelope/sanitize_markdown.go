@@ -16,7 +16,7 @@ func comments(s string, show bool) (string, int) {
 	c := cleaner{src: s, show: show}
 	shown := func(p string) string {
 		text := strings.TrimSuffix(strings.TrimPrefix(p, "<!--"), "-->")
-		return fmt.Sprintf("[hidden: comment %q]", clip(strings.TrimSpace(text)))
+		return fmt.Sprintf("[hidden: comment %q]", clip(strings.TrimSpace(text), maxShown))
 	}
 	c.lastEnd = strings.LastIndex(s, "-->")
 	fences := []string{""} // that may be open here; "": none

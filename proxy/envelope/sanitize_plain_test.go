@@ -26,6 +26,7 @@ func plainAndTreated(doc []byte) (plain bool, hidden int, ok bool) {
 // TestPlainHidesNothing: what the reader of answers calls plain holds nothing that
 // would be removed, whatever character stands in it, as such or escaped.
 func TestPlainHidesNothing(t *testing.T) {
+	t.Parallel()
 	for r := rune(0); r <= utf8.MaxRune; r++ {
 		if r >= 0x4000 && r < 0xd800 || r >= 0x20000 && r < 0xe0000 || r >= 0xf0000 {
 			continue // letters and private use, all alike
@@ -65,6 +66,7 @@ func FuzzPlainHidesNothing(f *testing.F) {
 // TestPlainIsOfOneBody: the mark is for the bytes that were looked at. A body that a
 // stage put in their place is treated.
 func TestPlainIsOfOneBody(t *testing.T) {
+	t.Parallel()
 	clean, dirty := []byte(`{"body":"abcd"}`), []byte(`{"body":"a`+"\u200b\u200b"+`b"}`)
 	comment := []byte(`{"body":"a <!-- x --> b"}`)
 	for name, c := range map[string]struct {

@@ -64,21 +64,18 @@ func clean(s string, show, markdown bool) (string, int) {
 			before, i = rune(b), i+1
 			continue
 		}
-		if b == 0x1b {
-			end := escapeEnd(s, i)
-			c.hide(i, end, func(p string) string { return fmt.Sprintf("[hidden: terminal escape %q]", clip(p)) })
-			i = end
-			continue
-		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch cl := classOf(r); {
-		case cl == visible:
-			if r == 0x9b { // the one-character form of ESC [
-				end := csiEnd(s, i+size)
-				c.hide(i, end, func(p string) string { return fmt.Sprintf("[hidden: terminal escape %q]", clip(p)) })
-				i = end
-				continue
+		case r == 0x1b || r == 0x9b:
+			end := csiEnd(s, i+size) // U+009B is the one-character form of ESC [
+			if r == 0x1b {
+				end = escapeEnd(s, i)
 			}
+			c.hide(i, end, func(p string) string {
+				return fmt.Sprintf("[hidden: terminal escape %q]", clip(p, maxShown))
+			})
+			i = end
+		case cl == visible:
 			before, i = r, i+size
 		case cl == tag && before == 0x1F3F4 && flagEnd(s, i) > i:
 			i = flagEnd(s, i)
@@ -200,17 +197,17 @@ func describe(run string) string {
 		fmt.Fprintf(&codes, " and %d more", n-8)
 	}
 	if spelled.Len() > 0 {
-		return fmt.Sprintf("[hidden: tag characters that spell %q]", clip(spelled.String()))
+		return fmt.Sprintf("[hidden: tag characters that spell %q]", clip(spelled.String(), maxShown))
 	}
 	return "[hidden:" + codes.String() + "]"
 }
 
-// clip bounds a hidden passage that is shown: enough to see what it is, and no way to get a
-// long text past the bounds of what people see.
-func clip(s string) string {
+// clip bounds what is shown of a hidden passage or a name to most characters: enough to see
+// what it is, and no way to get a long text past the bounds of what people see.
+func clip(s string, most int) string {
 	n := 0
 	for i := range s {
-		if n++; n > maxShown {
+		if n++; n > most {
 			return s[:i] + "…"
 		}
 	}

@@ -34,7 +34,9 @@ func (e *Envelope) cutStrings(value []byte, done uint64, chars int) stringsCut {
 		return continueStrings(value, int(min(done, 1<<40)), chars)
 	}
 	total := utf8.RuneCount(value)
-	limit := max(level(longStrings(value), 0, total-chars+2), minString)
+	var lens []int
+	eachLong(value, func(s longString) { lens = append(lens, s.chars) })
+	limit := max(level(lens, 0, total-chars+2), minString)
 	out := stringsCut{available: total}
 	b := make([]byte, 0, min(len(value), 4*chars)+slack)
 	from := 0
@@ -161,52 +163,39 @@ func (s longString) pointer() string {
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// longStrings returns the lengths of the long strings of a document.
-func longStrings(doc []byte) (lens []int) {
-	eachLong(doc, func(s longString) { lens = append(lens, s.chars) })
-	return lens
-}
-
 // eachLong visits the long string values of a document in order. Member names
 // are not among them: an object without its names is another object. Its memory is in
-// proportion to the document's depth.
+// proportion to the document's depth, which was bounded when it was checked. One path serves
+// all levels, as most values are passed without a use for theirs.
 func eachLong(doc []byte, visit func(longString)) {
-	w := walker{visit: visit}
-	w.value(doc, 0)
-}
-
-// walker carries one path for all levels, as most values are passed without a use for theirs.
-type walker struct {
-	path  []step
-	visit func(longString)
-}
-
-// value visits what is in v, which begins at an offset of the document. It recurses to the
-// depth of the document, which was bounded when it was checked.
-func (w *walker) value(v []byte, at int) {
-	switch v[0] {
-	case '"':
-		if len(v) < minString { // characters take a byte at least, so it needs no counting
-			return
+	var path []step
+	var value func(v []byte, at int)
+	value = func(v []byte, at int) {
+		level := len(path)
+		switch v[0] {
+		case '"':
+			if len(v) < minString { // characters take a byte at least, so it needs no counting
+				return
+			}
+			if n := utf8.RuneCount(v) - 2; n > minString {
+				visit(longString{from: at + 1, to: at + len(v) - 1, chars: n, path: path})
+			}
+		case '[':
+			path = append(path, step{})
+			for from, el := range jsonscan.Elements(v) {
+				value(el, at+from)
+				path[level].index++
+			}
+		case '{':
+			path = append(path, step{})
+			for k, el := range jsonscan.MemberSpans(v) {
+				path[level].name = k
+				value(v[el.From:el.To], at+el.From)
+			}
 		}
-		if n := utf8.RuneCount(v) - 2; n > minString {
-			w.visit(longString{from: at + 1, to: at + len(v) - 1, chars: n, path: w.path})
-		}
-	case '[':
-		w.path = append(w.path, step{})
-		for from, el := range jsonscan.Elements(v) {
-			w.value(el, at+from)
-			w.path[len(w.path)-1].index++
-		}
-		w.path = w.path[:len(w.path)-1]
-	case '{':
-		w.path = append(w.path, step{})
-		for k, el := range jsonscan.MemberSpans(v) {
-			w.path[len(w.path)-1].name = k
-			w.value(v[el.From:el.To], at+el.From)
-		}
-		w.path = w.path[:len(w.path)-1]
+		path = path[:level]
 	}
+	value(doc, 0)
 }
 
 // cutIndex returns the byte index of the n-th character of the raw JSON string
@@ -287,19 +276,12 @@ func showName(quoted []byte) string {
 	if len(quoted) > 6*maxName { // an escape takes six bytes at most
 		quoted = append(slices.Clone(quoted[:cutIndex(quoted, 6*maxName)]), '"')
 	}
-	var b strings.Builder
-	n := 0
-	for _, r := range jsonscan.Unquote(quoted) {
-		if n++; n > maxName {
-			b.WriteString("…")
-			break
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
 		}
-		if !unicode.IsPrint(r) {
-			r = unicode.ReplacementChar
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+		return unicode.ReplacementChar
+	}, clip(jsonscan.Unquote(quoted), maxName))
 }
 
 // boundNames keeps the list of omitted names short, as it is outside the bound.

@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -18,16 +17,18 @@ import (
 // maxDepth is how deep JSON may be nested to pass as JSON.
 const maxDepth = 100
 
-// Handle answers a call with one request to Gitea (two when a reading one meets
-// a passing failure). It is the innermost [proxy.Handler]. Errors are
-// [*proxy.Error].
+// Handle answers a call with one request to Gitea (two when a reading one meets a passing
+// failure). It is the innermost [proxy.Handler]. Errors are [*proxy.Error]. A redirect is a
+// failure too: following one would show the token to whatever it points to.
 func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, error) {
 	req, err := c.prepare(call)
 	if err != nil {
 		return nil, err
 	}
 	req.keep = selection(call, req)
-	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(call.Tool))
+	// A tool's own bound is for work that Gitea is known to take long over, such as
+	// migrations; it never shortens what an operator has set.
+	ctx, cancel := context.WithTimeout(ctx, max(c.timeout, call.Tool.Timeout))
 	defer cancel()
 	ans, err := c.exchange(ctx, req, &call.Stats)
 	if err != nil {
@@ -46,13 +47,8 @@ func (c *Client) Handle(ctx context.Context, call *proxy.Call) (*proxy.Result, e
 	return res, nil
 }
 
-// timeoutOf returns the bound of a call: the configured one, or the tool's own
-// when that is longer.
-func (c *Client) timeoutOf(tool *proxy.Tool) time.Duration {
-	return max(c.timeout, tool.Timeout)
-}
-
-// result reads a good answer.
+// result reads a good answer. The label decides, and the bytes only where it says nothing:
+// a file of a repository may begin like anything.
 func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Result, error) {
 	media := mediaType(ans.header)
 	res := &proxy.Result{
@@ -98,7 +94,8 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 	return res, nil
 }
 
-// jsonResult checks a JSON body and keeps its bytes.
+// jsonResult checks a JSON body and keeps its bytes. Stages above scan these bytes without
+// checking them again, so nothing that is not valid JSON may pass for it.
 func jsonResult(res *proxy.Result) (*proxy.Result, error) {
 	content, err := jsonscan.Inspect(res.Body, maxDepth)
 	switch {
@@ -129,8 +126,9 @@ func notJSON(cause error, status int, size int64, page bool) *proxy.Error {
 			"try again, and tell the operator if it stays so", why, size)}
 }
 
-// mediaType returns the media type of an answer, in lower case and without
-// parameters; "" when there is none.
+// mediaType returns the media type of an answer, in lower case and without parameters; ""
+// when there is none. A broken header still names a type in most cases, and what it names
+// is only compared and shown.
 func mediaType(h http.Header) string {
 	if media, _, _ := strings.Cut(h.Get("Content-Type"), ";"); media == mediaJSON || media == mediaText ||
 		media == mediaBytes {
@@ -143,8 +141,9 @@ func mediaType(h http.Header) string {
 	return proxy.Shorten(clean(media), 100)
 }
 
-// kindOf says how a media type is read. BodyEmpty means that it does not say:
-// Gitea sends stored files of any kind as octet-stream.
+// kindOf says how a media type is read. BodyEmpty means that it does not say: Gitea sends
+// stored files of any kind as octet-stream. The list is of types that Gitea has for files
+// of text; one that is missing comes as bytes, which loses nothing.
 func kindOf(media string) proxy.BodyKind {
 	switch {
 	case media == mediaJSON || strings.HasSuffix(media, "+json"):
@@ -162,8 +161,9 @@ func kindOf(media string) proxy.BodyKind {
 	return proxy.BodyBinary
 }
 
-// overResponse is the error of an answer over gitea.max_response_bytes; size is
-// -1 when it is unknown.
+// overResponse is the error of an answer over gitea.max_response_bytes; size is -1 when it
+// is unknown. A client that asked for too much can ask for less; cutting JSON would give it
+// something that looks whole.
 func (c *Client) overResponse(status int, size int64) *proxy.Error {
 	what := "more bytes than that"
 	if size >= 0 {

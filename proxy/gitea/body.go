@@ -1,10 +1,8 @@
 package gitea
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,12 +10,14 @@ import (
 	"strings"
 
 	"aegis/proxy"
+	"aegis/proxy/internal/jsonscan"
 )
 
 // maxNesting bounds how deep Aegis looks into an argument.
 const maxNesting = 32
 
-// fillBody builds the request's body from the values that belong there.
+// fillBody builds the request's body from the values that belong there. A body with GET is
+// dropped by some proxies and refused by others, so none is sent.
 func (c *Client) fillBody(r *request, call *proxy.Call) error {
 	w := &call.Wire
 	if call.Op == nil && w.Sends != "" && (r.method == http.MethodGet || r.method == http.MethodHead) {
@@ -34,22 +34,24 @@ func (c *Client) fillBody(r *request, call *proxy.Call) error {
 	return nil
 }
 
-// setWhole makes v the whole body: text where the tool consumes text, JSON
-// otherwise.
+// setWhole makes v the whole body: text where the tool consumes text, JSON otherwise.
+// Markdown to be rendered is sent as text, for example.
 func (r *request) setWhole(tool *proxy.Tool, v any) error {
 	if text, ok := v.(string); ok && strings.HasPrefix(tool.Consumes, "text/") {
 		r.body, r.contentType = []byte(text), tool.Consumes
 		return nil
 	}
-	var buf bytes.Buffer
-	if err := encodeJSON(&buf, v); err != nil {
+	body, err := proxy.Encode(v)
+	if err != nil {
 		return invalid("body", "cannot be written as JSON")
 	}
-	r.body, r.contentType = buf.Bytes(), mediaJSON
+	r.body, r.contentType = body, mediaJSON
 	return nil
 }
 
-// fillObject builds a JSON object of the body's members in their order.
+// fillObject builds a JSON object of the body's members in their order. In the order of the
+// operation's parameters, so that the same call is the same bytes whichever way it was
+// spelled.
 func (c *Client) fillObject(r *request, call *proxy.Call) error {
 	path := call.Wire.Path
 	if call.Op != nil {
@@ -58,28 +60,26 @@ func (c *Client) fillObject(r *request, call *proxy.Call) error {
 	// Only the routes of contents take paths and files in their bodies; elsewhere
 	// "path" and "content" are words like any other.
 	files := strings.Contains(path, "contents")
-	var buf bytes.Buffer
-	buf.WriteByte('{')
+	body := []byte{'{'}
 	for i := range call.Wire.Body {
 		f := &call.Wire.Body[i]
 		v, err := c.wireValue(f, files)
 		if err != nil {
 			return err
 		}
-		if buf.Len() > 1 {
-			buf.WriteByte(',')
-		}
-		_ = encodeJSON(&buf, f.Name) // a string is always written
-		buf.WriteByte(':')
-		if err := encodeJSON(&buf, v); err != nil {
+		text, err := proxy.Encode(v)
+		if err != nil {
 			return invalid(argument(f), "cannot be written as JSON")
 		}
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(append(jsonscan.AppendQuote(body, f.Name), ':'), text...)
 	}
-	buf.WriteByte('}')
 	if err := checkPairs(call.Tool, call.Wire.Body); err != nil {
 		return err
 	}
-	r.body, r.contentType = buf.Bytes(), mediaJSON
+	r.body, r.contentType = append(body, '}'), mediaJSON
 	return nil
 }
 
@@ -105,7 +105,8 @@ func (c *Client) wireValue(f *proxy.Field, files bool) (any, error) {
 	return c.nested(p.Schema, f.Value, p.Name, files)
 }
 
-// fileText encodes text that is due as base64, and bounds file contents.
+// fileText encodes text that is due as base64, and bounds file contents. Bounded here and
+// not by the schema, which counts characters and does not know results.max_binary_bytes.
 func (c *Client) fileText(name string, enc proxy.Encoding, isFile bool, text string) (any, error) {
 	if enc == proxy.EncodeBase64 {
 		// Before it grows by a third.
@@ -175,8 +176,8 @@ func (c *Client) nestedObject(s *proxy.Schema, v map[string]any, name string, fi
 	return out, nil
 }
 
-// encodes reports whether a schema has members that change on the way out or
-// that carry files.
+// encodes reports whether a schema has members that change on the way out or that carry
+// files. Most arguments have none, and copying them would cost memory for nothing.
 func encodes(s *proxy.Schema) bool {
 	if s == nil {
 		return false
@@ -186,7 +187,8 @@ func encodes(s *proxy.Schema) bool {
 	})
 }
 
-// checkPairs demands exactly one of a tool's arguments that share a wire name.
+// checkPairs demands exactly one of a tool's arguments that share a wire name. A list of
+// required names cannot say it, so the catalog leaves both optional.
 func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
 	// A value that the client spelled itself is what Gitea wants, and has no twin.
 	given := func(p *proxy.Param) bool {
@@ -207,8 +209,9 @@ func checkPairs(tool *proxy.Tool, body []proxy.Field) error {
 	return nil
 }
 
-// walkPaths refuses paths in the body of a contents request that Gitea would clean
-// into other paths.
+// walkPaths refuses paths in the body of a contents request that Gitea would clean into
+// other paths. It also looks into members that the schema does not name, as Gitea's decoder
+// may know them.
 func walkPaths(v any, depth int) error {
 	if depth > maxNesting {
 		return invalid("body", "is nested too deep")
@@ -251,17 +254,5 @@ func checkMember(key string, v any) error {
 			}
 		}
 	}
-	return nil
-}
-
-// encodeJSON appends v, without the newline of encoding/json and without
-// escaping characters for HTML.
-func encodeJSON(buf *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	buf.Truncate(buf.Len() - 1)
 	return nil
 }

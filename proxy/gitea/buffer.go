@@ -13,8 +13,9 @@ import (
 // over and over would need several times its memory.
 const piece = 1 << 20
 
-// read takes all of r, of which size bytes are announced (-1: it is not known), for
-// the body, into a buffer of the pool. release gives it back.
+// read takes all of r, of which size bytes are announced (-1: it is not known), for the
+// body, into a buffer of the pool. release gives it back. Until then no other answer may use
+// it: the body is read by the stages above, and written into the answer last.
 func (a *answer) read(r io.Reader, size int64, pool *buffers.Pool) error {
 	b := pool.Get(int(max(size, 0)) + 1) // one more, to see the end without growing
 	buf := *b

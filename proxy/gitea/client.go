@@ -23,7 +23,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -41,7 +40,8 @@ const (
 	defaultBinary      = 4 << 20
 )
 
-// Limits bound what a Client accepts, and say how it names itself.
+// Limits bound what a Client accepts, and say how it names itself. They come from other
+// blocks of the configuration than Gitea's own.
 type Limits struct {
 	// MaxBinaryBytes bounds files, decoded, in either direction; 0 means 4 MiB.
 	MaxBinaryBytes int64
@@ -55,7 +55,8 @@ type Limits struct {
 	Scrub func([]byte) []byte
 }
 
-// Client talks to one Gitea. It is safe for concurrent use.
+// Client talks to one Gitea. It is safe for concurrent use. It holds no credential: each
+// request carries that of its caller, and nothing is remembered of it.
 type Client struct {
 	scheme, host string
 	prefix       string // escaped path down to /api/v1
@@ -77,8 +78,9 @@ type Client struct {
 	paging  pageSizes
 }
 
-// New returns a Client for the server that cfg describes. It sends nothing. The
-// error names the key of the configuration that is wrong.
+// New returns a Client for the server that cfg describes. It sends nothing. The error names
+// the key of the configuration that is wrong. A Gitea that is not there yet is no reason
+// not to start.
 func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 	if cfg.URL == nil || cfg.URL.Host == "" {
 		return nil, errors.New("gitea.url: required; give the base address of Gitea, such as https://git.example.org")
@@ -122,11 +124,13 @@ type connections interface {
 }
 
 // pool returns what sends the requests of calls: transport, or for a Gitea next door,
-// without TLS or a proxy between, what needs no goroutines for it.
+// without TLS or a proxy between, what needs no goroutines for it. The two that net/http
+// has for each connection hand every request and answer over, which is a tenth of what a
+// call costs there.
 func pool(cfg config.Gitea, transport *http.Transport) connections {
 	host, port := cfg.URL.Hostname(), cfg.URL.Port()
 	// A name in another script would have to be encoded first, as net/http does.
-	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && isASCII(host)
+	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && strings.IndexFunc(host, notASCII) < 0
 	if !plain || !http1.Supported {
 		return transport
 	}
@@ -137,11 +141,6 @@ func pool(cfg config.Gitea, transport *http.Transport) connections {
 		MaxHead:     transport.MaxResponseHeaderBytes,
 		IdleTimeout: transport.IdleConnTimeout,
 	})
-}
-
-// isASCII reports whether a host's name goes over the wire as it is written.
-func isASCII(host string) bool {
-	return strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // or returns v, or fallback when v is not positive.
@@ -163,8 +162,10 @@ func buildVersion(version string) string {
 	return "dev"
 }
 
-// newTransport returns the connection pool. Compression stays off: a body that
-// was unpacked on the way has neither Gitea's bytes nor a size known up front.
+// newTransport returns the connection pool. Compression stays off: a body that was unpacked
+// on the way has neither Gitea's bytes nor a size known up front. No proxy is taken from
+// the environment: what lies between Aegis and Gitea sees tokens where there is no TLS, so
+// the configuration names it.
 func newTransport(cfg config.Gitea) (*http.Transport, error) {
 	roots, err := rootCAs(cfg.CAFile)
 	if err != nil {
@@ -191,6 +192,19 @@ func newTransport(cfg config.Gitea) (*http.Transport, error) {
 	return t, nil
 }
 
+// PassTransport returns a connection pool of its own to the server that cfg
+// describes, for requests that are passed through. WebSockets and event streams
+// keep their connections, so these are not bounded: the clients' connections are.
+func PassTransport(cfg config.Gitea) (*http.Transport, error) {
+	t, err := newTransport(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t.MaxConnsPerHost = 0
+	t.ExpectContinueTimeout = time.Second
+	return t, nil
+}
+
 // rootCAs returns the system's authorities and those of file; nil means the
 // system's alone.
 func rootCAs(file string) (*x509.CertPool, error) {
@@ -213,8 +227,8 @@ func rootCAs(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Login asks Gitea whose credential cred is (GET /user). Errors are
-// [*proxy.Error].
+// Login asks Gitea whose credential cred is (GET /user). Errors are [*proxy.Error]. It is
+// the one way to find out: nothing in a token says whose it is.
 func (c *Client) Login(ctx context.Context, cred proxy.Credential) (proxy.Person, error) {
 	var user struct {
 		ID      int64  `json:"id"`
@@ -234,8 +248,9 @@ func (c *Client) Login(ctx context.Context, cred proxy.Credential) (proxy.Person
 	return proxy.Person{ID: user.ID, Login: user.Login, Admin: user.IsAdmin}, nil
 }
 
-// Version asks Gitea for its version (GET /version). The answer also names the
-// source of later results. Errors are [*proxy.Error].
+// Version asks Gitea for its version (GET /version). The answer also names the source of
+// later results. Errors are [*proxy.Error]. It is asked without a credential, as at the
+// start there is none.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var v struct {
 		Version string `json:"version"`
@@ -267,7 +282,8 @@ func (c *Client) Ready(ctx context.Context) error {
 // Close closes the idle connections. Calls in flight finish.
 func (c *Client) Close() { c.pooled.CloseIdleConnections() }
 
-// ask sends a GET of Aegis's own and decodes the JSON answer into v.
+// ask sends a GET of Aegis's own and decodes the JSON answer into v. These count in no
+// limit and no audit record, as no client asked for them.
 func (c *Client) ask(ctx context.Context, path, query string, cred proxy.Credential, v any) error {
 	req := &request{method: http.MethodGet, path: path, query: query, accept: mediaJSON, cred: cred, repeatable: true}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)

@@ -16,9 +16,10 @@ import (
 // 1 MB.
 const maxDescription = 16 << 20
 
-// Description fetches the server's own description of its API, Swagger 2.0 in
-// JSON (GET /swagger.v1.json beside /api/v1). It asks without a credential, and
-// with cred when that is not enough. Errors are [*proxy.Error].
+// Description fetches the server's own description of its API, Swagger 2.0 in JSON (GET
+// /swagger.v1.json beside /api/v1). It asks without a credential, and with cred when that
+// is not enough. Errors are [*proxy.Error]. Without one first, as most servers show it to
+// everybody and a token need not travel for what is public.
 func (c *Client) Description(ctx context.Context, cred proxy.Credential) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

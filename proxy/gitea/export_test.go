@@ -14,7 +14,7 @@ var (
 	ParseLink      = parseLink
 	CheckPathValue = checkPathValue
 	CheckRepoPath  = checkRepoPath
-	TellsInternals = tellsInternals
+	ShowsInternals = showsInternals
 )
 
 // Instead makes a call that would wait before its second attempt tell how long,

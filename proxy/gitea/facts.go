@@ -40,7 +40,8 @@ func (c *Client) Memberships(ctx context.Context, cred proxy.Credential) (orgs, 
 	return orgs, teams, err
 }
 
-// pages reads a list of Gitea's to its end.
+// pages reads a list of Gitea's to its end. A list that is cut short would keep somebody
+// out who belongs in, so one without an end is an error.
 func pages[T any](ctx context.Context, c *Client, path string, cred proxy.Credential, each func(T)) error {
 	for page := 1; page <= maxFactPages; page++ {
 		var rows []T
@@ -59,9 +60,9 @@ func pages[T any](ctx context.Context, c *Client, path string, cred proxy.Creden
 	return proxy.NewError(proxy.KindUpstreamError, "Gitea's list of organizations or teams does not end", nil)
 }
 
-// RepoFacts says how much is in a repository, for a person who is to confirm what
-// becomes of it, such as "214 open issues and pull requests, 2 forks". Errors are
-// [*proxy.Error].
+// RepoFacts says how much is in a repository, for a person who is to confirm what becomes
+// of it, such as "214 open issues and pull requests, 2 forks". Errors are [*proxy.Error].
+// With the caller's credential: a question must not show people more than Gitea would.
 func (c *Client) RepoFacts(ctx context.Context, cred proxy.Credential, owner, repo string) (string, error) {
 	var r struct {
 		Issues   int64 `json:"open_issues_count"`

@@ -30,7 +30,9 @@ var kinds = map[int]proxy.Kind{
 	http.StatusGatewayTimeout:        proxy.KindUpstreamUnavailable,
 }
 
-// advice is what to do about a kind; it follows Gitea's own message.
+// advice is what to do about a kind; it follows Gitea's own message. Gitea's own words are
+// short and written for people who know its source; a model that gets no more repeats the
+// call.
 var advice = map[proxy.Kind]string{
 	proxy.KindUnauthorized: "the Gitea token of this identity is not accepted: " +
 		"it may be revoked, expired or mistyped; sign in again, or have the operator replace it",
@@ -46,8 +48,9 @@ var advice = map[proxy.Kind]string{
 	proxy.KindPayloadTooLarge:     "Gitea, or a proxy before it, does not take a body of this size",
 }
 
-// failure is the error of an answer that is none: a status to tell programs
-// apart by, Gitea's own words for people, and what to do.
+// failure is the error of an answer that is none: a status for programs to branch on,
+// Gitea's own words for people, and what to do. Which of Gitea's layers refused is not
+// kept: callers could do nothing with it.
 func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	if ans.status/100 == 3 {
 		return c.redirected(req, ans)
@@ -83,14 +86,15 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 func (c *Client) message(req *request, ans *answer) string {
 	text := errorText(ans)
 	// What broke is for Gitea's operator, and may hold addresses or statements of SQL.
-	if ans.status >= 500 && tellsInternals(text) {
+	if ans.status >= 500 && showsInternals(text) {
 		return ""
 	}
 	s := scrubber{host: c.host, secret: req.cred.Secret(), credentials: c.scrub}
 	return s.scrub(text)
 }
 
-// errorText digs the message out of an error's body.
+// errorText digs the message out of an error's body. Gitea has several forms, depending on
+// which of its layers refused.
 func errorText(ans *answer) string {
 	media := mediaType(ans.header)
 	body := strings.TrimSpace(string(ans.body))
@@ -145,7 +149,8 @@ func words(raw json.RawMessage) string {
 	return joinParts(list, ", ")
 }
 
-// joinParts joins the parts that say something, once each.
+// joinParts joins the parts that say something, once each. Gitea often says the same as
+// message and as error.
 func joinParts(parts []string, sep string) string {
 	var b strings.Builder
 	for i, part := range parts {
@@ -160,9 +165,10 @@ func joinParts(parts []string, sep string) string {
 	return b.String()
 }
 
-// redirected is the error of a redirect. The new place is named only when it is
-// a repository or an account of the same API, and by its name alone: the rest of
-// a Location may hold signed addresses.
+// redirected is the error of a redirect. The new place is named only when it is a
+// repository or an account of the same API, and by its name alone: the rest of a Location
+// may hold signed addresses. Gitea redirects where a repository was renamed or moved; what
+// is behind the new name may be somebody else's by now, so the caller decides.
 func (c *Client) redirected(req *request, ans *answer) *proxy.Error {
 	e := &proxy.Error{Kind: proxy.KindUpstreamError, Status: ans.status,
 		Public: "Gitea answers with a redirect, which Aegis never follows; open it in Gitea's web pages, " +
@@ -188,7 +194,8 @@ func (c *Client) redirected(req *request, ans *answer) *proxy.Error {
 	return e
 }
 
-// movedTo returns the repository or account that an API path begins with.
+// movedTo returns the repository or account that an API path begins with. It reads the
+// request's path and the new one alike, so that the two can be compared.
 func movedTo(path string) (what, name string) {
 	segs := strings.SplitN(path, "/", 4)
 	// Only what is a name is repeated: the rest of a Location is whatever a server

@@ -11,7 +11,8 @@ import (
 	"aegis/proxy"
 )
 
-// issueRow is the part of an issue that filters look at.
+// issueRow is the part of an issue that filters look at. Decoded only where such a filter
+// was asked for.
 type issueRow struct {
 	Labels    []labelRow `json:"labels"`
 	Milestone *struct {
@@ -101,7 +102,7 @@ func filterArg(call *proxy.Call, wire string) []string {
 	joined, _ := f.Value.(string)
 	list, _ := f.Value.([]any)
 	for _, item := range list {
-		if text, ok := scalar(item); ok {
+		if text, ok := proxy.Scalar(item); ok {
 			joined += "," + text
 		}
 	}

@@ -22,16 +22,15 @@ import (
 // oracle reads these, never the catalog, so that a mistake in the catalog shows
 // as well as one in the executor.
 type factOperation struct {
-	ID       string `json:"id"`
-	Method   string `json:"method"`
-	Path     string `json:"path"`
-	Consumes string `json:"consumes"`
-	Params   []struct {
-		Name   string     `json:"name"`
-		In     string     `json:"in"`
-		Multi  bool       `json:"multi"`
-		Schema factSchema `json:"schema"`
-	} `json:"params"`
+	ID, Method, Path, Consumes string
+	Params                     []factParam
+}
+
+type factParam struct {
+	Name   string     `json:"name"`
+	In     string     `json:"in"`
+	Format string     `json:"collectionFormat"`
+	Schema factSchema `json:"schema"`
 }
 
 type factSchema struct {
@@ -43,8 +42,8 @@ type factSchema struct {
 }
 
 type facts struct {
-	Operations  []factOperation       `json:"operations"`
-	Definitions map[string]factSchema `json:"definitions"`
+	Operations  []factOperation // sorted by path, then method
+	Definitions map[string]factSchema
 }
 
 // compiled compiles each expression of the facts once.
@@ -64,9 +63,32 @@ func readFacts(t testing.TB) facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f facts
-	if err := json.Unmarshal(text, &f); err != nil {
+	var doc struct {
+		Paths map[string]map[string]struct {
+			ID         string            `json:"operationId"`
+			Consumes   []string          `json:"consumes"`
+			Parameters []json.RawMessage `json:"parameters"`
+		} `json:"paths"`
+		Definitions map[string]factSchema `json:"definitions"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
+	}
+	f := facts{Definitions: doc.Definitions}
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
+			o := doc.Paths[path][method]
+			op := factOperation{ID: o.ID, Method: strings.ToUpper(method), Path: path, Consumes: strings.Join(o.Consumes, "")}
+			for _, raw := range o.Parameters {
+				// A body has a schema; any other parameter is one.
+				var p factParam
+				if err := json.Unmarshal(raw, &p); err != nil || p.In != "body" && json.Unmarshal(raw, &p.Schema) != nil {
+					t.Fatalf("%s: %s (%v)", o.ID, raw, err)
+				}
+				op.Params = append(op.Params, p)
+			}
+			f.Operations = append(f.Operations, op)
+		}
 	}
 	if len(f.Operations) != 537 {
 		t.Fatalf("%d operations in the facts, want 537", len(f.Operations))
@@ -223,7 +245,7 @@ func (o *oracle) build(t *testing.T) {
 		case "path":
 			o.pathValue(t, p.Name, p.Schema)
 		case "query":
-			o.queryValue(p.Name, p.Multi, p.Schema)
+			o.queryValue(p.Name, p.Format == "multi", p.Schema)
 		case "body":
 			o.body(t, p.Schema)
 		case "formData":

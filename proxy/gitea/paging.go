@@ -18,7 +18,7 @@ import (
 
 const (
 	// fallbackMax is Gitea's own MAX_RESPONSE_ITEMS, for servers that do not
-	// tell theirs.
+	// show theirs.
 	fallbackMax = 50
 	// fixedPage is the page size of the routes that take a page but no size
 	// (the revisions of a wiki page).
@@ -35,7 +35,8 @@ type sizes struct {
 	Tree int `json:"default_git_trees_per_page"`
 }
 
-// pageSizes learns the sizes of a server once.
+// pageSizes learns the sizes of a server once. They are the server's and not the caller's,
+// so all callers share them; a restart of Aegis learns what an administrator has changed.
 type pageSizes struct {
 	known atomic.Pointer[sizes]
 	mu    sync.Mutex // held by the one that asks
@@ -73,8 +74,9 @@ func (c *Client) pageSizes(ctx context.Context, cred proxy.Credential) sizes {
 	return s
 }
 
-// pageFacts are what an answer says about its place in a list. Zero means that
-// it does not say.
+// pageFacts are what an answer says about its place in a list. Zero means that it does not
+// say. They are gathered before anything is decided, as routes of Gitea contradict each
+// other and themselves.
 type pageFacts struct {
 	linked           bool // there is a Link header, so no rel=next means no next page
 	next, last       int
@@ -83,8 +85,9 @@ type pageFacts struct {
 	rows             int   // -1 when unknown
 }
 
-// addPaging puts the place of a page into res, and a warning where the reader
-// would draw the wrong conclusion from it.
+// addPaging puts the place of a page into res, and a warning where the reader would draw
+// the wrong conclusion from it. Models go by what they are told: without a next page they
+// stop.
 func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, ans *answer, res *proxy.Result) {
 	switch tool.Paging {
 	case proxy.PagingIgnored:
@@ -117,8 +120,9 @@ func (c *Client) addPaging(ctx context.Context, tool *proxy.Tool, req *request, 
 // silent reports whether the answer says nothing about what follows.
 func (f *pageFacts) silent() bool { return !f.linked && f.total < 0 && f.hasMore == 0 }
 
-// setNext derives the counts of a page. A next page is promised only when the
-// answer says that there is one.
+// setNext derives the counts of a page. A next page is promised only when the answer says
+// that there is one. A promise that is wrong costs a model one more call for an empty page;
+// a missing one hides rows.
 func setNext(page *proxy.Pagination, f pageFacts) {
 	if f.total >= 0 {
 		total := f.total
@@ -145,9 +149,9 @@ func setNext(page *proxy.Pagination, f pageFacts) {
 	}
 }
 
-// effectiveLimit returns the page size that Gitea really used: it caps what it
-// is asked for without a word. The server is asked for its cap only when the
-// answer does not show it.
+// effectiveLimit returns the page size that Gitea really used: it caps what it is asked for
+// without a word. The server is asked for its cap only when the answer does not show it. A
+// page that is taken for larger than it was would make a reader skip rows.
 func (c *Client) effectiveLimit(ctx context.Context, tool *proxy.Tool, req *request, f pageFacts) int {
 	switch {
 	case f.perPage > 0:
@@ -210,7 +214,8 @@ func readPageFacts(tool *proxy.Tool, ans *answer, res *proxy.Result) pageFacts {
 	return f
 }
 
-// readObject finds the facts in a body that is an object with a list in it.
+// readObject finds the facts in a body that is an object with a list in it. The longest
+// list is the one that is paged: others in such an answer are small.
 func (f *pageFacts) readObject(body []byte) {
 	for name, raw := range jsonscan.Members(body) {
 		switch {
@@ -269,8 +274,8 @@ func parseLink(header string) (next, last int) {
 	return next, last
 }
 
-// linkPage returns the page in the query of a link's target, 0 when there is
-// none.
+// linkPage returns the page in the query of a link's target, 0 when there is none. The rest
+// of the address is not looked at: behind proxies it may name another host.
 func linkPage(target string) int {
 	_, query, _ := strings.Cut(target, "?")
 	values, err := url.ParseQuery(query)

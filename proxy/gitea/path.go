@@ -56,33 +56,16 @@ func (r *request) fillPath(call *proxy.Call) error {
 	return nil
 }
 
-// buildPath fills the path template of an operation. Every value is escaped exactly
-// once, "/" included unless the parameter is a wildcard.
+// buildPath fills the path template of an operation. Every value is escaped exactly once,
+// "/" included unless the parameter is a wildcard. Escaping twice, or not at all, would
+// each let a value reach another route.
 func buildPath(op *proxy.Tool, values []proxy.Field) (string, error) {
-	var b strings.Builder
-	b.Grow(len(op.Path) + 64)
-	rest := op.Path
-	for {
-		open := strings.IndexByte(rest, '{')
-		if open < 0 {
-			b.WriteString(rest)
-			return b.String(), nil
-		}
-		end := strings.IndexByte(rest[open:], '}')
-		if end < 0 {
-			return "", proxy.NewError(proxy.KindInternal, "the tool's path is broken", nil)
-		}
-		b.WriteString(rest[:open])
-		if err := writePathValue(&b, op, rest[open+1:open+end], values); err != nil {
-			return "", err
-		}
-		rest = rest[open+end+1:]
-	}
+	return op.Expand(func(b *strings.Builder, wire string) error { return writePathValue(b, op, wire, values) })
 }
 
 // writePathValue appends the value of the path parameter with this wire name.
 func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []proxy.Field) error {
-	p := findParam(op, proxy.InPath, wire)
+	p := op.Param(proxy.InPath, wire)
 	if p == nil {
 		return proxy.NewError(proxy.KindInternal, "the tool has no argument for its path", nil)
 	}
@@ -91,7 +74,7 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 		return invalid(p.Name, "is required")
 	}
 	// A number is its digits; nothing else has one form as a segment.
-	text, ok := scalar(f.Value)
+	text, ok := proxy.Scalar(f.Value)
 	if !ok {
 		return invalid(argument(f), "must be a string or a number")
 	}
@@ -106,19 +89,10 @@ func writePathValue(b *strings.Builder, op *proxy.Tool, wire string, values []pr
 	return nil
 }
 
-// findParam returns the tool's parameter with this place and wire name.
-func findParam(tool *proxy.Tool, in proxy.In, wire string) *proxy.Param {
-	for i := range tool.Params {
-		if p := &tool.Params[i]; p.In == in && p.Wire == wire {
-			return p
-		}
-	}
-	return nil
-}
-
-// checkPathValue returns the rule that a path value breaks, "" when it may go
-// out. Gitea cleans paths before it reads or writes: a value that is not
-// already clean would reach another object than the one it names.
+// checkPathValue returns the rule that a path value breaks, "" when it may go out. Gitea
+// cleans paths before it reads or writes: a value that is not already clean would reach
+// another object than the one it names. The catalog has checked most of this by schema;
+// here is the last place before the wire, and it does not rely on that.
 func checkPathValue(wire, v string) string {
 	switch {
 	case v == "":
@@ -181,9 +155,10 @@ func checkDots(v string) string {
 	return ""
 }
 
-// hasSegment reports whether a segment of v, between slashes of either kind and
-// however percent-encoded, is one that bad describes. Endless is set when v is
-// encoded more often than anyone needs.
+// hasSegment reports whether a segment of v, between slashes of either kind and however
+// percent-encoded, is one that bad describes. Endless is set when v is encoded more often
+// than anyone needs. Found first and endless second: a value that is refused anyway should
+// say the plainer reason.
 func hasSegment(v string, bad func(string) bool) (found, endless bool) {
 	for range maxUnescape {
 		if slices.ContainsFunc(strings.FieldsFunc(v, isSlash), bad) {

@@ -16,8 +16,9 @@ import (
 // ends an answer that has no end.
 const rawFactor = 16
 
-// selection returns what a call keeps of a JSON answer while it is read: its
-// fields, and what is read here or by the stages above besides. Nil keeps all.
+// selection returns what a call keeps of a JSON answer while it is read: its fields, and
+// what is read here or by the stages above besides. Nil keeps all. Lists of Gitea hold many
+// times what a model wants of them; what is dropped here is never kept in memory.
 func selection(call *proxy.Call, req *request) *jsonscan.Selection {
 	if len(call.Options.Fields) == 0 {
 		return nil
@@ -47,8 +48,9 @@ func (r *request) picks(status int, media string) bool {
 // chunks are the buffers that picked answers are read through.
 var chunks = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// readPicked reads a JSON body and keeps what was selected of it. An empty body
-// is none.
+// readPicked reads a JSON body and keeps what was selected of it. An empty body is none.
+// The whole body is still read and checked, so that a part of a broken answer cannot pass
+// for a result.
 func (c *Client) readPicked(resp *http.Response, req *request, ans *answer) error {
 	bound := c.maxResponse * rawFactor
 	// Refused before a byte is read.

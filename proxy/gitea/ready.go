@@ -14,7 +14,9 @@ const (
 )
 
 // Readiness asks whether Gitea is ready, and remembers the answer for a moment, so that
-// probes, which anybody may send, do not become traffic to Gitea.
+// probes, which anybody may send, do not become traffic to Gitea. A failure is remembered
+// as long as a success: a Gitea that comes up under load must not be met by every probe at
+// once.
 type Readiness struct {
 	check func(context.Context) error
 	now   func() time.Time

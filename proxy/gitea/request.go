@@ -31,7 +31,8 @@ const (
 	maxQuery      = 64 << 10
 )
 
-// request is one HTTP request to Gitea, ready to send.
+// request is one HTTP request to Gitea, ready to send. It has no headers of the client's,
+// so none can reach Gitea.
 type request struct {
 	method      string
 	path        string // escaped, below /api/v1
@@ -49,8 +50,9 @@ type request struct {
 	keep *jsonscan.Selection
 }
 
-// prepare builds the request of a call, or says what is wrong with it before
-// anything has been sent.
+// prepare builds the request of a call, or says what is wrong with it before anything has
+// been sent. The stages above have checked most of this; whatever they let through by
+// mistake ends here.
 func (c *Client) prepare(call *proxy.Call) (*request, error) {
 	tool, op := call.Tool, call.Op
 	if tool == nil || call.Identity == nil {
@@ -91,7 +93,8 @@ func (c *Client) prepare(call *proxy.Call) (*request, error) {
 	return req, c.fillBody(req, call)
 }
 
-// acceptOf returns the Accept header of a tool's request.
+// acceptOf returns the Accept header of a tool's request. Gitea chooses between forms on
+// few routes; on the others it ignores the header.
 func acceptOf(tool *proxy.Tool) string {
 	if tool.Produces == mediaJSON {
 		return mediaJSON
@@ -99,7 +102,8 @@ func acceptOf(tool *proxy.Tool) string {
 	return "*/*"
 }
 
-// setSudo takes over the login to act as.
+// setSudo takes over the login to act as. The catalog has asked for the right already; it
+// is asked for again where the header is set.
 func (r *request) setSudo(call *proxy.Call) error {
 	login := call.Options.Sudo
 	if login == "" {
@@ -118,8 +122,9 @@ func (r *request) setSudo(call *proxy.Call) error {
 
 func notASCII(r rune) bool { return r >= utf8.RuneSelf }
 
-// checkNames refuses tools that would send what Gitea takes for a credential or
-// for an impersonation: it honours these in queries and in form bodies.
+// checkNames refuses tools that would send what Gitea takes for a credential or for an
+// impersonation: it honours these in queries and in form bodies. The parser of catalogs
+// refuses them in queries; forms, and tools made in any other way, meet the check here.
 func checkNames(tool *proxy.Tool) error {
 	for i := range tool.Params {
 		p := &tool.Params[i]
@@ -158,9 +163,9 @@ func (r *request) fillQuery(op *proxy.Tool, query []proxy.Field) error {
 		f := proxy.Find(query, p.Wire)
 		switch {
 		case p.Wire == "page" && r.page > 0:
-			f = r.paging(p, r.page)
+			f = paging(p, r.page)
 		case p.Wire == limitName(op.Paging) && r.limit > 0:
-			f = r.paging(p, r.limit)
+			f = paging(p, r.limit)
 		}
 		if f == nil {
 			continue
@@ -170,31 +175,27 @@ func (r *request) fillQuery(op *proxy.Tool, query []proxy.Field) error {
 		}
 	}
 	for i := range query {
-		if f := &query[i]; findParam(op, proxy.InQuery, f.Name) == nil {
+		if f := &query[i]; op.Param(proxy.InQuery, f.Name) == nil {
 			if err := writeQuery(&b, f); err != nil {
 				return err
 			}
 		}
 	}
-	return r.setQuery(b.String())
-}
-
-// paging returns the parameter of a page or its size as it is sent.
-func (r *request) paging(p *proxy.Param, n int) *proxy.Field {
-	return &proxy.Field{Name: p.Wire, In: p.In, Value: json.Number(strconv.Itoa(n)), Param: p}
-}
-
-// setQuery takes over a query of bounded length.
-func (r *request) setQuery(query string) error {
-	if len(query) > maxQuery {
+	if b.Len() > maxQuery {
 		return proxy.NewError(proxy.KindInvalidArguments,
 			"the arguments that go into the query are too long together; ask for less at a time", nil)
 	}
-	r.query = query
+	r.query = b.String()
 	return nil
 }
 
-// limitName is the wire name of the page size.
+// paging returns the parameter of a page or its size as it is sent.
+func paging(p *proxy.Param, n int) *proxy.Field {
+	return &proxy.Field{Name: p.Wire, In: p.In, Value: json.Number(strconv.Itoa(n)), Param: p}
+}
+
+// limitName is the wire name of the page size. Trees alone have another one, as GitHub
+// calls it.
 func limitName(paging proxy.Paging) string {
 	if paging == proxy.PagingPerPage {
 		return "per_page"
@@ -202,7 +203,8 @@ func limitName(paging proxy.Paging) string {
 	return "limit"
 }
 
-// setPaging decides page and size.
+// setPaging decides page and size. They are remembered for reading the answer: Gitea's says
+// what it gave and not what it was asked for.
 func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	if op.Paging != proxy.PagingPage && op.Paging != proxy.PagingPerPage {
 		return
@@ -211,7 +213,7 @@ func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	limit, limitGiven := pagingArg(query, limitName(op.Paging))
 	r.page, r.limit = max(page, 1), limit
 	// The caller's size, or a route that takes none.
-	if limit > 0 || findParam(op, proxy.InQuery, limitName(op.Paging)) == nil {
+	if limit > 0 || op.Param(proxy.InQuery, limitName(op.Paging)) == nil {
 		return
 	}
 	r.limit = defaultLimit
@@ -224,22 +226,24 @@ func (r *request) setPaging(op *proxy.Tool, query []proxy.Field) {
 	}
 }
 
-// pagingArg reads a paging argument; anything that is no positive number counts
-// as absent, as it does for Gitea.
+// pagingArg reads a paging argument; anything that is no positive number counts as absent,
+// as it does for Gitea. To read it in any stricter way would have Aegis report another page
+// than Gitea gives.
 func pagingArg(query []proxy.Field, wire string) (n int, given bool) {
 	f := proxy.Find(query, wire)
 	if f == nil {
 		return 0, false
 	}
-	text, _ := scalar(f.Value)
+	text, _ := proxy.Scalar(f.Value)
 	if n, err := strconv.Atoi(text); err == nil {
 		return max(n, 0), true
 	}
 	return 0, true
 }
 
-// writeQuery appends one parameter. What a client has spelled itself is refused
-// where it could mean more than a value: by its name.
+// writeQuery appends one parameter. What a client has spelled itself is refused where it
+// could mean more than a value: by its name. Values are Gitea's to judge; a name decides
+// which parameter is set.
 func writeQuery(b *strings.Builder, f *proxy.Field) error {
 	if f.Param == nil {
 		if f.Name == "" || isSteering(strings.TrimSpace(f.Name)) {
@@ -254,7 +258,7 @@ func writeQuery(b *strings.Builder, f *proxy.Field) error {
 	}
 	list, isList := f.Value.([]any)
 	if !isList {
-		text, ok := scalar(f.Value)
+		text, ok := proxy.Scalar(f.Value)
 		if !ok {
 			return invalid(argument(f), "must be a string, a number, a boolean or a list of these")
 		}
@@ -262,7 +266,7 @@ func writeQuery(b *strings.Builder, f *proxy.Field) error {
 	}
 	texts := make([]string, 0, len(list))
 	for _, item := range list {
-		text, ok := scalar(item)
+		text, ok := proxy.Scalar(item)
 		if !ok {
 			return invalid(argument(f), "must be a list of strings, numbers or booleans")
 		}
@@ -310,8 +314,9 @@ func writePair(b *strings.Builder, f *proxy.Field, text string) error {
 	return nil
 }
 
-// checkQueryValue returns the rule that a query value breaks. Values that
-// Gitea hands to git as a ref or path obey the rule of paths.
+// checkQueryValue returns the rule that a query value breaks. Values that Gitea hands to
+// git as a ref or path obey the rule of paths. Other values are words to search for or to
+// compare with, and may hold anything.
 func checkQueryValue(wire, v string) string {
 	switch {
 	case len(v) > maxQueryValue:
@@ -329,19 +334,6 @@ func checkQueryValue(wire, v string) string {
 		return cmp.Or(checkText(v), checkDots(v))
 	}
 	return ""
-}
-
-// scalar returns the text of a string, number or boolean.
-func scalar(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return strconv.FormatBool(v), true
-	}
-	return "", false
 }
 
 // invalid is the error of an argument that breaks a rule. The value is never

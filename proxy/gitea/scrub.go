@@ -47,15 +47,17 @@ var (
 	titleTag    = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 )
 
-// tellsInternals reports whether a server's message is about its own insides:
-// a stack trace, a statement of SQL, an address that it could not reach.
-func tellsInternals(text string) bool {
+// showsInternals reports whether a server's message is about its own insides: a stack
+// trace, a statement of SQL, an address that it could not reach. Such a text is of use to an
+// attacker alone, and Gitea's log has it.
+func showsInternals(text string) bool {
 	return internals.MatchString(text[:min(len(text), maxErrorBody)])
 }
 
-// scrubber makes the text of a stranger fit to leave: one line of visible
-// characters, without markup, without anything that looks like a credential, an
-// address inside somebody's network or a path on somebody's disk.
+// scrubber makes the text of a stranger fit to leave: one line of visible characters,
+// without markup, without anything that looks like a credential, an address inside
+// somebody's network or a path on somebody's disk. Gitea quotes in its errors what git, its
+// database or a remote server said, and a model may show that to anybody.
 type scrubber struct {
 	host   string // Gitea's own host, with port
 	secret string // the credential that was shown
@@ -97,9 +99,10 @@ func wholeWords(text string) string {
 	return kept
 }
 
-// scrubHosts removes addresses: every private one, every name with a port, and
-// Gitea's own. A public name without a port stays: it is what a caller asked a
-// migration or a mirror for.
+// scrubHosts removes addresses: every private one, every name with a port, and Gitea's own.
+// A public name without a port stays: it is what a caller asked a migration or a mirror
+// for. To hide too much does no harm here: an error without a host still says what went
+// wrong.
 func (s scrubber) scrubHosts(text string) string {
 	text = urlShape.ReplaceAllStringFunc(text, func(m string) string {
 		scheme, authority, _ := strings.Cut(m, "://")
@@ -142,8 +145,9 @@ func (s scrubber) isInternal(authority string) bool {
 	return !strings.Contains(authority, ".")
 }
 
-// hidePrivate returns addr, or goneHost when it is an address that only means
-// something inside a network.
+// hidePrivate returns addr, or goneHost when it is an address that only means something
+// inside a network. Public ones stay, as they are what a caller named in a migration or a
+// hook.
 func hidePrivate(addr string) string {
 	ip, err := netip.ParseAddr(strings.TrimSpace(addr))
 	if err != nil {
@@ -161,20 +165,22 @@ func hidePrivate(addr string) string {
 
 // pageTitle returns the title of an HTML page, without markup.
 func pageTitle(page string) string {
-	m := titleTag.FindStringSubmatch(prefix(page, maxErrorBody))
+	m := titleTag.FindStringSubmatch(page[:min(len(page), maxErrorBody)])
 	if m == nil {
 		return ""
 	}
 	return html.UnescapeString(stripMarkup(m[1]))
 }
 
-// stripMarkup removes tags, scripts and comments.
+// stripMarkup removes tags, scripts and comments. Scripts and comments go with what is in
+// them: no reader of the page would have seen that.
 func stripMarkup(text string) string {
 	return markupTag.ReplaceAllString(markupBlock.ReplaceAllString(text, " "), " ")
 }
 
-// clean makes text one line of valid UTF-8 without control and format
-// characters, runs of white space folded to one space.
+// clean makes text one line of valid UTF-8 without control and format characters, runs of
+// white space folded to one space. Format characters could turn the direction of what
+// follows, or hide words from people but not from models.
 func clean(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -195,6 +201,3 @@ func clean(text string) string {
 	}
 	return b.String()
 }
-
-// prefix returns at most n bytes of text.
-func prefix(text string, n int) string { return text[:min(len(text), n)] }

@@ -29,8 +29,9 @@ const (
 	backoff = 100 * time.Millisecond
 )
 
-// answer is what came back: the head, and the whole body within its bound, or
-// what was picked of it.
+// answer is what came back: the head, and the whole body within its bound, or what was
+// picked of it. Streams are not kept open: stages need the whole to judge, mask and bound
+// it.
 type answer struct {
 	status int
 	header http.Header
@@ -42,8 +43,10 @@ type answer struct {
 	release func()
 }
 
-// exchange sends req, once more when that is safe and may help, and fills in
-// the facts. Errors are [*proxy.Error]; an answer of any status is none.
+// exchange sends req, once more when that is safe and may help, and fills in the facts.
+// Errors are [*proxy.Error]; an answer of any status is none. One repetition at most: a
+// Gitea that is down must not get twice the load of one that is up, and again twice by
+// clients that repeat.
 func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.CallStats) (*answer, error) {
 	began := time.Now()
 	defer func() { facts.Upstream += time.Since(began) }()
@@ -65,8 +68,9 @@ func (c *Client) exchange(ctx context.Context, req *request, facts *proxy.CallSt
 	}
 }
 
-// passing reports whether a failure may be gone in a moment: Gitea was not
-// reached, or something before it says that it is not there.
+// passing reports whether a failure may be gone in a moment: Gitea was not reached, or
+// something before it says that it is not there. A time-out is none: what took too long
+// once does so again.
 func passing(ans *answer, err error) bool {
 	if err != nil {
 		var e *proxy.Error
@@ -149,7 +153,8 @@ func (c *Client) sendOnce(ctx context.Context, req *request) (*answer, error) {
 	return ans, nil
 }
 
-// httpRequest renders req. Its headers are Aegis's own, every one of them.
+// httpRequest renders req. Its headers are Aegis's own, every one of them. A header of the
+// client's, such as X-Forwarded-User, could be a login to Gitea.
 func (c *Client) httpRequest(ctx context.Context, req *request) (*http.Request, error) {
 	u, err := c.url(req)
 	if err != nil {
@@ -220,8 +225,9 @@ func (a *answer) readError(r io.Reader) (err error) {
 	return err
 }
 
-// transportError is the error of a request that got no answer. The cause is for
-// the log; it names addresses, but nothing of the request.
+// transportError is the error of a request that got no answer. The cause is for the log; it
+// names addresses, but nothing of the request. Whether Gitea acted cannot be known once a
+// request has left, and a model must not be led to think that it did not.
 func transportError(ctx context.Context, req *request, cause error) *proxy.Error {
 	var untrusted *tls.CertificateVerificationError
 	unsure := ""

@@ -12,8 +12,9 @@ import (
 	"aegis/proxy"
 )
 
-// fillForm builds a multipart form, or the bare file where the tool consumes
-// bytes.
+// fillForm builds a multipart form, or the bare file where the tool consumes bytes. Forms
+// are built in memory: their size is bounded by the request of the client, which was read
+// before.
 func (c *Client) fillForm(r *request, call *proxy.Call) error {
 	var buf bytes.Buffer
 	form := multipart.NewWriter(&buf)
@@ -22,7 +23,7 @@ func (c *Client) fillForm(r *request, call *proxy.Call) error {
 		if f.In != proxy.InForm && f.In != proxy.InFile {
 			continue
 		}
-		text, ok := scalar(f.Value)
+		text, ok := proxy.Scalar(f.Value)
 		if !ok {
 			return invalid(argument(f), "must be a string")
 		}
@@ -52,7 +53,8 @@ func (c *Client) fillForm(r *request, call *proxy.Call) error {
 	return nil
 }
 
-// writeFile appends one file to a form.
+// writeFile appends one file to a form. Not CreateFormFile, which escapes names in its own
+// way.
 func writeFile(form *multipart.Writer, field, name string, data []byte) error {
 	head := textproto.MIMEHeader{}
 	head.Set("Content-Disposition", multipart.FileContentDisposition(field, name))
@@ -65,8 +67,9 @@ func writeFile(form *multipart.Writer, field, name string, data []byte) error {
 	return err
 }
 
-// fileName is the name of an upload: the query's name's last segment, as Gitea
-// decides by its extension what it accepts.
+// fileName is the name of an upload: the query's name's last segment, as Gitea decides by
+// its extension what it accepts. A name that the client gave a path to would be a path in
+// the repository or on a disk somewhere.
 func fileName(call *proxy.Call) string {
 	name := ""
 	if f := proxy.Find(call.Wire.Query, "name"); f != nil {
@@ -91,8 +94,9 @@ func (c *Client) decodeFile(name, text string) ([]byte, error) {
 // notBase64 is the rule for files in arguments.
 const notBase64 = "must be base64 (RFC 4648 section 4, with padding)"
 
-// checkBase64 bounds the decoded size of base64 without decoding it, and
-// refuses plain text that was given where base64 is due.
+// checkBase64 bounds the decoded size of base64 without decoding it, and refuses plain text
+// that was given where base64 is due. Models mistake one for the other; Gitea would store
+// the text as garbage or refuse it without a reason.
 func (c *Client) checkBase64(name, text string) error {
 	// Decoded, a file would take its memory again before its size is known.
 	var digits, pads int64

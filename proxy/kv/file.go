@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 // FileOptions are the knobs of [OpenFile]; the zero value is fit for use.
 type FileOptions struct {
-	// Now tells the time; nil: [time.Now].
+	// Now is the clock; nil: [time.Now].
 	Now func() time.Time
 	// Sweep is the time between two sweeps of expired keys. 0: 5 minutes;
 	// negative: they are never swept, only invisible.
@@ -32,12 +33,10 @@ type FileOptions struct {
 // File is a [Store] in one file, for one process. Writes of the same moment
 // share one transaction and one fsync.
 type File struct {
-	db  *bolt.DB
-	now func() time.Time
-	max int64
-
-	stop  chan struct{} // closed by Close
-	done  chan struct{} // closed when the sweeper has ended
+	ops
+	db    *bolt.DB
+	now   func() time.Time
+	max   int64
 	close func() error
 }
 
@@ -49,29 +48,22 @@ func OpenFile(path string, o FileOptions) (*File, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Sweep == 0 {
-		o.Sweep = 5 * time.Minute
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 1 << 30
-	}
-	if o.Wait == 0 {
-		o.Wait = lockWait
-	}
-	db, err := openBolt(path, o.Wait)
+	o.Sweep, o.MaxBytes = cmp.Or(o.Sweep, 5*time.Minute), cmp.Or(o.MaxBytes, 1<<30)
+	db, err := openBolt(path, cmp.Or(o.Wait, lockWait))
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	f := &File{db: db, now: o.Now, max: o.MaxBytes, stop: make(chan struct{}), done: make(chan struct{})}
+	f := &File{db: db, now: o.Now, max: o.MaxBytes}
+	f.ops = ops{f}
+	ctx, cancel := context.WithCancel(context.Background())
+	var sweeper sync.WaitGroup
 	f.close = sync.OnceValue(func() error {
-		close(f.stop)
-		<-f.done
+		cancel() // a long sweep must not hold up the end
+		sweeper.Wait()
 		return db.Close()
 	})
 	if o.Sweep > 0 {
-		go f.sweeper(o.Sweep, o.Failed)
-	} else {
-		close(f.done)
+		sweeper.Go(func() { f.sweepEvery(ctx, o.Sweep, o.Failed) })
 	}
 	return f, nil
 }
@@ -82,11 +74,8 @@ func (f *File) Now() time.Time { return f.now() }
 // Close implements [Store].
 func (f *File) Close() error { return f.close() }
 
-// Get implements [Store].
-func (f *File) Get(ctx context.Context, key string) (e Entry, err error) {
-	if err := checkKey(ctx, key); err != nil {
-		return Entry{}, err
-	}
+// read implements table.
+func (f *File) read(key string) (e Entry, err error) {
 	err = f.view(func(t tx) error {
 		e, err = t.live(key, f.now())
 		e.Value = bytes.Clone(e.Value) // the file's memory is not ours to keep
@@ -95,96 +84,26 @@ func (f *File) Get(ctx context.Context, key string) (e Entry, err error) {
 	return e, err
 }
 
-// Put implements [Store].
-func (f *File) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	if err := checkWrite(ctx, key, value, ttl); err != nil {
-		return err
+// edit implements table.
+func (f *File) edit(key string, next *value, decide func(Entry, error) error) (version uint64, err error) {
+	if next != nil { // a full store lets go of entries
+		if err := f.room(); err != nil {
+			return 0, err
+		}
 	}
-	if err := f.room(); err != nil {
-		return err
-	}
-	return f.update(func(t tx) error {
-		_, err := t.put(key, value, expiry(f.now(), ttl))
-		return err
-	})
-}
-
-// Take implements [Store].
-func (f *File) Take(ctx context.Context, key string) (Entry, error) {
-	// Most calls with a key that is not there come from guesses; they must not
-	// cost a write.
-	if _, err := f.Get(ctx, key); err != nil {
-		return Entry{}, err
-	}
-	var e Entry
-	var outcome error
-	err := f.update(func(t tx) (err error) {
+	var refused error
+	err = f.update(func(t tx) (err error) {
 		// An error would undo the writes of others in the same transaction.
-		e, outcome = t.live(key, f.now())
-		if outcome != nil {
+		if refused = decide(t.live(key, f.now())); refused != nil {
 			return nil
 		}
-		e.Value = bytes.Clone(e.Value)
-		return t.remove(key)
-	})
-	if err == nil {
-		err = outcome
-	}
-	if err != nil {
-		return Entry{}, err
-	}
-	return e, nil
-}
-
-// CompareAndSwap implements [Store].
-func (f *File) CompareAndSwap(
-	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
-) (uint64, error) {
-	if err := checkWrite(ctx, key, value, ttl); err != nil {
-		return 0, err
-	}
-	if e, err := f.Get(ctx, key); err != nil && !errors.Is(err, ErrNotFound) {
-		return 0, err
-	} else if e.Version != version { // an absent entry has version 0
-		return 0, ErrConflict
-	}
-	if err := f.room(); err != nil {
-		return 0, err
-	}
-	var fresh uint64
-	var outcome error
-	err := f.update(func(t tx) (err error) {
-		fresh, outcome = 0, nil
-		e, err := t.live(key, f.now())
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
+		if next == nil {
+			return t.remove(key)
 		}
-		if e.Version != version {
-			outcome = ErrConflict // and no error, as in Take
-			return nil
-		}
-		fresh, err = t.put(key, value, expiry(f.now(), ttl))
+		version, err = t.put(key, next.bytes, expiry(f.now(), next.ttl))
 		return err
 	})
-	if err == nil {
-		err = outcome
-	}
-	if err != nil {
-		return 0, err
-	}
-	return fresh, nil
-}
-
-// Delete implements [Store].
-func (f *File) Delete(ctx context.Context, key string) error {
-	if err := checkKey(ctx, key); err != nil {
-		return err
-	}
-	absent := false
-	if err := f.view(func(t tx) error { absent = t.data.Get([]byte(key)) == nil; return nil }); err != nil || absent {
-		return err
-	}
-	return f.update(func(t tx) error { return t.remove(key) })
+	return version, cmp.Or(err, refused)
 }
 
 // keysAtOnce is how many keys Keys reads in one transaction. None is open while

@@ -25,6 +25,11 @@ var (
 	ErrInUse    = errors.New("kv: another Aegis uses the store")
 )
 
+// ErrUnavailable is wrapped by the errors of a store that cannot be reached, or
+// did not answer in time: nothing is known of what it holds. Stores in other
+// processes return it; it says nothing of the caller's request.
+var ErrUnavailable = errors.New("kv: the store cannot be reached")
+
 // The bounds of what a store keeps.
 const (
 	MaxKey   = 512      // bytes of a key, at least one
@@ -44,6 +49,16 @@ type Entry struct {
 	Version uint64
 	// Expires is when the key vanishes; zero: never.
 	Expires time.Time
+}
+
+// Left returns the lifetime that the entry has left, 0 for one that never expires, and
+// whether it has not expired by now.
+func (e Entry) Left(now time.Time) (ttl time.Duration, alive bool) {
+	if e.Expires.IsZero() {
+		return 0, true
+	}
+	ttl = e.Expires.Sub(now)
+	return ttl, ttl > 0
 }
 
 // Store keeps values under keys. All methods may be called at the same time.
@@ -75,8 +90,9 @@ type Store interface {
 	Close() error
 }
 
-// checkKey reports what every call on a key refuses.
-func checkKey(ctx context.Context, key string) error {
+// CheckKey returns what every call on a key must refuse: a context that is done, and a
+// key that is empty or longer than [MaxKey] ([ErrTooLarge]).
+func CheckKey(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -86,9 +102,10 @@ func checkKey(ctx context.Context, key string) error {
 	return nil
 }
 
-// checkWrite reports what every write of a store refuses.
-func checkWrite(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	if err := checkKey(ctx, key); err != nil {
+// CheckWrite returns what every write must refuse, [CheckKey] included: a value longer
+// than a sealed one of [MaxValue] bytes, and a negative lifetime.
+func CheckWrite(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	if err := CheckKey(ctx, key); err != nil {
 		return err
 	}
 	if len(value) > maxStored {

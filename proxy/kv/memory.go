@@ -11,6 +11,7 @@ import (
 
 // Memory is a [Store] that forgets everything when the process ends.
 type Memory struct {
+	ops
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -18,28 +19,44 @@ type Memory struct {
 	version uint64           // the last one given
 }
 
-// NewMemory returns an empty store that tells the time by now; nil:
+// NewMemory returns an empty store with this clock; nil:
 // [time.Now].
 func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = time.Now
 	}
-	return &Memory{now: now, entries: map[string]Entry{}}
+	m := &Memory{now: now, entries: map[string]Entry{}}
+	m.ops = ops{m}
+	return m
 }
 
 // Now returns the time by the store's clock.
 func (m *Memory) Now() time.Time { return m.now() }
 
-// Get implements [Store].
-func (m *Memory) Get(ctx context.Context, key string) (Entry, error) {
-	if err := checkKey(ctx, key); err != nil {
-		return Entry{}, err
-	}
+// read implements table.
+func (m *Memory) read(key string) (Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, err := m.live(key)
 	e.Value = bytes.Clone(e.Value)
 	return e, err
+}
+
+// edit implements table.
+func (m *Memory) edit(key string, next *value, decide func(Entry, error) error) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil {
+		return 0, ErrClosed
+	}
+	if err := decide(m.live(key)); err != nil {
+		return 0, err
+	}
+	if next == nil {
+		delete(m.entries, key)
+		return 0, nil
+	}
+	return m.write(key, next.bytes, next.ttl), nil
 }
 
 // live returns the entry of key, whose value is the store's own.
@@ -48,26 +65,10 @@ func (m *Memory) live(key string) (Entry, error) {
 		return Entry{}, ErrClosed
 	}
 	e, ok := m.entries[key]
-	if !ok || m.expired(e) {
+	if _, alive := e.Left(m.now()); !ok || !alive {
 		return Entry{}, ErrNotFound
 	}
 	return e, nil
-}
-
-func (m *Memory) expired(e Entry) bool { return !e.Expires.IsZero() && !m.now().Before(e.Expires) }
-
-// Put implements [Store].
-func (m *Memory) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	if err := checkWrite(ctx, key, value, ttl); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		return ErrClosed
-	}
-	m.write(key, value, ttl)
-	return nil
 }
 
 // write sets key and returns its version. m.mu is held.
@@ -78,7 +79,7 @@ func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
 	// expired ones stay a small part.
 	looks := 4
 	for k, e := range m.entries {
-		if m.expired(e) {
+		if _, alive := e.Left(m.now()); !alive {
 			delete(m.entries, k)
 		}
 		if looks--; looks == 0 {
@@ -86,52 +87,6 @@ func (m *Memory) write(key string, value []byte, ttl time.Duration) uint64 {
 		}
 	}
 	return m.version
-}
-
-// Take implements [Store].
-func (m *Memory) Take(ctx context.Context, key string) (Entry, error) {
-	if err := checkKey(ctx, key); err != nil {
-		return Entry{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, err := m.live(key)
-	if err == nil {
-		delete(m.entries, key)
-	}
-	return e, err
-}
-
-// CompareAndSwap implements [Store].
-func (m *Memory) CompareAndSwap(
-	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
-) (uint64, error) {
-	if err := checkWrite(ctx, key, value, ttl); err != nil {
-		return 0, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		return 0, ErrClosed
-	}
-	if e, _ := m.live(key); e.Version != version { // an absent entry has version 0
-		return 0, ErrConflict
-	}
-	return m.write(key, value, ttl), nil
-}
-
-// Delete implements [Store].
-func (m *Memory) Delete(ctx context.Context, key string) error {
-	if err := checkKey(ctx, key); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil {
-		return ErrClosed
-	}
-	delete(m.entries, key)
-	return nil
 }
 
 // Keys implements [Store]; it yields the keys of the moment when it begins.
@@ -163,7 +118,7 @@ func (m *Memory) keys(prefix string) ([]string, error) {
 	}
 	var keys []string
 	for k, e := range m.entries {
-		if strings.HasPrefix(k, prefix) && !m.expired(e) {
+		if _, alive := e.Left(m.now()); alive && strings.HasPrefix(k, prefix) {
 			keys = append(keys, k)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -16,9 +15,12 @@ import (
 // are not protected from one who can write to the other store: a value whose
 // lifetime matters says so itself.
 type SealedStore struct {
-	inner Store
+	inner // for what it does not seal: Delete, Keys and Close
 	ring  *seal.Ring
 }
+
+// inner is not exported, or the field would lead past the seal.
+type inner = Store
 
 // Sealed returns s with its values sealed by ring. A value that an old key of the
 // ring sealed is sealed anew when it is read. Closing it closes s.
@@ -62,11 +64,9 @@ func family(key string) string {
 
 // reseal writes the opened entry e again unless it was changed since.
 func (s *SealedStore) reseal(ctx context.Context, key string, e Entry) (uint64, error) {
-	var ttl time.Duration
-	if !e.Expires.IsZero() {
-		if ttl = e.Expires.Sub(s.Now()); ttl <= 0 {
-			return 0, ErrConflict // just expired
-		}
+	ttl, alive := e.Left(s.Now())
+	if !alive {
+		return 0, ErrConflict
 	}
 	return s.CompareAndSwap(ctx, key, e.Version, e.Value, ttl)
 }
@@ -116,17 +116,6 @@ func (s *SealedStore) CompareAndSwap(
 	}
 	return s.inner.CompareAndSwap(ctx, key, version, sealed, ttl)
 }
-
-// Delete implements [Store].
-func (s *SealedStore) Delete(ctx context.Context, key string) error { return s.inner.Delete(ctx, key) }
-
-// Keys implements [Store].
-func (s *SealedStore) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return s.inner.Keys(ctx, prefix)
-}
-
-// Close implements [Store].
-func (s *SealedStore) Close() error { return s.inner.Close() }
 
 // Check reads every value and fails unless the ring has the keys of all. Run it
 // at start: a key that was taken away too early is found before anybody is sent

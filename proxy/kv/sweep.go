@@ -35,23 +35,13 @@ func (f *File) Sweep(ctx context.Context) (n int, err error) {
 	}
 }
 
-// sweeper sweeps until the store is closed.
-func (f *File) sweeper(every time.Duration, failed func(error)) {
-	defer close(f.done)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // a long sweep must not hold up Close
-		select {
-		case <-f.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+// sweepEvery sweeps until ctx ends.
+func (f *File) sweepEvery(ctx context.Context, every time.Duration, failed func(error)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
-		case <-f.stop:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 			if _, err := f.Sweep(ctx); err != nil && ctx.Err() == nil && failed != nil {

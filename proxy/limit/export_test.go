@@ -35,11 +35,8 @@ func Same(a, b string) bool { return addressKey(a) == addressKey(b) }
 
 // Addresses returns how many addresses are remembered.
 func (l *Limiter) Addresses() (n int) {
-	for i := range l.address.parts {
-		p := &l.address.parts[i]
-		p.mu.Lock()
-		n += len(p.keys)
-		p.mu.Unlock()
+	for _, p := range l.address.parts {
+		n += p.Len()
 	}
 	return n
 }

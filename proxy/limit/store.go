@@ -1,12 +1,11 @@
 package limit
 
 import (
-	"container/list"
 	"hash/maphash"
 	"net/netip"
-	"sync"
 
 	"aegis/config"
+	"aegis/proxy/internal/lru"
 )
 
 // key names a caller: a network address or a name.
@@ -43,25 +42,12 @@ func clip(s string) string { return s[:min(len(s), maxName)] }
 const shards = 16
 
 // store holds the buckets of one limit by caller, the least recently used
-// forgotten first. It is safe for concurrent use.
+// forgotten first, as strangers can make up addresses without end. It is safe for
+// concurrent use.
 type store struct {
 	limit config.Limit
 	seed  maphash.Seed
-	parts [shards]part
-}
-
-// part is one shard: a map, and a list in order of use.
-type part struct {
-	mu   sync.Mutex
-	max  int
-	keys map[key]*list.Element // of *caller
-	// order has the caller seen last in front.
-	order list.List
-}
-
-type caller struct {
-	key    key
-	bucket *bucket
+	parts [shards]*lru.Cache[key, *bucket]
 }
 
 // newStore returns a store of at most maxKeys buckets, or nil when the limit is
@@ -72,26 +58,13 @@ func newStore(l config.Limit, maxKeys int) *store {
 	}
 	s := &store{limit: l, seed: maphash.MakeSeed()}
 	for i := range s.parts {
-		p := &s.parts[i]
-		p.max = max(1, maxKeys/shards)
-		p.keys = map[key]*list.Element{}
+		s.parts[i] = lru.New[key, *bucket](max(1, maxKeys/shards))
 	}
 	return s
 }
 
 // bucket returns the caller's bucket, a full one when the caller is new.
 func (s *store) bucket(k key) *bucket {
-	p := &s.parts[maphash.Comparable(s.seed, k)%shards]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e := p.keys[k]; e != nil {
-		p.order.MoveToFront(e)
-		return e.Value.(*caller).bucket // the list holds nothing else
-	}
-	if len(p.keys) >= p.max {
-		delete(p.keys, p.order.Remove(p.order.Back()).(*caller).key)
-	}
-	c := &caller{k, newBucket(s.limit)}
-	p.keys[k] = p.order.PushFront(c)
-	return c.bucket
+	part := s.parts[maphash.Comparable(s.seed, k)%shards]
+	return part.Ensure(k, func() *bucket { return newBucket(s.limit) })
 }

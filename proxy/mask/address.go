@@ -32,14 +32,12 @@ func (address) places() []place {
 // find is called with pos at the @.
 func (address) find(s *scan, _, pos int) finding {
 	t := &s.t
+	// Mail addresses and mentions have an @ as well; what no host follows costs these three looks.
 	if b := t.b[pos:]; len(b) < 3 || !isHost[b[1]] || !inHost[b[2]] {
 		return finding{}
 	}
 	secret, colon := readBack(t, pos, isPass)
-	if secret == pos {
-		return finding{}
-	}
-	if !atSlashes(t, secret) {
+	if secret == pos || !atSlashes(t, secret) {
 		return finding{}
 	}
 	end := lastAt(t, pos)
@@ -72,8 +70,9 @@ func readBack(t *text, i int, in *class) (begin, colon int) {
 // lastAt returns the place of the last @ of the address: a password may have
 // one in it.
 func lastAt(t *text, at int) int {
-	last := at
-	i := at
+	// Forwards, as the pass has come to the first @ only. The bound keeps a text of many of them
+	// linear.
+	last, i := at, at
 	for range userinfo {
 		c, n := t.next(i)
 		if n == 0 || !isPass[c] && c != '@' {
@@ -102,6 +101,7 @@ func templated(v []byte) bool {
 	switch v[0] {
 	case '{', '[', '(', '*':
 		return true
+	// A variable is the whole password; one with more behind it is a password that begins with $.
 	case '$':
 		if run(v[1:], isWord, unbounded) == len(v)-1 {
 			return true
@@ -138,12 +138,7 @@ func set(words ...string) map[string]bool {
 // those would change documentation and protect nothing.
 func isDocumentation(name, pass []byte) bool {
 	var room [userinfo]byte
-	l := room[:0]
-	for _, c := range pass {
-		if len(l) < cap(l) {
-			l = append(l, lower(c))
-		}
-	}
+	l := appendLower(room[:0], pass[:min(len(pass), len(room))])
 	if demo[string(l)] || bytes.Equal(name, pass) {
 		return true
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	maskbench "aegis/cmd/bench/mask"
 	"aegis/config"
 	"aegis/proxy/mask"
 )
@@ -72,7 +71,7 @@ func BenchmarkAdversarial(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			one, four := make(1<<20), make(4<<20)
 			run := func(d []byte) time.Duration {
-				s := maskbench.Interleave(1, d, []maskbench.Engine{{Run: func(d []byte) {
+				s := mask.Interleave(1, d, []mask.Runner{{Run: func(d []byte) {
 					if _, _, err := e.JSON(context.Background(), nil, d, nil, mask.Options{}); err != nil {
 						b.Fatal(err)
 					}
@@ -94,7 +93,7 @@ func BenchmarkAdversarial(b *testing.B) {
 
 // BenchmarkSmall measures documents of 1 kB, the caller's token included.
 func BenchmarkSmall(b *testing.B) {
-	corpora, err := maskbench.Corpora(1 << 16)
+	corpora, err := mask.Corpora(1 << 16)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func BenchmarkSmall(b *testing.B) {
 
 // BenchmarkContents measures files in base64: text without a secret, and images.
 func BenchmarkContents(b *testing.B) {
-	corpora, err := maskbench.Corpora(4 << 20)
+	corpora, err := mask.Corpora(4 << 20)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"slices"
 )
 
 // assignment recognises secrets without a shape of their own by the name they
@@ -15,8 +16,10 @@ type assignment struct {
 	values []seq
 	// words may be between operator and value ("Bearer").
 	words []string
-	// bare permits blanks alone in the operator's place.
-	bare bool
+	// bare are the keywords behind which blanks alone are enough of an operator.
+	bare []string
+	// quotedName demands that the name is the keyword alone, in double quotes.
+	quotedName bool
 	// ok judges the value; nil accepts all.
 	ok func(v []byte, quoted bool) bool
 }
@@ -24,8 +27,10 @@ type assignment struct {
 func (a *assignment) places() []place {
 	all := literalPlaces(true, a.keywords...)
 	for i := range all {
-		if a.tail == 0 {
-			// The name ends here: only these can follow.
+		switch {
+		case a.quotedName: // the backslash is that of JSON in a JSON string
+			all[i].cls = append(all[i].cls, []byte(`"\`))
+		case a.tail == 0: // the name ends here: only these can follow
 			all[i].cls = append(all[i].cls, []byte("\"'`\\ \t=:,>)]}"))
 		}
 	}
@@ -43,18 +48,15 @@ func upper(c byte) byte {
 // value. What is before the keyword does not matter, as names have prefixes.
 func (a *assignment) find(s *scan, variant, pos int) finding {
 	t := &s.t
+	if c, _ := t.prev(pos); a.quotedName && c != '"' {
+		return finding{}
+	}
 	i, ok := a.keyword(t, variant, pos)
 	if !ok {
 		return finding{}
 	}
-	for range a.tail {
-		c, n := t.next(i)
-		if n == 0 || !isWord[c] && c != '.' && c != '-' {
-			break
-		}
-		i += n
-	}
-	i, quoted, ok := a.operator(t, i)
+	i, _ = t.skip(i, a.tail, inName)
+	i, quoted, ok := a.operator(t, i, slices.Contains(a.bare, a.keywords[variant]))
 	if !ok {
 		return finding{}
 	}
@@ -66,9 +68,11 @@ func (a *assignment) find(s *scan, variant, pos int) finding {
 func (a *assignment) keyword(t *text, variant, pos int) (end int, ok bool) {
 	k := a.keywords[variant]
 	end = pos + len(k)
+	// A letter behind a backslash is the escape's, so no keyword begins with it: \token is a tab and oken.
 	if end > len(t.b) || !equalFold(t.b[pos:end], k) || t.json && pos > 0 && t.b[pos-1] == '\\' && t.escaped(pos) {
 		return 0, false
 	}
+	// [MASKED: and the longest name of a rule, of 64 bytes, are within the 80.
 	if end < len(t.b) && t.b[end] == ']' && bytes.Contains(t.b[max(pos-80, 0):pos], markMasked) {
 		return 0, false
 	}
@@ -86,8 +90,9 @@ func equalFold(b []byte, k string) bool {
 }
 
 // operator reads the quotes that may close the name, the operator, and the
-// quotes that may open the value.
-func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
+// quotes that may open the value. With bare, blanks are enough of an operator.
+func (a *assignment) operator(t *text, i int, bare bool) (after int, quoted, ok bool) {
+	// A member of the JSON itself: its value begins behind the quote, whatever is in it.
 	if j, ok := memberValue(t, i); ok {
 		return a.word(t, j), true, true
 	}
@@ -97,15 +102,11 @@ func (a *assignment) operator(t *text, i int) (after int, quoted, ok bool) {
 	switch {
 	case n == 0:
 		return i, false, false
+	// A comma is one where the keyword is the name of a service, as in Setenv("DATADOG_KEY", "…"):
+	// behind a word like token it would be one of prose.
 	case c == ':' || c == '=' || c == '>' || c == ',' && a.tail > 0:
-		i += n
-		for range 2 { // :=, =>, ==, ::
-			if c, n = t.next(i); n == 0 || c != '=' && c != '>' && c != ':' {
-				break
-			}
-			i += n
-		}
-	case a.bare && blank:
+		i, _ = t.skip(i+n, 2, inOperator)
+	case bare && blank:
 	default:
 		return i, false, false
 	}
@@ -135,6 +136,7 @@ func skipWhite(b []byte, i int) int {
 
 // word skips one of the words that may precede the value, with its blanks.
 func (a *assignment) word(t *text, i int) int {
+	// The words are few, and compared in place: nothing is allocated for a candidate.
 	for _, w := range a.words {
 		if i+len(w) < len(t.b) && equalFold(t.b[i:i+len(w)], w) {
 			if j, blank := skipBlanks(t, i+len(w)); blank {
@@ -148,34 +150,31 @@ func (a *assignment) word(t *text, i int) int {
 // skipQuotes skips up to four quotes and brackets; quoted says that the last
 // of them was a quote.
 func skipQuotes(t *text, i int) (after int, quoted bool) {
-	for range 4 {
-		c, n := t.next(i)
-		if n == 0 || c != '"' && c != '\'' && c != '`' && c != '\\' && c != ']' {
-			break
-		}
-		quoted = c == '"' || c == '\'' || c == '`'
-		i += n
-	}
-	return i, quoted
+	i, last := t.skip(i, 4, aroundName)
+	return i, last != 0 && last != '\\' && last != ']'
 }
 
 // skipBlanks skips up to eight blanks and tabs: more is a table or an indent, and
 // a bound keeps runs of blanks from costing time.
 func skipBlanks(t *text, i int) (after int, some bool) {
-	for range 8 {
-		c, n := t.next(i)
-		if n == 0 || c != ' ' && c != '\t' {
-			break
-		}
-		i, some = i+n, true
-	}
-	return i, some
+	i, last := t.skip(i, 8, isBlank)
+	return i, last != 0
 }
+
+// What is around the operator of an assignment: the rest of the name, the quotes and brackets
+// at its end ("key"], \"key\"), blanks, and operators of two and three characters (:=, =>, ::).
+var (
+	inName     = newClass("0-9A-Za-z_.-")
+	aroundName = newClass("\"'`\\]")
+	isBlank    = newClass(" \t")
+	inOperator = newClass("=>:")
+)
 
 // value verifies what is at i.
 func (a *assignment) value(s *scan, i int, quoted bool) finding {
 	for v := range a.values {
 		start, end, _, ok := a.values[v].match(&s.t, i)
+		// A longer run is something else, such as a digest where 32 digits are looked for.
 		if !ok || !s.t.closedAfter(end) {
 			continue
 		}
@@ -184,27 +183,6 @@ func (a *assignment) value(s *scan, i int, quoted bool) finding {
 		}
 	}
 	return finding{}
-}
-
-// quotedName is an assignment to a name that is the keyword alone, in double
-// quotes.
-type quotedName struct{ assignment }
-
-// places demands the closing quote of the name, or the backslash before it in
-// JSON that is in a JSON string.
-func (q *quotedName) places() []place {
-	all := q.assignment.places()
-	for i := range all {
-		all[i].cls[len(all[i].cls)-1] = []byte(`"\`)
-	}
-	return all
-}
-
-func (q *quotedName) find(s *scan, variant, pos int) finding {
-	if c, _ := s.t.prev(pos); c != '"' {
-		return finding{}
-	}
-	return q.assignment.find(s, variant, pos)
 }
 
 // netrcLine is the password of "machine host login name password value".

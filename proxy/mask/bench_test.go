@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"testing"
 
-	maskbench "aegis/cmd/bench/mask"
 	"aegis/config"
 	"aegis/proxy/mask"
 )
@@ -70,7 +69,7 @@ func swar2(b []byte) int {
 // it with -benchtime 15x for 15 rounds and GOMAXPROCS=1. The standard library
 // is given the first 32 kB only, and needs most of the time all the same.
 func BenchmarkRatios(b *testing.B) {
-	corpora, err := maskbench.Corpora(16 << 20)
+	corpora, err := mask.Corpora(16 << 20)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,10 +84,10 @@ func BenchmarkRatios(b *testing.B) {
 			var buf []byte
 			sink := 0
 			r := e.Call("d9aabbccdd6f1ed002ab5595859014ebf0951522")
-			engines := []maskbench.Engine{
-				{Name: "swar", Run: func(d []byte) { sink += swar(d) }},
-				{Name: "swar2", Run: func(d []byte) { sink += swar2(d) }},
-				{Name: "mask", Run: func(d []byte) {
+			engines := []mask.Runner{
+				{Run: func(d []byte) { sink += swar(d) }},
+				{Run: func(d []byte) { sink += swar2(d) }},
+				{Run: func(d []byte) {
 					out, hits, err := e.JSON(context.Background(), buf, d, r, mask.Options{})
 					if err != nil {
 						b.Fatal(err)
@@ -98,20 +97,20 @@ func BenchmarkRatios(b *testing.B) {
 					}
 					sink += len(out)
 				}},
-				{Name: "stdlib", Limit: 32 << 10, Run: func(d []byte) {
+				{Limit: 32 << 10, Run: func(d []byte) {
 					for _, re := range exprs {
 						sink += len(re.FindAllIndex(d, -1))
 					}
 				}},
 			}
-			maskbench.Interleave(1, c.JSON, engines)
-			s := maskbench.Interleave(b.N, c.JSON, engines)
-			b.ReportMetric(maskbench.Ratio(s[2], s[0]), "x-SWAR")
-			b.ReportMetric(maskbench.Ratio(s[2], s[1]), "x-SWAR2")
-			b.ReportMetric(maskbench.Ratio(s[2], s[3]), "x-stdlib")
-			b.ReportMetric(maskbench.Median(s[2])/1e6, "MB/s")
-			b.ReportMetric(maskbench.Median(s[0])/1e6, "SWAR-MB/s")
-			b.ReportMetric(maskbench.Median(s[1])/1e6, "SWAR2-MB/s")
+			mask.Interleave(1, c.JSON, engines)
+			s := mask.Interleave(b.N, c.JSON, engines)
+			b.ReportMetric(mask.Ratio(s[2], s[0]), "x-SWAR")
+			b.ReportMetric(mask.Ratio(s[2], s[1]), "x-SWAR2")
+			b.ReportMetric(mask.Ratio(s[2], s[3]), "x-stdlib")
+			b.ReportMetric(mask.Median(s[2])/1e6, "MB/s")
+			b.ReportMetric(mask.Median(s[0])/1e6, "SWAR-MB/s")
+			b.ReportMetric(mask.Median(s[1])/1e6, "SWAR2-MB/s")
 			b.ReportMetric(0, "ns/op")
 			_, hits, _ := e.JSON(context.Background(), nil, c.JSON, r, mask.Options{})
 			b.Logf("%s: %d bytes, hits %v", c.Name, len(c.JSON), hits)

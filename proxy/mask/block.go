@@ -24,6 +24,7 @@ func (keyBlock) find(s *scan, variant, pos int) finding {
 	}
 	// Backwards over the kind of key: "-----BEGIN RSA PRIVATE KEY-----".
 	i := pos
+	// No label in use comes near 32 bytes; the bound keeps a text of many labels linear.
 	for i > max(pos-32, 0) && isLabel[b[i-1]] {
 		i--
 	}
@@ -50,6 +51,7 @@ func keyBody(t *text, i int) (start, end int) {
 		}
 		i = j
 	}
+	// Prose about keys quotes BEGIN lines, with a word or dots behind them.
 	if j := skipRun(t, i); j-i < leastLine {
 		return 0, 0
 	}
@@ -124,6 +126,7 @@ func skipDecoration(t *text, i int) int {
 func headerLine(t *text, i int) (after int, ok bool) {
 	for n := 0; ; n++ {
 		c, w := t.next(i)
+		// Names of headers are short. Without a bound each of many labels would read all text behind it.
 		if w == 0 || n > 32 {
 			return 0, false
 		}
@@ -140,6 +143,7 @@ func headerLine(t *text, i int) (after int, ok bool) {
 		if w == 0 {
 			return 0, false
 		}
+		// A key in source code or in JSON in JSON has \n where the line ends.
 		if c2, _ := t.next(i + w); c == '\n' || c == '\\' && c2 == 'n' {
 			return i, true
 		}
@@ -164,6 +168,7 @@ func (puttyKey) find(s *scan, _, pos int) finding {
 		return finding{}
 	}
 	i := pos + len(puttyLines)
+	// The number of lines itself is not trusted: a key that was cut has fewer.
 	n := run(t.b[i:], isDigit, 4)
 	i += n
 	from := i

@@ -110,6 +110,7 @@ func entropy(b []byte) float64 {
 		return 0
 	}
 	// H = log n - (sum of c log c)/n over the counts c.
+	// Counted in 16 bits: there are 1024 bytes at most.
 	var count [256]uint16
 	sum := 0.0
 	for _, c := range b {
@@ -134,6 +135,7 @@ var nLogN = func() *[1025]float64 {
 // colon between, as in basic authentication (RFC 7617), and not a manual's.
 func userPass(b []byte) bool {
 	var room [192]byte
+	// Names and passwords of basic authentication are short; the room for them stays on the stack.
 	if len(b) > 256 {
 		return false
 	}
@@ -145,6 +147,7 @@ func userPass(b []byte) bool {
 		return false
 	}
 	for _, c := range room[:n] {
+		// Random text that happens to be base64 has control characters in it.
 		if c < ' ' || c == 0x7f {
 			return false
 		}
@@ -152,3 +155,12 @@ func userPass(b []byte) bool {
 	name, pass, colon := bytes.Cut(room[:n], []byte(":"))
 	return colon && len(pass) > 0 && !isDocumentation(name, pass)
 }
+
+// isForgeToken reports whether v has the shape of a token of Gitea or Forgejo:
+// 20 random bytes in hexadecimal. A commit's name looks the same, so the rule goes by what a
+// token is behind.
+func isForgeToken(v []byte) bool {
+	return len(v) == 40 && run(v, isLowerHex, unbounded) == 40 && entropy(v) >= shapeEntropy
+}
+
+var isLowerHex = newClass("0-9a-f")

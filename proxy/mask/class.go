@@ -48,6 +48,14 @@ var (
 	isSpace = newClass(" \t\r\n")
 )
 
+// appendLower appends b in lower case, see [lower].
+func appendLower(dst, b []byte) []byte {
+	for _, c := range b {
+		dst = append(dst, lower(c))
+	}
+	return dst
+}
+
 // lower folds ASCII only. unicode.ToLower is slower, and it would fold the Kelvin
 // sign to k, which no keyword means.
 func lower(c byte) byte {

@@ -34,37 +34,32 @@ func (s *scan) contents() error {
 		return err
 	}
 	s.sort()
-	i, kept := 0, s.spans[:0]
-	var fresh []span
+	var out []span // not the memory of s.spans: a file may add one
+	rest := s.spans
 	for _, f := range files {
 		if s.stopped() {
 			return nil // the caller says so
 		}
-		for i < len(s.spans) && s.spans[i].start < f[0] {
-			kept = append(kept, s.spans[i])
-			i++
-		}
-		from := i
-		for i < len(s.spans) && s.spans[i].start < f[1] {
-			i++
-		}
-		p, keep := s.content(f[0], f[1], s.spans[from:i])
-		switch {
-		case p.end > 0:
-			fresh = append(fresh, p)
-		case keep == keepAll:
-			kept = append(kept, s.spans[from:i]...)
-		default:
-			for _, q := range s.spans[from:i] {
-				if q.rule == exactRule {
-					kept = append(kept, q)
-				}
-			}
-		}
+		var before, inner []span
+		before, rest = split(rest, f[0], spanStart)
+		inner, rest = split(rest, f[1], spanStart)
+		out = append(append(out, before...), s.content(f[0], f[1], inner)...)
 	}
-	s.spans = append(append(kept, s.spans[i:]...), fresh...)
+	s.spans = append(out, rest...)
 	return nil
 }
+
+// split returns the items of list, which are in the order of their places, before end and
+// those from there on.
+func split[T any](list []T, end int, place func(T) int) (before, rest []T) {
+	n := 0
+	for n < len(list) && place(list[n]) < end {
+		n++
+	}
+	return list[:n], list[n:]
+}
+
+func spanStart(p span) int { return p.start }
 
 // files returns where the base64 of a document is, in ascending order. Which
 // strings are base64 is known only at the end of their object, as "encoding" may
@@ -84,6 +79,7 @@ func (s *scan) files() ([][2]int, error) {
 	for i := 0; i < len(t.b); i++ {
 		switch t.b[i] {
 		case '{', '[':
+			// Without a place for its container a string could not be recognised: fail closed.
 			if len(open) == deepest {
 				return nil, ErrDepth
 			}
@@ -103,6 +99,8 @@ func (s *scan) files() ([][2]int, error) {
 	for len(open) > 0 { // a document that was cut off
 		leave()
 	}
+	// A content is noted when its object ends, so an outer one comes after those inside; and peek
+	// may have noted the same string.
 	slices.SortFunc(files, func(a, b [2]int) int { return a[0] - b[0] })
 	return slices.CompactFunc(files, func(a, b [2]int) bool { return a[0] == b[0] }), nil
 }
@@ -123,41 +121,35 @@ func (c *container) text(t *text, start, end int) bool {
 	return slices.Contains(contentNames, string(c.key))
 }
 
-// What stays of the spans that were found in the encoded form of a content.
-const (
-	keepAll   = iota
-	keepExact // the decoded form is better evidence than a pattern in the encoded one
-)
-
 // content scans the base64 string at start, in which the spans inner were found
-// as it is. It returns the span that replaces the whole, which has an end,
-// or what to keep of inner.
-func (s *scan) content(start, end int, inner []span) (p span, keep int) {
+// as it is. It returns the span that replaces the whole, or what to keep of inner.
+func (s *scan) content(start, end int, inner []span) []span {
 	var ok bool
 	if s.plain, ok = decodeContent(s.plain[:0], s.t.b[start:end]); !ok {
-		return span{}, keepAll
+		return inner
 	}
 	// In what is no text, patterns would find nothing but chance and break an archive.
 	readable := utf8.Valid(s.plain) && mostlyText(s.plain)
 	masked, changed := s.within(s.plain, s.patterns && (readable || mostlyText(s.plain)))
 	if !changed {
-		if readable {
-			return span{}, keepExact
+		if readable { // the decoded form is better evidence than a pattern in the encoded one
+			return slices.DeleteFunc(inner, func(p span) bool { return p.rule != exactRule })
 		}
-		return span{}, keepAll
+		return inner
 	}
 	encoded := base64.StdEncoding.AppendEncode(nil, masked)
 	if len(inner) > 0 && s.matches(encoded, s.patterns && !readable) {
 		// The encoded form is a secret itself: nothing of it stays.
-		return span{start: start, end: end, rule: exactRule}, keepAll
+		return []span{{start: start, end: end, rule: exactRule}}
 	}
 	s.rewritten = append(s.rewritten, encoded)
-	return span{start: start, end: end, keep: int32(len(s.rewritten) - 1), rule: contentRule}, keepAll
+	return []span{{start: start, end: end, keep: int32(len(s.rewritten) - 1), rule: contentRule}}
 }
 
 // within masks a text that is inside the scanned one, in UTF-16 too, and
 // adds what was found to the outcome of s.
 func (s *scan) within(b []byte, patterns bool) (out []byte, changed bool) {
+	// As bytes first: a secret in ASCII may be between characters of two bytes.
 	out, changed = s.inner(b, nil, patterns)
 	if hasBOM(out) {
 		if wide, more := s.inner(narrowed(out), out, patterns); more {
@@ -169,9 +161,9 @@ func (s *scan) within(b []byte, patterns bool) (out []byte, changed bool) {
 
 // inner masks b, which stands for wide when that is not nil.
 func (s *scan) inner(b, wide []byte, patterns bool) (out []byte, changed bool) {
-	sub := s.e.get(b, false, s.r)
+	sub := s.sub(b, patterns)
 	defer s.e.put(sub)
-	sub.purpose, sub.done, sub.patterns, sub.wide = s.purpose, s.done, patterns, wide
+	sub.wide = wide
 	sub.all()
 	if len(sub.spans) == 0 {
 		return b, false
@@ -193,9 +185,8 @@ func (s *scan) inner(b, wide []byte, patterns bool) (out []byte, changed bool) {
 
 // matches reports whether something is found in b as it is.
 func (s *scan) matches(b []byte, patterns bool) bool {
-	sub := s.e.get(b, false, s.r)
+	sub := s.sub(b, patterns)
 	defer s.e.put(sub)
-	sub.purpose, sub.done, sub.patterns = s.purpose, s.done, patterns
 	sub.all()
 	return len(sub.spans) > 0
 }
@@ -206,16 +197,11 @@ func decodeContent(dst, raw []byte) ([]byte, bool) {
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		raw = appendDecoded(nil, raw)
 	}
+	// Padding is optional in what servers read, so nothing is made of a wrong one.
 	raw = bytes.TrimRight(raw, "=\r\n \t")
 	// The decoder skips line ends; other blanks are no base64.
 	plain, err := base64.RawStdEncoding.AppendDecode(dst, raw)
 	return plain, err == nil && len(plain) > len(dst)
-}
-
-// mentionsContent reports whether a document may hold base64; the pattern
-// layer notices that on its way, see marker.
-func mentionsContent(b []byte) bool {
-	return slices.ContainsFunc(markers, func(m string) bool { return bytes.Contains(b, []byte(m)) })
 }
 
 // looksJSON reports whether b is a JSON document with strings in it, or lines
@@ -225,6 +211,7 @@ func looksJSON(b []byte) bool {
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' && b[0] != '"' {
 		return false
 	}
+	// Names of members pass the exact layer only, so what is no document must not be taken for one.
 	if json.Valid(b) {
 		return true
 	}

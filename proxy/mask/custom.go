@@ -87,6 +87,8 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 	}
 	for p := range purposes {
 		r.action[p] = mode[p]
+		// Masking of arguments is switched on as a whole: a rule alone must not begin to change what
+		// people write.
 		if c.Action != "" && (purpose(p) == forResults || mode[p] != actOff) {
 			r.action[p] = explicit
 		}
@@ -101,6 +103,7 @@ func customRule(c config.MaskRule, mode [purposes]action) (rule, []*RuleError) {
 		}
 		r.with = []byte(*c.Replacement)
 	}
+	// The last is true for NaN alone, which YAML can spell.
 	if c.Entropy < 0 || c.Entropy > 8 || c.Entropy != c.Entropy {
 		fail("entropy", "out of range", "use 0 to 8 bits per character")
 	}
@@ -147,6 +150,7 @@ func newCustom(c config.MaskRule) (*custom, *RuleError) {
 		return nil, wrong("regex", "does not parse", "give an RE2 expression")
 	}
 	parsed = parsed.Simplify()
+	// A bound on the memory of one search, which grows with the program's length.
 	if prog, err := syntax.Compile(parsed); err != nil || len(prog.Inst) > mostRegexp {
 		return nil, wrong("regex", "too large", "split it into several rules")
 	}
@@ -158,13 +162,19 @@ func newCustom(c config.MaskRule) (*custom, *RuleError) {
 	if m.re.NumSubexp() >= 1 {
 		m.group = 1
 	}
+	var plain []string
 	for _, k := range c.Keywords {
 		if strings.TrimSpace(k) == "" {
 			return nil, wrong("keywords", "an empty keyword is near everything", "remove it")
 		}
 		m.keywords = append(m.keywords, strings.ToLower(k))
+		plain = append(plain, plainLiteral(strings.ToLower(k)))
 	}
-	m.announce(parsed)
+	// Each match has one of them near it, so they announce the rule as well, and better, as they
+	// were chosen to be distinctive.
+	if m.literals = required(parsed); len(plain) > 0 && !slices.Contains(plain, "") {
+		m.literals = plain
+	}
 	return m, nil
 }
 
@@ -208,25 +218,13 @@ func lengthsOf(subs []*syntax.Regexp, all bool) (least, most int) {
 		default:
 			least, most = min(least, l), max(most, m)
 		}
+		// One part without a bound makes the whole unbounded.
 		open = open || m == 0
 	}
 	if open {
 		most = 0
 	}
 	return least, most
-}
-
-// announce finds literals of four letters or digits and more, one of which
-// is in every match or, as a keyword, near it.
-func (m *custom) announce(re *syntax.Regexp) {
-	lits := required(re)
-	if len(m.keywords) > 0 && slices.IndexFunc(m.keywords, func(k string) bool { return plainLiteral(k) == "" }) < 0 {
-		lits = nil
-		for _, k := range m.keywords {
-			lits = append(lits, plainLiteral(k))
-		}
-	}
-	m.literals = lits
 }
 
 // required returns literals one of which is in every match, nil when none is

@@ -20,6 +20,7 @@ const (
 
 // TestManual holds the table of built-in rules in the manual against the rules.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(manual)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ var unbase64 = func() *[256]int8 {
 	for i := range len(stdDigits) {
 		t[stdDigits[i]] = int8(i)
 	}
+	// Both alphabets: the digits beside a needle are compared by value, and may be of either.
 	t['-'], t['_'] = 62, 63
 	return t
 }()
@@ -56,6 +57,7 @@ func encodings(secret string) []needle {
 		// Last, so that what JSON writes the same way is not text only.
 		add(s, needle{textOnly: true})
 	}
+	// A webhook or a log holds requests as text inside its own JSON.
 	for _, s := range nestedForms(secret) {
 		add(s, needle{})
 	}
@@ -64,6 +66,7 @@ func encodings(secret string) []needle {
 	}
 	for align := range 3 {
 		s, e := base64Form(secret, align)
+		// Fewer digits would be found anywhere.
 		if len(s) < 4 {
 			continue
 		}
@@ -223,6 +226,7 @@ func base64Form(s string, align int) (string, [2]edge) {
 	full := base64.RawStdEncoding.EncodeToString(append(make([]byte, align), s...))
 	// A digit has six bits: those before begin and from end on are shared with other text.
 	bitsBefore := align * 8
+	// Rounded up, as the first digit that the secret decides alone; the end is rounded down.
 	begin := (bitsBefore + 5) / 6
 	end := (bitsBefore + len(s)*8) / 6
 	var e [2]edge

@@ -124,6 +124,7 @@ func New(cfg config.Masking, secrets []string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Their indexes are known only now, as they follow the built-in ones.
 	for i := range own {
 		e.customs = append(e.customs, int32(len(e.rules)+i))
 	}
@@ -183,6 +184,7 @@ func (e *Engine) compile() error {
 			e.patterns[p] = e.patterns[p] || r.action[p] != actOff
 		}
 	}
+	// All rules share one table, so its cost does not grow with their number.
 	t, err := newTable(e.places())
 	if err != nil {
 		return err
@@ -259,6 +261,7 @@ func (e *Engine) Call(values ...string) *Redactor {
 // call makes a redactor; short are values that count whatever their length.
 func (e *Engine) call(values, short []string) *Redactor {
 	fresh := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < leastSecret || e.known[v] })
+	// A static token is among the configured secrets, and most calls submit none.
 	if len(fresh) == 0 && len(short) == 0 {
 		return e.base
 	}
@@ -275,6 +278,7 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 	if len(skip) != len(e.rules) {
 		skip = make([]int, len(e.rules))
 	}
+	// Of an earlier text, where other places were useless.
 	clear(skip)
 	*s = scan{
 		e: e, t: text{b: b, json: json}, r: r, skip: skip,
@@ -282,6 +286,13 @@ func (e *Engine) get(b []byte, json bool, r *Redactor) *scan {
 		peeks: s.peeks[:0], exact: s.exact, redacted: s.redacted, buf: s.buf, plain: s.plain,
 	}
 	return s
+}
+
+// sub returns a scan of b, which a part of the text of s is decoded to.
+func (s *scan) sub(b []byte, patterns bool) *scan {
+	sub := s.e.get(b, false, s.r)
+	sub.purpose, sub.done, sub.patterns = s.purpose, s.done, patterns
+	return sub
 }
 
 // keepBuffers bounds what a pooled scan holds on to, in bytes.

@@ -69,6 +69,8 @@ func newSecrets(values []string, least int) *secrets {
 		s.blind = s.blind || !isPlain(v) && len(plainPart(v)) < 4
 		all = append(all, encodings(v)...)
 	}
+	// A needle of n bytes allows strides of n-3 at most. By classes, so that one short secret does not
+	// make the pass for long ones slow. A stride of 0 is for those that have no four bytes.
 	for _, size := range []struct{ least, stride int }{{19, 32}, {11, 8}, {7, 4}, {5, 2}, {4, 1}, {1, 0}} {
 		var g group
 		shortest := size.stride + 3
@@ -115,6 +117,7 @@ func (g *group) compile() {
 			key := binary.LittleEndian.Uint32(nd.b[off:])
 			h := key * golden >> g.shift
 			g.bits[h/64] |= 1 << (h % 64)
+			// Another factor than the bit map's, or what collides there would collide here as well.
 			at := key * 0x85EBCA6B >> 7 & g.mask
 			for g.slots[at].off >= 0 {
 				at = (at + 1) & g.mask
@@ -151,6 +154,7 @@ func passes(sets ...*secrets) []pass {
 			for j := range all {
 				if p := &all[j]; p.size == g.size && p.shift == g.shift && !g.naive {
 					p.stride = min(p.stride, g.stride)
+					// The first group's own map is shared by all calls.
 					p.bits = slices.Clone(p.bits)
 					for k, w := range g.bits {
 						p.bits[k] |= w

@@ -56,14 +56,6 @@ var (
 	Unescape = func(raw string) string { return string(appendDecoded(nil, []byte(raw))) }
 )
 
-func Encodings(s string) []string {
-	var all []string
-	for _, n := range encodings(s) {
-		all = append(all, string(n.b))
-	}
-	return all
-}
-
 // Default is the configuration of an empty file.
 func Default() config.Masking { return config.Masking{Mode: "mask", Input: "off", Builtin: true} }
 

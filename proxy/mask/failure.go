@@ -29,23 +29,24 @@ func (e *Engine) Errors() proxy.Stage {
 func (e *Engine) failure(ctx context.Context, c *proxy.Call, r *Redactor, err error) error {
 	// The call's own time may be up; its error must be masked all the same.
 	p := resultPass{e: e, ctx: context.WithoutCancel(ctx), r: r}
+	// A copy: the stage that made the error may keep it.
 	in := *proxy.AsError(err)
 	p.public(&in)
 	if in.Err != nil {
 		if text := in.Err.Error(); text != "" {
-			in.Err = maskedCause(in.Err, p.text(text))
+			cause := in.Err
+			if m, ok := cause.(*maskedError); ok { // of the inner stage; one is enough for errors.Is
+				cause = m.err
+			}
+			in.Err = &maskedError{text: p.text(text), err: cause}
 		}
 	}
 	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
-	var blocked *BlockedError
-	switch {
-	case p.err == nil:
+	if p.err == nil {
 		return &in
-	case errors.As(p.err, &blocked):
-		return proxy.NewError(proxy.KindSecretBlocked, "the call failed, and its error message is withheld"+
-			" because the rule "+blocked.Rule+" found a secret in it", p.err)
 	}
-	return withheld("the call failed, and its error message could not be checked for secrets", p.err)
+	return withheld(p.err, "the call failed, and its error message is withheld because the rule ",
+		" found a secret in it", "the call failed, and its error message could not be checked for secrets")
 }
 
 // public masks the public text of an error: the upstream's words and ours apart,
@@ -56,6 +57,7 @@ func (p *resultPass) public(e *proxy.Error) {
 	words := whole(e.Public[:quoted], p.text(e.Public[:quoted]), p.r)
 	joined := words + p.text(e.Public[quoted:])
 	e.Public, e.Quoted = p.text(joined), len(words)
+	// A secret spanned both, so where the words end is no longer known: all is taken for theirs.
 	if e.Public != joined {
 		e.Quoted = len(e.Public)
 	}
@@ -85,14 +87,6 @@ func whole(words, masked string, r *Redactor) string {
 type maskedError struct {
 	text string
 	err  error
-}
-
-// maskedCause returns an error with this text and the identity of err.
-func maskedCause(err error, text string) error {
-	if m, ok := err.(*maskedError); ok {
-		err = m.err
-	}
-	return &maskedError{text: text, err: err}
 }
 
 // Error returns the masked text.

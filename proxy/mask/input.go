@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -20,34 +21,32 @@ const inputDepth = 64
 // arguments masks the values of a writing call as masking.input says: the strings
 // at any depth but in the fields that are meant for secrets. Base64 contents are
 // masked decoded. Of the call only Wire changes, by copies. In block mode a match is
-// a [*BlockedError] inside an error that names the argument.
-func (e *Engine) arguments(ctx context.Context, c *proxy.Call, r *Redactor) (Hits, error) {
-	if e.mode[forInput] == actOff || c.Tool == nil || c.Tool.ReadOnly {
-		return nil, nil
-	}
-	in := inputPass{e: e, ctx: ctx, r: r, writesSecret: writesSecret(c)}
+// a [*BlockedError].
+func (p *inputPass) arguments(c *proxy.Call) error {
 	for _, list := range []*[]proxy.Field{&c.Wire.Values, &c.Wire.Query, &c.Wire.Body} {
-		masked, err := in.fields(*list)
+		masked, err := p.fields(*list)
 		if err != nil {
-			return in.hits, err
+			return err
 		}
 		*list = masked
 	}
 	if c.Op != nil {
+		// The path that is sent, recorded and shown is always that of the masked values.
 		c.Wire.Path = c.Op.Fill(c.Wire.Values)
 	}
 	// A client that writes a path itself can spread a secret over several of its parts.
-	path, err := in.text("path", c.Wire.Path, "path")
+	path, err := p.text("path", c.Wire.Path, "path")
 	switch {
 	case err != nil:
-		return in.hits, err
+		return err
 	// Only such a path is sent as it is written; others are filled in from the values.
 	case c.Op == nil:
 		c.Wire.Path = path
 	case path != c.Wire.Path:
-		return in.hits, &inputError{"path", errSpread}
+		p.where = "path"
+		return errSpread
 	}
-	return in.hits, nil
+	return nil
 }
 
 var errSpread = errors.New("withheld: a secret is in several parts of it at once")
@@ -58,15 +57,17 @@ type inputPass struct {
 	ctx  context.Context
 	r    *Redactor
 	hits Hits
+	// where names the argument that an error is about.
+	where string
 	// writesSecret says that the data of the call is the value of a secret.
 	writesSecret bool
 }
 
-// fields returns list, or a copy of it when a value had to change.
-func (p *inputPass) fields(list []proxy.Field) ([]proxy.Field, error) {
-	out := list
-	for i := range list {
-		f := &list[i]
+// fields returns a copy of list with its values masked.
+func (p *inputPass) fields(list []proxy.Field) (out []proxy.Field, err error) {
+	out = slices.Clone(list)
+	for i := range out {
+		f := &out[i]
 		where := "" // as typed tools have their arguments, and where secrets are written
 		if f.Param == nil && f.In != proxy.InBody {
 			where = string(f.In)
@@ -74,15 +75,8 @@ func (p *inputPass) fields(list []proxy.Field) ([]proxy.Field, error) {
 		if p.exempt(f.Argument(), where) {
 			continue
 		}
-		v, changed, err := p.value(f.Argument(), f.Value, given(f), 0)
-		if err != nil {
+		if f.Value, err = p.value(f.Argument(), f.Value, given(f), 0); err != nil {
 			return nil, err
-		}
-		if changed {
-			if &out[0] == &list[0] {
-				out = slices.Clone(list)
-			}
-			out[i].Value = v
 		}
 	}
 	return out, nil
@@ -96,46 +90,6 @@ func given(f *proxy.Field) string {
 	return f.Argument()
 }
 
-// inputError says in which argument the trouble is.
-type inputError struct {
-	path string
-	err  error
-}
-
-// Error names the argument.
-func (e *inputError) Error() string { return "argument " + e.path + ": " + e.err.Error() }
-
-// Unwrap returns the trouble.
-func (e *inputError) Unwrap() error { return e.err }
-
-// object returns m, or a copy of it when a value had to change.
-func (p *inputPass) object(m map[string]any, path string, depth int) (_ any, copied bool, err error) {
-	if depth > inputDepth {
-		return nil, false, &inputError{path, ErrDepth}
-	}
-	out := m
-	for k, v := range m {
-		if p.exempt(k, path) {
-			continue
-		}
-		at := k
-		if path != "" {
-			at = path + "." + k
-		}
-		w, changed, err := p.value(k, v, at, depth)
-		if err != nil {
-			return nil, false, err
-		}
-		if changed {
-			if !copied {
-				out, copied = maps.Clone(m), true
-			}
-			out[k] = w
-		}
-	}
-	return out, copied, nil
-}
-
 // exempt reports whether the member k of the object at path is meant for a
 // secret.
 func (p *inputPass) exempt(k, path string) bool {
@@ -143,40 +97,39 @@ func (p *inputPass) exempt(k, path string) bool {
 	return secretFields[k] || k == "data" && p.writesSecret && (path == "" || foldKey(path) == "body")
 }
 
-// value returns what to send instead of v, and whether that is something else.
-// Numbers, booleans and null hold no secret that is more than a guess.
-func (p *inputPass) value(name string, v any, path string, depth int) (any, bool, error) {
+// value returns what to send instead of v: the same, or a copy in which strings are masked.
+// Elements of a list have the list's name. Numbers, booleans and null hold no secret that is
+// more than a guess.
+func (p *inputPass) value(name string, v any, path string, depth int) (_ any, err error) {
+	if depth > inputDepth {
+		p.where = path
+		return nil, ErrDepth
+	}
 	switch v := v.(type) {
 	case string:
-		s, err := p.text(name, v, path)
-		return s, s != v, err
+		return p.text(name, v, path)
 	case map[string]any:
-		return p.object(v, path, depth+1)
-	case []any:
-		return p.list(name, v, path, depth+1)
-	}
-	return v, false, nil
-}
-
-// list is object for a list; its elements have the list's name.
-func (p *inputPass) list(name string, l []any, path string, depth int) (any, bool, error) {
-	if depth > inputDepth {
-		return nil, false, &inputError{path, ErrDepth}
-	}
-	out, copied := l, false
-	for i, v := range l {
-		w, changed, err := p.value(name, v, path+"["+strconv.Itoa(i)+"]", depth)
-		if err != nil {
-			return nil, false, err
-		}
-		if changed {
-			if !copied {
-				out, copied = slices.Clone(l), true
+		out := maps.Clone(v) // what the caller gave stays as it is: the audit log has it, too
+		for k := range v {
+			if p.exempt(k, path) {
+				continue
 			}
-			out[i] = w
+			at := strings.TrimPrefix(path+"."+k, ".")
+			if out[k], err = p.value(k, v[k], at, depth+1); err != nil {
+				return nil, err
+			}
 		}
+		return out, nil
+	case []any:
+		out := slices.Clone(v)
+		for i := range v {
+			if out[i], err = p.value(name, v[i], path+"["+strconv.Itoa(i)+"]", depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
 	}
-	return out, copied, nil
+	return v, nil
 }
 
 // fileFields are the arguments that hold files in base64.
@@ -191,6 +144,8 @@ const leastEncoded = 16
 func (p *inputPass) text(name, v, path string) (string, error) {
 	if file := fileFields[foldKey(name)]; file || len(v) >= leastEncoded {
 		if plain, ok := decodeContent(nil, []byte(v)); ok {
+			// Random bytes of some other encoding look like base64 as well: of what is no text, and whose name
+			// says nothing of a file, only known secrets are looked for.
 			masked, err := p.run(plain, path, file || mostlyText(plain))
 			if err != nil {
 				return "", err
@@ -219,7 +174,8 @@ func (p *inputPass) run(b []byte, path string, patterns bool) ([]byte, error) {
 		err = &BlockedError{Rule: ExactRule}
 	}
 	if err != nil {
-		return nil, &inputError{path, err}
+		p.where = path
+		return nil, err
 	}
 	return out, nil
 }

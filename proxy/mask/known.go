@@ -33,12 +33,14 @@ func (s *scan) known() {
 	if len(s.r.passes) > 0 {
 		s.percents(add)
 	}
+	// Raw bytes are not enough for strings that may spell a character in several ways.
 	if s.t.json && (s.r.blind || len(s.probes) > 0) {
 		s.decodedStrings()
 	}
 	if len(s.spans) == from {
 		return
 	}
+	// Passes and strings were gone through one after another, each from the beginning.
 	s.sort()
 	if s.t.json {
 		s.insideStrings()
@@ -60,41 +62,40 @@ func (s *scan) known() {
 func (s *scan) decodedStrings() {
 	slices.Sort(s.probes)
 	probes := s.probes
-	s.t.strings(func(start, end int, _ bool) bool {
-		n := 0
-		for n < len(probes) && probes[n] < end {
-			n++
-		}
-		some := n > 0 && probes[n-1] >= start
-		probes = probes[n:]
-		if leaf := s.t.b[start:end]; (some || s.r.blind) && bytes.IndexByte(leaf, '\\') >= 0 {
+	for at := range jsonscan.Strings(s.t.b) {
+		var before []int
+		before, probes = split(probes, at.To, func(place int) int { return place })
+		some := len(before) > 0 && before[len(before)-1] >= at.From
+		if leaf := s.t.b[at.From:at.To]; (some || s.r.blind) && bytes.IndexByte(leaf, '\\') >= 0 {
 			s.buf = appendDecoded(s.buf[:0], leaf)
 			sub := s.e.get(s.buf, false, s.r)
 			sub.known()
-			s.t.toRaw(sub.spans, start)
+			s.t.toRaw(sub.spans, at.From)
 			s.spans = append(s.spans, sub.spans...)
 			s.e.put(sub)
 		}
-		return s.r.blind || len(probes) > 0
-	})
+		if !s.r.blind && len(probes) == 0 {
+			return
+		}
+	}
 }
 
 // insideStrings drops the spans that are not whole characters of one string:
 // digits of a number, parts of an escape.
 func (s *scan) insideStrings() {
-	i, out := 0, s.spans[:0]
-	s.t.strings(func(start, end int, _ bool) bool {
-		for i < len(s.spans) && s.spans[i].start < start {
-			i++
-		}
-		for i < len(s.spans) && s.spans[i].start < end {
-			if p := s.spans[i]; p.end <= end && !s.t.insideEscape(p.start) {
+	rest, out := s.spans, s.spans[:0]
+	for at := range jsonscan.Strings(s.t.b) {
+		var before []span
+		before, rest = split(rest, at.To, spanStart)
+		for _, p := range before {
+			if p.start >= at.From && p.end <= at.To && !s.t.insideEscape(p.start) {
 				out = append(out, p)
 			}
-			i++
 		}
-		return i < len(s.spans)
-	})
+		if len(rest) == 0 {
+			break
+		}
+	}
 	s.spans = out
 }
 
@@ -103,6 +104,7 @@ func (t *text) insideEscape(i int) bool {
 	// The longest escape has six bytes.
 	for k := 1; k <= 5 && k <= i; k++ {
 		if t.b[i-k] == '\\' && !t.escaped(i-k) {
+			// The first backslash backwards that begins an escape decides: escapes do not overlap.
 			_, n := unescape(t.b[i-k:])
 			return n > k
 		}
@@ -122,6 +124,7 @@ func (s *scan) percents(add found) {
 		if i < 0 {
 			return
 		}
+		// A secret that holds this character begins and ends within reach of it.
 		from, to := max(i-reach, 0), i+3+reach
 		for { // neighbours belong to the same region
 			j := nextPercent(b[:min(to+3, len(b))], i+3)
@@ -145,7 +148,7 @@ func nextPercent(b []byte, i int) int {
 			return -1
 		}
 		i += k
-		if c, ok := percentByte(b[i:]); ok && unreserved(c) {
+		if c, n := unpercent(b[i:]); n == 3 && unreserved(c) {
 			return i
 		}
 		i++
@@ -153,12 +156,13 @@ func nextPercent(b []byte, i int) int {
 	return -1
 }
 
-// percentByte decodes the escape that b begins with.
-func percentByte(b []byte) (byte, bool) {
+// unpercent returns the byte that b begins with, which may be percent-encoded, and how many
+// bytes it takes: 1 or 3.
+func unpercent(b []byte) (c byte, n int) {
 	if len(b) < 3 || b[0] != '%' || jsonscan.Hex(b[1]) < 0 || jsonscan.Hex(b[2]) < 0 {
-		return 0, false
+		return b[0], 1
 	}
-	return byte(jsonscan.Hex(b[1]))<<4 | byte(jsonscan.Hex(b[2])), true
+	return byte(jsonscan.Hex(b[1]))<<4 | byte(jsonscan.Hex(b[2])), 3
 }
 
 // percentRegion runs the exact layer on b[from:to] decoded once. Encodings of
@@ -167,24 +171,18 @@ func (s *scan) percentRegion(from, to int, add found) {
 	raw := s.t.b[from:to]
 	s.buf = s.buf[:0]
 	for i := 0; i < len(raw); {
-		n := 1
-		c, ok := percentByte(raw[i:])
-		if n = 3; !ok {
-			c, n = raw[i], 1
-		}
+		c, n := unpercent(raw[i:])
 		s.buf = append(s.buf, c)
 		i += n
 	}
 	var offsets []int32 // of decoded bytes in raw, made when there is a hit
 	offset := func(target int) int {
-		for i := 0; len(offsets) <= len(s.buf); {
+		for i, n := 0, 0; i < len(raw) && len(offsets) < len(s.buf); i += n {
 			offsets = append(offsets, int32(i))
-			if i < len(raw) {
-				if _, ok := percentByte(raw[i:]); ok {
-					i += 2
-				}
-			}
-			i++
+			_, n = unpercent(raw[i:])
+		}
+		if target == len(s.buf) { // the end of the last one
+			return to
 		}
 		return from + int(offsets[target])
 	}

@@ -9,24 +9,6 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// strings yields the string literals of a JSON document in their order: the
-// raw bytes between the quotes, and whether they are an object key. It stops
-// when yield returns false. A string that the document cuts off ends there.
-func (t *text) strings(yield func(start, end int, key bool) bool) {
-	for i := 0; i < len(t.b); {
-		q := bytes.IndexByte(t.b[i:], '"')
-		if q < 0 {
-			return
-		}
-		start := i + q + 1
-		end := t.end(start)
-		if !yield(start, end, t.isKey(end)) {
-			return
-		}
-		i = end + 1
-	}
-}
-
 // appendDecoded appends what the inside of a JSON string stands for. Lone
 // surrogates become U+FFFD; broken escapes and invalid UTF-8 stay as they are.
 func appendDecoded(dst, raw []byte) []byte {
@@ -82,6 +64,7 @@ func (t *text) advance(raw, n int) int {
 			continue
 		}
 		ch, k := appendEscape(room[:0], t.b[raw:])
+		// The rest is inside this character, which is masked or kept whole.
 		if len(ch) > n {
 			break
 		}
@@ -122,11 +105,8 @@ func (s *scan) decodeLeaf(i int) {
 	s.leafFrom, s.leafEnd, s.leafKey = start, end, s.t.isKey(end)
 
 	s.buf = appendDecoded(s.buf[:0], s.t.b[start:end])
-	sub := s.e.get(s.buf, false, s.r)
+	sub := s.sub(s.buf, s.patterns && !s.leafKey) // object keys pass the exact layer only
 	defer s.e.put(sub)
-	sub.purpose, sub.done = s.purpose, s.done
-	// Object keys pass the exact layer only.
-	sub.patterns = s.patterns && !s.leafKey
 	sub.all()
 	sub.sort()
 	s.t.toRaw(sub.spans, start)

@@ -71,6 +71,7 @@ func (peek) places() []place {
 
 // find notes the string around pos; one that was noted is not read again.
 func (peek) find(s *scan, variant, pos int) finding {
+	// One look for each string, however many of the literals are in it.
 	if !s.t.json || pos < s.peeked || !bytes.HasPrefix(s.t.b[pos:], []byte(peekForms[variant].digits)) {
 		return finding{}
 	}

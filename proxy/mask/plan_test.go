@@ -11,8 +11,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-
-	maskbench "aegis/cmd/bench/mask"
 )
 
 var update = flag.Bool("update-plan", false,
@@ -299,12 +297,13 @@ func (pl *planner) write(t *testing.T) []byte {
 // TestPlan holds the plan against the rules: each place has an entry, and on
 // ordinary text few blocks have candidates.
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	e, err := New(Default(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		corpora, err := maskbench.Corpora(1 << 20)
+		corpora, err := Corpora(1 << 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +325,7 @@ func TestPlan(t *testing.T) {
 				p.ref.variant)
 		}
 	}
-	corpora, err := maskbench.Corpora(1 << 20)
+	corpora, err := Corpora(1 << 20)
 	if err != nil {
 		t.Skip(err)
 	}

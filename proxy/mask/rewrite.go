@@ -45,15 +45,20 @@ var errSplice = errors.New("masking found overlapping or misplaced spans")
 // others, the document must not be used; hits may still be set.
 func (e *Engine) JSON(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	o.json = true
-	return e.rewrite(ctx, dst, src, r, o)
+	return e.mask(ctx, dst, src, r, o)
 }
 
 // Text is [Engine.JSON] for any other text, which need not be valid UTF-8.
 // UTF-16 with a byte order mark is read as such, too.
 func (e *Engine) Text(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	o.json = false
+	return e.mask(ctx, dst, src, r, o)
+}
+
+// mask masks src as what o says that it is.
+func (e *Engine) mask(ctx context.Context, dst, src []byte, r *Redactor, o Options) (out []byte, hits Hits, err error) {
 	out, hits, err = e.rewrite(ctx, dst, src, r, o)
-	if err != nil || !hasBOM(out) {
+	if o.json || err != nil || !hasBOM(out) {
 		return out, hits, err
 	}
 	o.wide = out
@@ -93,7 +98,7 @@ func (e *Engine) rewrite(ctx context.Context, dst, src []byte, r *Redactor, o Op
 	s.patterns = !o.ExactOnly && e.patterns[s.purpose]
 	s.done, s.wide = ctx.Done(), o.wide
 	// With patterns the pass finds that out by itself, see marker.
-	s.encoded = s.t.json && !s.patterns && mentionsContent(src)
+	s.encoded = s.t.json && !s.patterns && containsAny(src, markers...)
 	s.all()
 	if s.encoded || len(s.peeks) > 0 {
 		if err := s.contents(); err != nil {
@@ -128,6 +133,8 @@ func (s *scan) all() {
 		s.patternLayer()
 		return
 	}
+	// Patterns must not take a part of a known secret, or miss what is next to one: they see the
+	// mark in its place, and their spans are translated back.
 	s.exact, s.spans = s.spans, s.exact[:0]
 	orig := s.t.b
 	s.redacted = s.redacted[:0]
@@ -148,6 +155,7 @@ func (s *scan) all() {
 	for i := range s.spans {
 		p := &s.spans[i]
 		start := original(p.start, s.exact, false)
+		// A known secret is within the part to keep, of which nothing stays then.
 		if keep := original(p.start+int(p.keep), s.exact, false) - start; keep != int(p.keep) {
 			p.keep = 0
 		}
@@ -272,6 +280,7 @@ func (s *scan) settle() {
 // join makes p cover q as well, under the name of the stronger.
 func (p *span) join(q *span, prioP, prioQ int8) {
 	if prioQ > prioP || prioQ == prioP && q.start == p.start && q.end > p.end {
+		// Of a match that begins later, the part to keep is not at the beginning of the whole.
 		keep := q.keep
 		if q.start != p.start {
 			keep = 0
@@ -312,6 +321,7 @@ func (s *scan) splice(dst []byte) ([]byte, error) {
 		src, mark, unit = s.wide, 2, 2
 	}
 	if cap(dst) < len(src) {
+		// A little more than the text, as a mark may be longer than what it replaces.
 		dst = make([]byte, 0, len(src)+len(src)/64+64)
 	}
 	dst = append(dst, src[:mark]...)

@@ -28,6 +28,7 @@ func (e *Engine) builtins(cfg config.Masking) error {
 			continue
 		}
 		do := "see the table in docs/masking.md"
+		// A name that is misspelled would leave the rule on without a word.
 		if near := config.Nearest(n, names); near != "" {
 			do += "; did you mean " + near + "?"
 		}
@@ -47,6 +48,7 @@ func (e *Engine) builtins(cfg config.Masking) error {
 		if err != nil {
 			return fmt.Errorf("built-in rule %s: %w", s.Name, err)
 		}
+		// Built-in rules have no action of their own.
 		r.action = e.mode
 		e.rules = append(e.rules, r)
 	}
@@ -58,8 +60,11 @@ func builtin(s *match.Rule) (r rule, err error) {
 	r = rule{name: s.Name, must: s.Must, with: []byte("[MASKED:" + s.Name + "]")}
 	r.withJSON = r.with
 	a := assignment{keywords: written(s.Keywords), tail: s.Tail}
-	if a.values, err = compileValues(s.Values...); err != nil {
+	if a.values, err = compileSeqs(s.Values...); err != nil {
 		return r, err
+	}
+	for i := range a.values { // they begin at a place that is known
+		a.values[i].lead = 0
 	}
 	switch form := forms[s.Name]; {
 	case form != nil:
@@ -71,8 +76,9 @@ func builtin(s *match.Rule) (r rule, err error) {
 		a.ok = func(v []byte, _ bool) bool { return entropy(v) >= shapeEntropy }
 		r.matcher, r.prio = &a, prioContext
 	case len(s.Patterns) > 0:
-		r.matcher, err = newToken(s.Patterns...)
-		r.prio, r.entropy = prioToken, shapeEntropy
+		k := &token{}
+		k.seqs, err = compileSeqs(s.Patterns...)
+		r.matcher, r.prio, r.entropy = k, prioToken, shapeEntropy
 	default: // it would match nothing and look as if it did
 		err = errors.New("it has no shape")
 	}
@@ -107,22 +113,25 @@ var forms = map[string]func(assignment) matcher{
 		return &a
 	},
 	"bearer-token": func(a assignment) matcher {
-		a.bare = true
+		a.bare = a.keywords
 		a.ok = func(v []byte, _ bool) bool { return credential(v) }
 		return &a
 	},
 	"docker-auth": func(a assignment) matcher {
 		a.ok = func(v []byte, quoted bool) bool { return quoted && userPass(v) }
-		return &quotedName{a}
+		a.quotedName = true
+		return &a
 	},
 	"netrc-password": func(a assignment) matcher {
-		a.bare = true
+		a.bare = a.keywords
 		return &netrcLine{a}
 	},
 	"gitea-token": func(a assignment) matcher {
 		a.words = []string{"token", "bearer", "basic", "is", "was"}
+		// "gitea" and a blank before a commit is ordinary prose; "the token 0123…" is not.
+		a.bare = []string{"token"}
 		a.ok = func(v []byte, _ bool) bool { return isForgeToken(v) }
-		return &forgeToken{a}
+		return &a
 	},
 	"generic-assignment": func(a assignment) matcher { return &generic{a} },
 }

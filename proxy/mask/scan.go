@@ -238,6 +238,7 @@ func (s *scan) candidate(i int) bool {
 	from, rule, at := s.pos, int32(-1), 0
 	for _, ref := range s.e.table.find(s.t.b[i:]) {
 		pos := i - int(ref.off)
+		// The rest of a match may reach over either end of a text that was cut.
 		if pos < 0 || pos > len(s.t.b) {
 			continue
 		}
@@ -284,6 +285,7 @@ func (s *scan) address(i int) bool {
 // to stop looking: what they found may have a better name.
 func (s *scan) found(rule int32, m finding) {
 	if s.t.json {
+		// Matches come in clusters, so the string of the last one is mostly that of this one.
 		if m.start >= s.leafEnd || m.start < s.leafFrom {
 			s.leafFrom, s.leafEnd = m.start, s.t.end(m.start)
 			s.leafKey = s.t.isKey(s.leafEnd)

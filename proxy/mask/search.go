@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp/syntax"
 	"slices"
+
+	"aegis/proxy/internal/jsonscan"
 )
 
 // mark is a place of a literal of a custom rule.
@@ -40,6 +42,7 @@ func (s *scan) customs() {
 	if len(s.e.customs) == 0 || !s.patterns {
 		return
 	}
+	// A text is one string, and its marks are all its own.
 	if !s.t.json {
 		s.customLeaf(s.t.b, s.marks, nil)
 		return
@@ -49,30 +52,29 @@ func (s *scan) customs() {
 	if len(marks) == 0 && !always {
 		return
 	}
-	s.t.strings(func(start, end int, key bool) bool {
-		n := 0
-		for n < len(marks) && marks[n].pos < end {
-			n++
+	for at, name := range jsonscan.Strings(s.t.b) {
+		if !always && len(marks) == 0 {
+			return
 		}
-		mine := marks[:n]
-		marks = marks[n:]
-		if !key && end > start && (len(mine) > 0 || always) {
-			leaf := s.t.b[start:end]
-			// Without an escape the raw bytes are the characters.
-			if bytes.IndexByte(leaf, '\\') < 0 {
-				s.customLeaf(leaf, mine, func(spans []span) {
-					for i := range spans {
-						spans[i].start += start
-						spans[i].end += start
-					}
-				})
-			} else if !s.wasDecoded(start) {
-				s.buf = appendDecoded(s.buf[:0], leaf)
-				s.customLeaf(s.buf, mine, func(spans []span) { s.t.toRaw(spans, start) })
-			}
+		var mine []mark
+		mine, marks = split(marks, at.To, func(m mark) int { return m.pos })
+		if name || at.From == at.To || len(mine) == 0 && !always {
+			continue
 		}
-		return always || len(marks) > 0
-	})
+		leaf := s.t.b[at.From:at.To]
+		// Without an escape the raw bytes are the characters.
+		if bytes.IndexByte(leaf, '\\') < 0 {
+			s.customLeaf(leaf, mine, func(spans []span) {
+				for i := range spans {
+					spans[i].start += at.From
+					spans[i].end += at.From
+				}
+			})
+		} else if !s.wasDecoded(at.From) {
+			s.buf = appendDecoded(s.buf[:0], leaf)
+			s.customLeaf(s.buf, mine, func(spans []span) { s.t.toRaw(spans, at.From) })
+		}
+	}
 }
 
 // customLeaf runs the rules on a decoded string; place translates the spans,

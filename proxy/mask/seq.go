@@ -33,46 +33,31 @@ const most = 64
 
 var errShape = errors.New("the expression is outside the subset that compiles to sequences")
 
-// compileSeqs returns seqs that together match what the expression does. It
+// compileSeqs returns seqs that together match what any of the expressions does. It
 // takes concatenations of literals, ASCII classes, groups and repeated
 // classes; alternatives and optional parts are multiplied out.
-func compileSeqs(expr string) ([]seq, error) {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
-	}
-	lists, err := expand(re)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", expr, err)
-	}
-	seqs := make([]seq, 0, len(lists))
-	for _, l := range lists {
-		s := seq{elems: join(l)}
-		if len(s.elems) > 0 && s.elems[0].cls != nil && s.elems[0].min != s.elems[0].max {
-			s.lead = 1
+func compileSeqs(exprs ...string) (seqs []seq, err error) {
+	for _, expr := range exprs {
+		re, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			return nil, fmt.Errorf("parse: %w", err)
 		}
-		if err := s.deterministic(); err != nil {
+		lists, err := expand(re)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", expr, err)
 		}
-		seqs = append(seqs, s)
+		for _, l := range lists {
+			s := seq{elems: join(l)}
+			if len(s.elems) > 0 && s.elems[0].cls != nil && s.elems[0].min != s.elems[0].max {
+				s.lead = 1
+			}
+			if err := s.deterministic(); err != nil {
+				return nil, fmt.Errorf("%s: %w", expr, err)
+			}
+			seqs = append(seqs, s)
+		}
 	}
 	return seqs, nil
-}
-
-// compileValues is compileSeqs for what begins at a place that is known.
-func compileValues(exprs ...string) ([]seq, error) {
-	var all []seq
-	for _, x := range exprs {
-		seqs, err := compileSeqs(x)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range seqs {
-			s.lead = 0
-			all = append(all, s)
-		}
-	}
-	return all, nil
 }
 
 // expand returns the alternatives that re stands for, each as a list of elements.
@@ -189,6 +174,7 @@ func asciiClass(ranges []rune) (*class, error) {
 			c[r] = true
 		}
 	}
+	// The characters that encoders of JSON escape, each in more than one way.
 	for _, b := range []byte(`"\<>&`) {
 		if c[b] {
 			return nil, errShape

@@ -50,24 +50,20 @@ func callerToken(c *proxy.Call) string {
 // input masks the arguments with the caller's token alone as a known secret of the
 // call: what the call submits as a secret is meant to be sent.
 func (e *Engine) input(ctx context.Context, c *proxy.Call) error {
-	hits, err := e.arguments(ctx, c, e.Call(callerToken(c)))
-	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(hits)
+	if e.mode[forInput] == actOff || c.Tool == nil || c.Tool.ReadOnly {
+		return nil
+	}
+	p := inputPass{e: e, ctx: ctx, r: e.Call(callerToken(c)), writesSecret: writesSecret(c)}
+	err := p.arguments(c)
+	c.Stats.MaskHits = Hits(c.Stats.MaskHits).Add(p.hits)
 	if err == nil {
 		return nil
 	}
-	var in *inputError
-	path := ""
-	if errors.As(err, &in) {
-		// The path goes into the public text only, where it is masked: names
-		// of properties are the caller's.
-		path, err = in.path, in.err
-	}
-	var blocked *BlockedError
-	if errors.As(err, &blocked) {
-		return proxy.NewError(proxy.KindSecretBlocked, "the argument "+e.public(path)+" holds what the rule "+
-			blocked.Rule+" takes for a secret, so nothing was sent; remove it and call again", err)
-	}
-	return withheld("the arguments could not be checked for secrets, so nothing was sent", err)
+	// The name of the argument goes into the public text only, where it is masked: names of
+	// properties are the caller's.
+	return withheld(err, "the argument "+e.public(p.where)+" holds what the rule ",
+		" takes for a secret, so nothing was sent; remove it and call again",
+		"the arguments could not be checked for secrets, so nothing was sent")
 }
 
 // public makes the path of an argument fit to be shown: property names come
@@ -80,31 +76,34 @@ func (e *Engine) public(path string) string {
 	return string(out)
 }
 
-// withheld is the error of a text that could not be masked.
-func withheld(public string, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+// withheld is the error of a text that a rule blocks, whose name goes between before and
+// after, or that could not be masked, which is what public says.
+func withheld(err error, before, after, public string) error {
+	var blocked *BlockedError
+	switch {
+	case errors.As(err, &blocked):
+		return proxy.NewError(proxy.KindSecretBlocked, before+blocked.Rule+after, err)
+	case errors.Is(err, context.DeadlineExceeded):
 		return proxy.NewError(proxy.KindTimeout,
 			"the call's time was up while the result was checked for secrets; ask for less at once", err)
-	}
-	if errors.Is(err, context.Canceled) {
+	case errors.Is(err, context.Canceled):
 		return proxy.NewError(proxy.KindCancelled, "the call was cancelled", err)
 	}
 	return proxy.NewError(proxy.KindInternal, public, err)
 }
 
-const unchecked = "the result could not be checked for secrets and is withheld"
-
 // result masks a copy of res.
 func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *proxy.Result) (*proxy.Result, error) {
-	if res.Reply != nil { // a wiring mistake must not let anything pass unseen
-		return nil, withheld(unchecked, errors.New("it was rendered before it was masked"))
-	}
 	out := *res
 	p := resultPass{e: e, ctx: ctx, r: r, o: Options{ExactOnly: c.Tool != nil && c.Tool.CredentialIssuing}}
+	if res.Reply != nil { // a wiring mistake must not let anything pass unseen
+		p.err = errors.New("it was rendered before it was masked")
+	}
 	out.Body = p.body(res)
 	out.Text = p.run(res.Text, true)
 	out.TextBlock = p.run(res.TextBlock, false)
 	out.Structured = p.run(res.Structured, true)
+	// Parts that seem harmless are masked, too: each is text that Gitea or the caller wrote.
 	out.Method, out.Path = p.text(res.Method), p.text(res.Path)
 	out.ContentType, out.Source = p.text(res.ContentType), p.text(res.Source)
 	out.Warnings = p.texts(res.Warnings)
@@ -117,13 +116,9 @@ func (e *Engine) result(ctx context.Context, c *proxy.Call, r *Redactor, res *pr
 	if p.err == nil {
 		return &out, nil
 	}
-	var blocked *BlockedError
-	if errors.As(p.err, &blocked) {
-		return nil, proxy.NewError(proxy.KindSecretBlocked, "the answer holds what the rule "+blocked.Rule+
-			" takes for a secret and is withheld as a whole;"+
-			" ask for something narrower, or ask the operator about the rule", p.err)
-	}
-	return nil, withheld(unchecked, p.err)
+	return nil, withheld(p.err, "the answer holds what the rule ", " takes for a secret and is withheld as a whole;"+
+		" ask for something narrower, or ask the operator about the rule",
+		"the result could not be checked for secrets and is withheld")
 }
 
 // resultPass masks the parts of a result and keeps the first error.
@@ -164,13 +159,9 @@ func (p *resultPass) run(b []byte, json bool) []byte {
 	if len(b) == 0 || p.err != nil {
 		return b
 	}
-	var out []byte
-	var hits Hits
-	if json {
-		out, hits, p.err = p.e.JSON(p.ctx, nil, b, p.r, p.o)
-	} else {
-		out, hits, p.err = p.e.Text(p.ctx, nil, b, p.r, p.o)
-	}
-	p.hits = p.hits.Add(hits)
+	o := p.o
+	o.json = json
+	out, hits, err := p.e.mask(p.ctx, nil, b, p.r, o)
+	p.hits, p.err = p.hits.Add(hits), err
 	return out
 }

@@ -89,6 +89,7 @@ func newTable(places []place) (*table, error) {
 			continue
 		}
 		a.eachKey(func(key uint32) {
+			// Classes that overlap lead to a variant by one key several times.
 			if !slices.Contains(lists[key], a.ref) {
 				lists[key] = append(lists[key], a.ref)
 			}

@@ -34,6 +34,19 @@ func (t *text) next(i int) (c byte, n int) {
 	return unescape(t.b[i:])
 }
 
+// skip skips characters of in from i on, at most so many, and returns the last one of them;
+// 0 when there is none.
+func (t *text) skip(i, most int, in *class) (after int, last byte) {
+	for ; most > 0; most-- {
+		c, n := t.next(i)
+		if n == 0 || !in[c] {
+			break
+		}
+		i, last = i+n, c
+	}
+	return i, last
+}
+
 // unescape reads the escape that b begins with. A broken one stands for itself.
 func unescape(b []byte) (c byte, n int) {
 	if len(b) < 2 {
@@ -100,16 +113,7 @@ func (t *text) end(i int) int {
 	if !t.json {
 		return len(t.b)
 	}
-	for j := i; ; {
-		q := bytes.IndexByte(t.b[j:], '"')
-		if q < 0 {
-			return len(t.b)
-		}
-		if j += q; !t.escaped(j) {
-			return j
-		}
-		j++
-	}
+	return jsonscan.StringEnd(t.b, i)
 }
 
 // begin returns where the string that contains i begins, after its quote.
@@ -157,6 +161,7 @@ func (t *text) foreignEscape(c byte, j int) bool {
 		return false
 	case c2 == '\\':
 		return c == 'n' || c == 't' || c == 'r'
+	// The end of ESC[1m, or a letter of a word: [text.colour] looks further back.
 	case c == 'm':
 		return t.colour(j)
 	case jsonscan.Hex(c) < 0 || jsonscan.Hex(c2) < 0:

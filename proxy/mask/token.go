@@ -8,18 +8,6 @@ type token struct {
 	seqs []seq
 }
 
-func newToken(patterns ...string) (*token, error) {
-	t := &token{}
-	for _, p := range patterns {
-		s, err := compileSeqs(p)
-		if err != nil {
-			return nil, err
-		}
-		t.seqs = append(t.seqs, s...)
-	}
-	return t, nil
-}
-
 // places returns the fixed part of each shape, as many bytes as there are: the longer
 // it is, the better an anchor can be chosen.
 func (k *token) places() []place {
@@ -88,6 +76,7 @@ func (k *token) prefixes(starts map[uint32]struct{}) {
 				break
 			}
 		}
+		// Fewer bytes would end words that have nothing to do with a token.
 		if len(cls) < 4 || k.seqs[i].keep() < 3 {
 			continue
 		}

@@ -25,15 +25,9 @@ var unmaskable = []byte(`{"level":"error","message":"a log line was withheld bec
 // Write masks p and reports len(p) on success: the number of bytes written
 // below may differ.
 func (l *lineWriter) Write(p []byte) (int, error) {
-	ctx := context.Background()
-	o := Options{neverBlock: true}
-	var out []byte
-	var err error
-	if bytes.HasPrefix(p, []byte("{")) {
-		out, _, err = l.e.JSON(ctx, nil, p, nil, o)
-	} else {
-		out, _, err = l.e.Text(ctx, nil, p, nil, o)
-	}
+	// A log line has to be written; blocking it would hide what happened from the operator.
+	o := Options{neverBlock: true, json: bytes.HasPrefix(p, []byte("{"))}
+	out, _, err := l.e.mask(context.Background(), nil, p, nil, o)
 	if err != nil {
 		out = unmaskable
 	}

@@ -96,11 +96,8 @@ func (e *endpoint) leave(w http.ResponseWriter, r *http.Request, req *request, b
 // would leave the client waiting, or be taken for that of another request.
 func exactID(body []byte) bool {
 	id := jsonscan.Member(body, "id")
-	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
-		return true
-	}
-	digits := bytes.TrimPrefix(id, []byte("-"))
-	return len(digits) <= 15 && len(bytes.Trim(digits, "0123456789")) == 0
+	isNumber := len(id) > 0 && (id[0] == '-' || '0' <= id[0] && id[0] <= '9')
+	return !isNumber || exactInteger(id)
 }
 
 // batchSize returns the number of messages in body, which has passed the
@@ -179,7 +176,7 @@ func (req *request) tooLarge(w http.ResponseWriter, limit int64) {
 }
 
 // unreadable answers a request whose body came too slowly (408) or broke off. What is left
-// of it cannot be told from a next request, so the connection ends.
+// of it cannot be distinguished from a next request, so the connection ends.
 func (req *request) unreadable(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -199,11 +196,7 @@ func (req *request) refuse(w http.ResponseWriter, status int, kind proxy.Kind, m
 // writeRPCError refuses a body before any request in it could be read. MCP
 // writes such an error without an id.
 func writeRPCError(w http.ResponseWriter, code int64, message string) {
-	body, err := encode(response{Version: "2.0", Error: &responseError{Code: code, Message: message}})
-	if err != nil {
-		http.Error(w, message, http.StatusBadRequest)
-		return
-	}
+	body, _ := proxy.Encode(response{Version: "2.0", Error: &responseError{Code: code, Message: message}}) // texts encode
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(body) // a client that went away needs no answer

@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,23 +16,18 @@ func (e *endpoint) failure(c *proxy.Call, err *proxy.Error) (*sdk.CallToolResult
 	if err.Question != nil && c.CanAsk {
 		return e.ask(c, err.Question)
 	}
-	text, ok := failureText(c, err)
-	if !ok {
+	if err.Kind == proxy.KindUnknownTool {
 		return nil, protocolError(c, err)
 	}
 	return &sdk.CallToolResult{
 		Meta:    e.meta(c, ""),
-		Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+		Content: []sdk.Content{&sdk.TextContent{Text: string(failureText(c, err))}},
 		IsError: true,
 	}, nil
 }
 
-// failureText returns what a model reads of a failure; false when the failure is
-// one of the protocol.
-func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
-	if err.Kind == proxy.KindUnknownTool {
-		return nil, false
-	}
+// failureText returns what a model reads of a failure.
+func failureText(c *proxy.Call, err *proxy.Error) []byte {
 	var body struct {
 		Error errorBody `json:"error"`
 	}
@@ -43,18 +36,14 @@ func failureText(c *proxy.Call, err *proxy.Error) ([]byte, bool) {
 		body.Error.Status = &err.Status
 	}
 	if err.RetryAfter > 0 {
-		seconds := proxy.Seconds(err.RetryAfter)
-		body.Error.RetryAfter = &seconds
+		body.Error.RetryAfter = new(proxy.Seconds(err.RetryAfter))
 	}
-	text, merr := encode(body)
-	return text, merr == nil
+	text, _ := proxy.Encode(body) // texts and numbers always encode
+	return text
 }
 
-// protocolError is the JSON-RPC error of a failure that has no text.
+// protocolError is the JSON-RPC error of a tool that is not known.
 func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
-	if err.Kind != proxy.KindUnknownTool { // it is here because its text could not be encoded
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-	}
 	// Marshalling two strings cannot fail; without data the error is still one.
 	data, _ := json.Marshal(map[string]string{"kind": string(err.Kind), "request_id": c.RequestID})
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Public, Data: data}
@@ -70,16 +59,4 @@ type errorBody struct {
 	RequestID string     `json:"request_id"`
 	// RetryAfter is in seconds; null when unknown.
 	RetryAfter *int64 `json:"retry_after"`
-}
-
-// encode is json.Marshal that leaves <, > and & as they are: each escape
-// would cost a model several tokens.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode JSON: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

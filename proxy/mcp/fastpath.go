@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"aegis/proxy"
@@ -131,7 +130,7 @@ type fastWords struct {
 }
 
 // newFastWords asks the SDK's types how they are written.
-func newFastWords(o *Options, c sdk.Cacheable) (fastWords, error) {
+func newFastWords(o *Options) fastWords {
 	words := fastWords{
 		contentType:  []string{"application/json"},
 		cacheControl: []string{"no-cache, no-transform"},
@@ -140,17 +139,11 @@ func newFastWords(o *Options, c sdk.Cacheable) (fastWords, error) {
 	if o.CatalogVersion != "" {
 		words.meta += `"` + metaCatalogVersion + `":` + string(jsonscan.AppendQuote(nil, o.CatalogVersion)) + `,`
 	}
-	server, err := encode(&sdk.Implementation{Name: o.Name, Title: o.Title, Version: o.Version})
-	if err != nil {
-		return words, err
-	}
+	server, _ := proxy.Encode(o.implementation()) // texts and numbers always encode
 	words.server = `"` + sdk.MetaKeyServerInfo + `":` + string(server)
-	cache, err := encode(c)
-	if err != nil {
-		return words, err
-	}
+	cache, _ := proxy.Encode(o.cacheable())
 	words.tools = string(cache[1:len(cache)-1]) + `,"tools":[`
-	return words, nil
+	return words
 }
 
 // head sets the headers of an answer of length bytes.
@@ -177,20 +170,17 @@ func (e *endpoint) appendSuccess(b []byte, q *fastRequest, c *proxy.Call, res *p
 // appendFailure appends the text of err to what q.begin made, or puts a JSON-RPC error in
 // the place of that, and returns the HTTP status.
 func (e *endpoint) appendFailure(b []byte, q *fastRequest, c *proxy.Call, err *proxy.Error) ([]byte, int) {
-	if text, known := failureText(c, err); known {
-		b = append(jsonscan.AppendQuote(b, text), `}],"isError":true`...)
+	if err.Kind != proxy.KindUnknownTool {
+		b = append(jsonscan.AppendQuote(b, failureText(c, err)), `}],"isError":true`...)
 		return e.end(b, q, c, ""), http.StatusOK
 	}
 	b = b[:0]
 	rpc := protocolError(c, err)
 	body := &responseError{Code: rpc.Code, Message: proxy.Clip(rpc.Message, maxErrorText), Data: rpc.Data}
-	msg, merr := encode(response{Version: "2.0", ID: q.id, Error: body})
-	if merr != nil { // texts always encode
-		return append(b, internalError...), http.StatusOK
-	}
+	msg, _ := proxy.Encode(response{Version: "2.0", ID: q.id, Error: body}) // its parts are valid JSON
 	status := http.StatusOK
-	if q.current && rpc.Code == jsonrpc.CodeInvalidParams {
-		status = http.StatusBadRequest // as the current protocol demands
+	if q.current {
+		status = http.StatusBadRequest // as the current protocol demands of invalid params
 	}
 	return append(b, msg...), status
 }
@@ -210,23 +200,24 @@ func (e *endpoint) end(b []byte, q *fastRequest, c *proxy.Call, source string) [
 	}
 	b = append(append(b, `,"_meta":`...), e.lw.meta...)
 	b = append(b, `"`+metaGeneratedAt+`":"`...)
-	b = e.now().UTC().AppendFormat(b, time.RFC3339)
+	b = append(e.now().UTC().AppendFormat(b, time.RFC3339), '"')
 	if c.Tool != nil && c.Tool.OperationID != "" {
-		b = append(b, `","`+metaOperation+`":`...)
-		b = jsonscan.AppendQuote(b, c.Tool.OperationID)
-		b = append(b, `,"`+metaRequestID+`":`...)
-	} else {
-		b = append(b, `","`+metaRequestID+`":`...)
+		b = appendMember(b, metaOperation, c.Tool.OperationID)
 	}
-	b = jsonscan.AppendQuote(b, c.RequestID)
+	b = appendMember(b, metaRequestID, c.RequestID)
 	if source != "" {
-		b = append(b, `,"`+metaSource+`":`...)
-		b = jsonscan.AppendQuote(b, source)
+		b = appendMember(b, metaSource, source)
 	}
 	if q.current {
 		b = append(append(b, ','), e.lw.server...)
 	}
 	return append(b, "}}}"...)
+}
+
+// appendMember appends a further member to an object that is being written.
+func appendMember(b []byte, name, value string) []byte {
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return jsonscan.AppendQuote(b, value)
 }
 
 // fastList answers tools/list when a page is ready for it.
@@ -248,21 +239,21 @@ func (e *endpoint) fastList(w http.ResponseWriter, r *http.Request, req *request
 		return false
 	}
 	page := pages[n]
+	parts := [][]byte{page.head, page.tools, page.tail, pageTail(nil, q.id)}
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
 	if takesGzip(r.Header["Accept-Encoding"]) {
 		body := page.compressed()
-		tail := gzipTail(body, q.id)
+		parts = [][]byte{body.data, gzipTail(body, q.id)}
 		h["Content-Encoding"] = []string{"gzip"}
-		e.lw.head(h, len(body.data)+len(tail))
-		_, _ = w.Write(body.data) // as above
-		_, _ = w.Write(tail)
-		return true
 	}
-	tail := pageTail(nil, q.id)
-	e.lw.head(h, len(page.head)+len(page.tools)+len(page.tail)+len(tail))
-	for _, part := range [][]byte{page.head, page.tools, page.tail, tail} {
-		_, _ = w.Write(part)
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
+	e.lw.head(h, length)
+	for _, part := range parts {
+		_, _ = w.Write(part) // as above
 	}
 	return true
 }

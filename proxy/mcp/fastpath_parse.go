@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,7 +22,7 @@ type fastRequest struct {
 
 	said          // of tools/call
 	cursor string // of tools/list
-	told   bool   // the client has said who it is
+	named  bool   // the client has said who it is
 }
 
 // The headers of MCP, as http.Header keys them: a look-up by another spelling finds
@@ -39,9 +40,9 @@ const (
 	methodList = "tools/list"
 )
 
-// The versions that the fast path tells apart.
+// The versions that the fast path distinguishes.
 const (
-	currentSince = "2026-07-28" // requests stand alone and repeat themselves in headers
+	currentSince = "2026-07-28" // requests need no handshake, and headers repeat what they ask
 	titledSince  = "2025-06-18" // tools have titles
 )
 
@@ -163,36 +164,16 @@ func (q *fastRequest) readMeta(meta []byte) bool {
 	if meta == nil {
 		return !q.current
 	}
-	if meta[0] != '{' {
-		return false
-	}
-	var version, info, capabilities, parent, state []byte
-	for name, value := range jsonscan.Members(meta) {
-		var slot *[]byte
-		switch key := name[1 : len(name)-1]; string(key) {
-		case sdk.MetaKeyProtocolVersion:
-			slot = &version
-		case sdk.MetaKeyClientInfo:
-			slot = &info
-		case sdk.MetaKeyClientCapabilities:
-			slot = &capabilities
-		case "traceparent":
-			slot = &parent
-		case "tracestate":
-			slot = &state
-		default:
-			mayMean := bytes.HasPrefix(key, []byte(reserved)) || bytes.IndexByte(key, '\\') >= 0
-			if mayMean || !harmless(value, maxHarmless) {
-				return false
-			}
-			continue
-		}
-		if *slot != nil {
-			return false
-		}
-		*slot = value
-	}
-	return q.readTrace(parent, state) && q.readProtocol(version, info, capabilities)
+	var m [5][]byte
+	return pickOf(meta, m[:], foreign, sdk.MetaKeyProtocolVersion, sdk.MetaKeyClientInfo,
+		sdk.MetaKeyClientCapabilities, "traceparent", "tracestate") &&
+		q.readTrace(m[3], m[4]) && q.readProtocol(m[0], m[1], m[2])
+}
+
+// foreign reports whether a member of _meta is a vendor's own and any decoder takes it. A name
+// with an escape could be one of the protocol's in another spelling.
+func foreign(key, value []byte) bool {
+	return !bytes.HasPrefix(key, []byte(reserved)) && bytes.IndexByte(key, '\\') < 0 && harmless(value, maxHarmless)
 }
 
 func (q *fastRequest) readTrace(parent, state []byte) bool {
@@ -223,7 +204,7 @@ func (q *fastRequest) readProtocol(version, info, capabilities []byte) bool {
 			return false
 		}
 	}
-	q.told, q.client.Name, q.client.Version = true, jsonscan.Unquote(m[0]), jsonscan.Unquote(m[1])
+	q.named, q.client.Name, q.client.Version = true, jsonscan.Unquote(m[0]), jsonscan.Unquote(m[1])
 	return true
 }
 
@@ -234,31 +215,26 @@ func (q *fastRequest) readCapabilities(v []byte) bool {
 		return true
 	}
 	var m [5][]byte
-	if !pick(v, m[:], "elicitation", "sampling", "roots", "extensions", "experimental") {
-		return false
-	}
 	var form, sampling [2][]byte
 	var roots [1][]byte
-	if m[0] != nil {
-		if !pick(m[0], form[:], "form", "url") || !hollow(form[0]) || !hollow(form[1]) {
-			return false
-		}
-		q.asks = form[0] != nil || form[1] == nil
-	}
-	if m[1] != nil && !(pick(m[1], sampling[:], "context", "tools") && hollow(sampling[0]) && hollow(sampling[1])) {
-		return false
-	}
-	if m[2] != nil && !(pick(m[2], roots[:], "listChanged") && (roots[0] == nil || isBool(roots[0]))) {
-		return false
-	}
-	return open(m[3]) && open(m[4])
+	known := pick(v, m[:], "elicitation", "sampling", "roots", "extensions", "experimental") &&
+		hollow(m[0], form[:], "form", "url") && hollow(m[1], sampling[:], "context", "tools") &&
+		(m[2] == nil || pick(m[2], roots[:], "listChanged") && (roots[0] == nil || isBool(roots[0]))) &&
+		open(m[3]) && open(m[4])
+	// One that names neither kind means forms, as in [asks].
+	q.asks = m[0] != nil && (form[0] != nil || form[1] == nil)
+	return known
 }
 
 // open reports whether v is an object of whatever members, or absent.
 func open(v []byte) bool { return v == nil || v[0] == '{' && harmless(v, maxHarmless) }
 
-// hollow reports whether v is an object that says no more than that it is there, or absent.
-func hollow(v []byte) bool { return v == nil || string(v) == "{}" }
+// hollow reads the members called names of an object into values and reports whether each is
+// an object that says no more than that it is there. An absent object has none of them.
+func hollow(v []byte, values [][]byte, names ...string) bool {
+	return v == nil || pick(v, values, names...) &&
+		!slices.ContainsFunc(values, func(m []byte) bool { return m != nil && string(m) != "{}" })
+}
 
 // isBool reports whether v, which is valid JSON, is true or false.
 func isBool(v []byte) bool { return v[0] == 't' || v[0] == 'f' }
@@ -267,7 +243,7 @@ func isBool(v []byte) bool { return v[0] == 't' || v[0] == 'f' }
 // request that is the SDK's after all needs no name.
 func (q *fastRequest) describe(h http.Header) {
 	c := &q.client
-	if !q.told {
+	if !q.named {
 		c.Name, c.Version = product(h)
 	}
 	c.Name, c.Version, c.Protocol = clean(c.Name, maxClientName), clean(c.Version, maxClientVersion), q.version
@@ -277,18 +253,27 @@ func (q *fastRequest) describe(h http.Header) {
 // for anything but an object with no others and none of them twice: of two equal
 // members decoders take the first or the last, and some ignore case.
 func pick(object []byte, values [][]byte, names ...string) bool {
+	return pickOf(object, values, func(_, _ []byte) bool { return false }, names...)
+}
+
+// pickOf is pick for an object that may have others, those that other permits.
+func pickOf(object []byte, values [][]byte, other func(key, value []byte) bool, names ...string) bool {
 	if jsonscan.Kind(object) != '{' {
 		return false
 	}
 	for name, value := range jsonscan.Members(object) {
+		key := name[1 : len(name)-1]
 		i := 0
-		for i < len(names) && string(name[1:len(name)-1]) != names[i] {
+		for i < len(names) && string(key) != names[i] {
 			i++
 		}
-		if i == len(names) || values[i] != nil {
+		switch {
+		case i == len(names) && other(key, value):
+		case i == len(names) || values[i] != nil:
 			return false
+		default:
+			values[i] = value
 		}
-		values[i] = value
 	}
 	return true
 }
@@ -299,13 +284,11 @@ func plainText(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return ""
 	}
-	v = v[1 : len(v)-1]
-	for _, b := range v {
-		if b < ' ' || b > '~' || b == '\\' {
-			return ""
-		}
+	s := string(v[1 : len(v)-1])
+	if !isPlain(s) || strings.IndexByte(s, '\\') >= 0 {
+		return ""
 	}
-	return string(v)
+	return s
 }
 
 // maxID bounds the length of an id that is a string, quotes included.
@@ -321,19 +304,15 @@ func fastID(id []byte) bool {
 	return id[0] == '"' && plainText(id) != "" || plainInteger(id)
 }
 
-// plainInteger reports whether a JSON number is an integer of at most 15 digits;
-// minus zero is none.
-func plainInteger(v []byte) bool {
+// plainInteger reports whether a JSON number is an integer that has one spelling: minus zero
+// is zero too.
+func plainInteger(v []byte) bool { return exactInteger(v) && string(v) != "-0" }
+
+// exactInteger reports whether a JSON number is an integer that is exact as floating point,
+// which every one of at most 15 digits is.
+func exactInteger(v []byte) bool {
 	digits := bytes.TrimPrefix(v, []byte("-"))
-	if len(digits) == 0 || len(digits) > 15 || len(digits) < len(v) && digits[0] == '0' {
-		return false
-	}
-	for _, b := range digits {
-		if b < '0' || b > '9' {
-			return false
-		}
-	}
-	return true
+	return len(digits) > 0 && len(digits) <= 15 && len(bytes.Trim(digits, "0123456789")) == 0
 }
 
 // maxHarmless is how deep a value may be nested that is not looked at further. Real _meta
@@ -350,20 +329,16 @@ func harmless(v []byte, depth int) bool {
 	case 't', 'f', 'n':
 		return true
 	case '[':
-		if depth > 0 {
-			for _, el := range jsonscan.Elements(v) {
-				if !harmless(el, depth-1) {
-					return false
-				}
+		for _, el := range jsonscan.Elements(v) {
+			if depth == 0 || !harmless(el, depth-1) {
+				return false
 			}
 		}
 		return depth > 0
 	case '{':
-		if depth > 0 {
-			for name, el := range jsonscan.Members(v) {
-				if bytes.IndexByte(name, '\\') >= 0 || !harmless(el, depth-1) {
-					return false
-				}
+		for name, el := range jsonscan.Members(v) {
+			if depth == 0 || bytes.IndexByte(name, '\\') >= 0 || !harmless(el, depth-1) {
+				return false
 			}
 		}
 		return depth > 0

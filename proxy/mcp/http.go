@@ -19,7 +19,7 @@ type request struct {
 	info     *proxy.RequestInfo
 	received time.Time
 	// args are the call's arguments when they were kept out of the SDK; see [lift]. Of
-	// a batch, whose calls could not be told apart here, they never are.
+	// a batch, whose calls could not be distinguished here, they never are.
 	args     json.RawMessage
 	payloads *payloads
 	// outcome is set when the call has been made and only its answer is left.
@@ -48,7 +48,7 @@ func (e *endpoint) begin(w http.ResponseWriter, r *http.Request) (req *request, 
 	received := e.now()
 	x := proxy.RequestInfoFrom(r.Context())
 	if x == nil || x.Identity == nil {
-		e.opts.Log.Error().Msg("an MCP request came without an identity; authentication must stand before this handler")
+		e.opts.Log.Error().Msg("an MCP request came without an identity; authentication must come before this handler")
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return nil, nil, false
 	}
@@ -105,17 +105,15 @@ func (e *endpoint) negotiate(r *http.Request) (http.Handler, *http.Request) {
 // accepts reports which of the two forms the Accept header allows. Weights are not looked
 // at: a client that names a form can read it.
 func accepts(values []string) (asJSON, asEvents bool) {
-	for _, v := range values {
-		for part := range strings.SplitSeq(v, ",") {
-			media, _, _ := strings.Cut(part, ";")
-			switch strings.ToLower(strings.TrimSpace(media)) {
-			case "application/json", "application/*":
-				asJSON = true
-			case "text/event-stream", "text/*":
-				asEvents = true
-			case "*/*":
-				return true, true
-			}
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		media, _, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(media)) {
+		case "application/json", "application/*":
+			asJSON = true
+		case "text/event-stream", "text/*":
+			asEvents = true
+		case "*/*":
+			return true, true
 		}
 	}
 	return asJSON, asEvents

@@ -34,7 +34,7 @@ func (e *endpoint) listTools(r *request, req *sdk.ListToolsRequest) (sdk.Result,
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	to := min(from+e.opts.PageSize, len(list.names))
-	res := &sdk.ListToolsResult{Cacheable: e.cacheable(), Tools: []*sdk.Tool{}}
+	res := &sdk.ListToolsResult{Cacheable: e.opts.cacheable(), Tools: []*sdk.Tool{}}
 	if from < to {
 		res.Tools = append(res.Tools, r.payloads.tools(list.shape(req.ProtocolVersion()).page(from, to)))
 	}
@@ -107,28 +107,6 @@ func newToolList(tools []*proxy.Tool, outputSchemas bool) (*toolList, error) {
 	return l, nil
 }
 
-// toolEntry is a tool in tools/list. What equals the protocol's default or
-// says nothing for this tool is left out: some clients put the whole entry
-// before the model.
-type toolEntry struct {
-	Name         string           `json:"name"`
-	Title        string           `json:"title,omitempty"`
-	Description  string           `json:"description,omitempty"`
-	InputSchema  json.RawMessage  `json:"inputSchema"`
-	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
-	Annotations  entryAnnotations `json:"annotations"`
-}
-
-// entryAnnotations are always explicit where a client may decide by them:
-// destructive and idempotent mean something for writing tools only.
-type entryAnnotations struct {
-	Title       string `json:"title,omitempty"`
-	ReadOnly    bool   `json:"readOnlyHint"`
-	Destructive *bool  `json:"destructiveHint,omitempty"`
-	Idempotent  *bool  `json:"idempotentHint,omitempty"`
-	OpenWorld   bool   `json:"openWorldHint"`
-}
-
 // wrapped returns the schema of structuredContent, which must be an object (MCP 2025-06-18):
 // the data, which may be an array or a string, is in its member data.
 func wrapped(data json.RawMessage) json.RawMessage {
@@ -138,30 +116,14 @@ func wrapped(data json.RawMessage) json.RawMessage {
 
 // add appends the encoding of t.
 func (t *encodedTools) add(tool *proxy.Tool, titled, outputSchemas bool) error {
-	entry := toolEntry{
-		Name:        tool.Name,
-		Description: tool.Description,
-		InputSchema: tool.InputSchema,
-		Annotations: entryAnnotations{ReadOnly: tool.ReadOnly, OpenWorld: tool.OpenWorld},
-	}
 	if len(tool.InputSchema) == 0 || !bytes.HasPrefix(bytes.TrimSpace(tool.InputSchema), []byte("{")) {
 		return errors.New("the input schema is not an object")
 	}
-	if titled {
-		entry.Title = tool.Title
-	} else {
-		entry.Annotations.Title = tool.Title
-	}
-	if !tool.ReadOnly {
-		entry.Annotations.Destructive, entry.Annotations.Idempotent = &tool.Destructive, &tool.Idempotent
-	}
-	if len(tool.ListSchema) > 0 {
-		entry.InputSchema = tool.ListSchema
-	}
+	entry := tool.Entry(titled)
 	if outputSchemas && len(tool.OutputSchema) > 0 {
 		entry.OutputSchema = wrapped(tool.OutputSchema)
 	}
-	b, err := encode(entry)
+	b, err := proxy.Encode(entry)
 	if err != nil {
 		return err
 	}
@@ -194,8 +156,8 @@ func (l *toolList) seek(cursor string) (int, error) {
 	return i, nil
 }
 
-// encodeCursor makes a cursor of a tool's name, with a checksum that tells a
-// cursor from anything else. It protects nothing: a list has no secrets.
+// encodeCursor makes a cursor of a tool's name, with a checksum that distinguishes
+// a cursor from anything else. It protects nothing: a list has no secrets.
 func encodeCursor(name string) string {
 	b := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(name)))
 	return base64.RawURLEncoding.EncodeToString(append(b, name...))

@@ -11,6 +11,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,12 +103,9 @@ func New(o Options) (http.Handler, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
 	}
-	e := &endpoint{opts: o, now: time.Now}
+	e := &endpoint{opts: o, now: time.Now, lw: newFastWords(&o)}
 	var err error
 	if e.marks, err = newMarks(); err != nil {
-		return nil, fmt.Errorf("mcp endpoint: %w", err)
-	}
-	if e.lw, err = newFastWords(&e.opts, e.cacheable()); err != nil {
 		return nil, fmt.Errorf("mcp endpoint: %w", err)
 	}
 	if e.list, err = e.newList(o.Tools); err != nil {
@@ -135,12 +133,8 @@ func (o *Options) complete() error {
 	case o.PageSize < 0 || o.ListTTL < 0 || o.MaxBodyBytes < 0:
 		return errors.New("page size, list TTL and body bound must not be negative")
 	}
-	if o.PageSize == 0 {
-		o.PageSize = defaultPageSize
-	}
-	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = defaultMaxBodyBytes
-	}
+	o.PageSize = cmp.Or(o.PageSize, defaultPageSize)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, defaultMaxBodyBytes)
 	o.Tools = slices.Clone(o.Tools)
 	return nil
 }
@@ -150,13 +144,13 @@ func (o *Options) complete() error {
 // which names exist.
 func (e *endpoint) newServer() *sdk.Server {
 	srv := sdk.NewServer(
-		&sdk.Implementation{Name: e.opts.Name, Title: e.opts.Title, Version: e.opts.Version},
+		e.opts.implementation(),
 		&sdk.ServerOptions{
 			Instructions:              e.opts.Instructions,
 			Capabilities:              &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 			SupportedProtocolVersions: protocolVersions(),
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
-				*c = e.cacheable()
+				*c = e.opts.cacheable()
 			},
 		})
 	srv.AddTool(&sdk.Tool{Name: onlyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, handOver)
@@ -164,10 +158,15 @@ func (e *endpoint) newServer() *sdk.Server {
 	return srv
 }
 
+// implementation is who answers, in the SDK's words.
+func (o *Options) implementation() *sdk.Implementation {
+	return &sdk.Implementation{Name: o.Name, Title: o.Title, Version: o.Version}
+}
+
 // cacheable is the permission to keep a list (protocol 2026-07-28): for the caller alone, since an
 // intermediary would serve it to strangers.
-func (e *endpoint) cacheable() sdk.Cacheable {
-	return sdk.Cacheable{TTLMs: int(e.opts.ListTTL.Milliseconds()), CacheScope: "private"}
+func (o *Options) cacheable() sdk.Cacheable {
+	return sdk.Cacheable{TTLMs: int(o.ListTTL.Milliseconds()), CacheScope: "private"}
 }
 
 // sdkHandler returns the SDK's HTTP handler. Its own checks of host and body

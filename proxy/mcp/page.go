@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
+	"mime"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,21 +85,14 @@ type gzipped struct {
 func compress(parts ...[]byte) *gzipped {
 	var b bytes.Buffer
 	b.WriteString("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff") // deflate, no name, no time, unknown system
-	z, err := flate.NewWriter(&b, flate.BestCompression)
+	z, _ := flate.NewWriter(&b, flate.BestCompression)        // there is such a level, and a buffer takes everything
 	out := &gzipped{}
 	for _, p := range parts {
-		if err == nil {
-			_, err = z.Write(p)
-		}
+		_, _ = z.Write(p)
 		out.crc = crc32.Update(out.crc, crc32.IEEETable, p)
 		out.size += uint32(len(p))
 	}
-	if err == nil {
-		err = z.Flush() // ends at a whole byte, and more may follow
-	}
-	if err != nil { // a buffer takes everything
-		return &gzipped{}
-	}
+	_ = z.Flush() // ends at a whole byte, and more may follow
 	out.data = b.Bytes()
 	return out
 }
@@ -124,39 +118,28 @@ func gzipTail(g *gzipped, id json.RawMessage) []byte {
 // that of identity.
 func takesGzip(values []string) bool {
 	gzip, other, identity := -1.0, -1.0, -1.0
-	for _, v := range values {
-		for part := range strings.SplitSeq(v, ",") {
-			coding, params, _ := strings.Cut(part, ";")
-			q, ok := weight(params)
-			if !ok {
-				continue
-			}
-			switch strings.ToLower(strings.TrimSpace(coding)) {
-			case "gzip", "x-gzip":
-				gzip = q
-			case "identity":
-				identity = q
-			case "*":
-				other = q
-			}
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		// A coding has the form of a media type: a word in any case, and a weight as the
+		// only parameter.
+		coding, params, err := mime.ParseMediaType(part)
+		q := 1.0
+		if err == nil && len(params) > 0 {
+			q, err = strconv.ParseFloat(params["q"], 64)
+		}
+		if err != nil || !(q >= 0 && q <= 1) { // so that NaN, which Go reads, is none
+			continue
+		}
+		switch coding {
+		case "gzip", "x-gzip":
+			gzip = q
+		case "identity":
+			identity = q
+		case "*":
+			other = q
 		}
 	}
 	if gzip < 0 {
 		gzip = other
 	}
 	return gzip > 0 && gzip >= identity
-}
-
-// weight reads the q parameter of a coding, 1 when there is none.
-func weight(params string) (float64, bool) {
-	params = strings.TrimSpace(params)
-	if params == "" {
-		return 1, true
-	}
-	name, value, _ := strings.Cut(params, "=")
-	if !strings.EqualFold(strings.TrimSpace(name), "q") {
-		return 0, false
-	}
-	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	return q, err == nil && q >= 0 && q <= 1
 }

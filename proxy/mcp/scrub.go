@@ -86,7 +86,7 @@ func scrubMessages(p []byte) []byte {
 	if !changed {
 		return p
 	}
-	out, err := encode(batch)
+	out, err := proxy.Encode(batch)
 	if err != nil {
 		return []byte(internalError)
 	}

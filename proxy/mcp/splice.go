@@ -107,56 +107,37 @@ func (ps *payloads) splice(dst, msg []byte) ([]byte, error) {
 	}
 	token := []byte(ps.token)
 	for first := true; ; first = false {
-		at := bytes.Index(msg, token)
-		if at < 0 {
-			if first {
-				return dst, nil
-			}
+		head, rest, found := bytes.Cut(msg, token)
+		switch {
+		case !found && first:
+			return dst, nil
+		case !found:
 			return append(dst, msg...), nil
 		}
-		end := at + len(token) + markerDigits
-		p, err := ps.take(msg, at+len(token), end)
-		if err != nil {
-			return dst, err
-		}
-		if !bytes.HasSuffix(msg[:at], []byte(p.before)) || !bytes.HasPrefix(msg[end:], []byte(p.after)) {
+		number := rest[:min(markerDigits, len(rest))]
+		rest = rest[len(number):]
+		p := ps.take(number)
+		if p == nil || !bytes.HasSuffix(head, []byte(p.before)) || !bytes.HasPrefix(rest, []byte(p.after)) {
 			return dst, errSplice
 		}
-		dst = append(dst, msg[:at-len(p.before)]...)
+		dst = append(dst, head[:len(head)-len(p.before)]...)
 		if p.isText {
 			dst = jsonscan.AppendQuote(dst, p.data)
 		} else {
 			dst = append(dst, p.data...)
 		}
-		msg = msg[end+len(p.after):]
+		msg = rest[len(p.after):]
 	}
 }
 
-// take returns the payload whose number is msg[from:to]; each is used once.
-func (ps *payloads) take(msg []byte, from, to int) (*payload, error) {
-	if to > len(msg) {
-		return nil, errSplice
-	}
-	n, err := strconv.Atoi(string(msg[from:to]))
+// take returns the payload of a number, nil when there is none; each is used once.
+func (ps *payloads) take(number []byte) *payload {
+	n, err := strconv.Atoi(string(number))
 	if err != nil || n < 0 || n >= len(ps.list) || ps.list[n].used {
-		return nil, errSplice
+		return nil
 	}
 	ps.list[n].used = true
-	return &ps.list[n], nil
-}
-
-// room estimates what the unused payloads need: text of JSON grows by a
-// quarter or so when its quotes are escaped.
-func (ps *payloads) room() int {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	n := 0
-	for i := range ps.list {
-		if !ps.list[i].used {
-			n += len(ps.list[i].data) + len(ps.list[i].data)/4
-		}
-	}
-	return n
+	return &ps.list[n]
 }
 
 // spliceWriter is the ResponseWriter that the SDK writes to. The SDK writes a
@@ -185,7 +166,7 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	contentType := w.Header().Get("Content-Type")
-	buf := w.buffers.Get(len(p) + w.payloads.room())
+	buf := w.buffers.Get(len(p)) // it grows with the payloads, and is as large for the next answer
 	msg := scrubSDKError(contentType, p)
 	out, err := w.payloads.splice((*buf)[:0], msg)
 	*buf = out

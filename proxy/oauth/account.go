@@ -183,7 +183,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, who *session) error
 		return err
 	}
 	if do == actSignOut {
-		s.setCookie(w, sessionCookie, "", -1)
+		s.setCookie(w, sessionCookie, "", gone)
 	}
 	// A form may be answered by a redirect as long as it stays on this host.
 	s.send(w, http.StatusSeeOther, s.issuer+pathAccount)
@@ -267,7 +267,7 @@ func (s *Server) forget(ctx context.Context, userID int64) error {
 	if len(left) > 0 {
 		return nil
 	}
-	s.recent.drop(userID)
+	s.recent.Take(userID)
 	if err := s.o.Upstream.Forget(ctx, userID); err != nil {
 		return fmt.Errorf("credential: %w", err)
 	}

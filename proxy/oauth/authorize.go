@@ -157,7 +157,7 @@ func (s *Server) whatAsks(q fields, a *asked) *failure {
 		return f
 	}
 	if resource == "" {
-		resource = s.resources[0]
+		resource = s.o.Resources[0]
 	}
 	a.Challenge, a.Resource = challenge, resource
 	if a.Scopes = scope.Within(strings.Fields(q.get("scope")), s.allowed); len(a.Scopes) == 0 {

@@ -23,13 +23,6 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) error {
 	// twice, nor after Gitea said no.
 	f, err := s.finish(w, r, q.get("state"))
 	switch {
-	case errors.Is(err, errNoFlow):
-		return newNotice(http.StatusBadRequest, "This sign-in is over",
-			"It took too long, or it was finished before. Start again in your MCP client.")
-	case errors.Is(err, errBrowser):
-		return newNotice(http.StatusForbidden, "This sign-in began in another browser",
-			"It must end where it began, so nothing was allowed. If somebody sent you here, they tried to use your "+
-				"account: just close this page. Otherwise start again in your MCP client.")
 	case err != nil:
 		return err
 	case q.get("error") != "":
@@ -46,8 +39,8 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The sweep must not take the credential for a leftover before the code has become a
 	// grant, and calls must not go on with the token of before.
-	s.unused.keep(user.ID)
-	s.recent.drop(user.ID)
+	s.unused.Delete(user.ID)
+	s.recent.Take(user.ID)
 	if f.Purpose == forAccount {
 		return s.signedIn(w, r, user)
 	}

@@ -1,11 +1,10 @@
 package oauth
 
 import (
-	"errors"
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/scope"
@@ -65,10 +64,7 @@ type consentView struct {
 func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) error {
 	browser := s.browser(w, r)
 	if c.form == "" {
-		var err error
-		if c.form, err = s.seal(c.asked); err != nil {
-			return err
-		}
+		c.form = s.seal(c.asked)
 	}
 	status := http.StatusOK
 	if c.problem != "" {
@@ -84,26 +80,15 @@ func (s *Server) askPerson(w http.ResponseWriter, r *http.Request, c consent) er
 
 // loopback reports whether the answer goes to a program on the person's computer, of
 // which any could listen there. Further redirect URIs must not hide it; only the
-// operator's word for a client counts for more.
+// clients that the operator has named are exempt.
 func (c consent) loopback() bool {
 	return c.client.LoopbackOnly || c.client.Kind != client.Static && strings.HasPrefix(c.asked.RedirectURI, "http:")
 }
 
-// displayName makes a name of the client's own harmless once more: no characters
-// that are invisible or turn text around, 60 at most.
+// displayName makes a name of the client's own harmless once more: one of the store may be
+// from a version of Aegis that knew fewer tricks.
 func displayName(name string) string {
-	n := 0
-	name = strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || n >= 60 {
-			return -1
-		}
-		n++
-		return r
-	}, name)
-	if name = strings.TrimSpace(name); name == "" {
-		return "A client without a name"
-	}
-	return name
+	return cmp.Or(client.CleanName(name), "A client without a name")
 }
 
 // redirectHost says where an address leads, in a word and in a sentence.
@@ -157,14 +142,10 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	// Last, so that a form that was refused above can be sent again.
-	err = s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie)))
-	switch {
-	case errors.Is(err, errAnswered):
-		return newNotice(http.StatusConflict, "This was answered already",
-			"Every request can be answered once. To connect again, start again in your MCP client.")
-	case err != nil:
+	if err := s.answerOnce(r.Context(), c.asked.id(s.cookie(r, browserCookie))); err != nil {
 		return err
-	case say == sayDeny:
+	}
+	if say == sayDeny {
 		return s.denied(w, r, c)
 	}
 	c.asked.Scopes = left

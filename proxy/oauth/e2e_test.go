@@ -74,7 +74,9 @@ func start(t testing.TB, change func(*config.OAuth)) *real {
 	r.gitea = gitea.URL
 
 	var handler http.Handler
-	aegis := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { handler.ServeHTTP(w, q) }))
+	aegis := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		handler.ServeHTTP(w, q)
+	}))
 	t.Cleanup(aegis.Close)
 	r.url = aegis.URL
 	r.double.SetClock(r.clock.now)
@@ -106,24 +108,28 @@ func (r *real) build(c config.OAuth) http.Handler {
 	must(err)
 	base, err := url.Parse(r.url)
 	must(err)
-	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback", HTTP: &http.Client{Transport: direct.Transport, Timeout: 2 * time.Minute}, Store: r.store, Now: r.clock.now})
+	up, err := upstream.New(upstream.Options{Config: c, Gitea: at, RedirectURL: r.url + "/oauth/callback",
+		HTTP: &http.Client{Transport: direct.Transport, Timeout: 2 * time.Minute}, Store: r.store, Now: r.clock.now})
 	must(err)
-	r.grants, err = grant.New(grant.Options{Store: r.store, Keys: ring.Derive, Now: r.clock.now, Config: grant.Lifetimes{
-		Access: time.Duration(c.AccessTTL), Refresh: time.Duration(c.RefreshTTL), Max: time.Duration(c.MaxTTL), Grace: time.Duration(c.RefreshGrace)}})
+	r.grants, err = grant.New(grant.Options{Store: r.store, Keys: ring.Derive, Now: r.clock.now, Config: c})
 	must(err)
 	clients, err := client.NewResolver(client.Options{Config: c, Store: r.store, Keys: ring.Derive, Now: r.clock.now,
 		Lookup: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no names here") }})
 	must(err)
 	endpoint := r.url + "/mcp"
-	r.server, err = oauth.New(oauth.Options{Config: c, Base: base, Grants: r.grants, Clients: clients, Upstream: up, Store: r.store, Keys: ring.Derive,
+	r.server, err = oauth.New(oauth.Options{Config: c, Base: base, Grants: r.grants, Clients: clients, Upstream: up,
+		Store: r.store, Keys: ring.Derive,
 		Resources: []string{endpoint}, Log: zerolog.New(&r.log), Now: r.clock.now})
 	must(err)
-	guard := &oauth.Guard{Verifier: r.server.Verifier(endpoint, nil), MetadataURL: r.server.MetadataURL(endpoint), Scopes: r.server.Scopes(), Offered: c.Scopes, Needs: tools, Log: zerolog.New(&r.log)}
+	guard := &oauth.Guard{Verifier: r.server.Verifier(endpoint, nil), MetadataURL: r.server.MetadataURL(endpoint),
+		Scopes: r.server.Scopes(), Offered: c.Scopes, Needs: tools, Log: zerolog.New(&r.log)}
 	mux := http.NewServeMux()
 	r.server.Register(mux)
-	mux.Handle("/mcp", guard.Wrap(permitted(guard, func(w http.ResponseWriter, q *http.Request, _ []byte) { r.whoami(w, q) })))
+	mux.Handle("/mcp", guard.Wrap(permitted(guard,
+		func(w http.ResponseWriter, q *http.Request, _ []byte) { r.whoami(w, q) })))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		mux.ServeHTTP(w, q.WithContext(proxy.WithRequestInfo(q.Context(), &proxy.RequestInfo{RequestID: "req", Addr: "127.0.0.1"})))
+		mux.ServeHTTP(w, q.WithContext(proxy.WithRequestInfo(q.Context(),
+			&proxy.RequestInfo{RequestID: "req", Addr: "127.0.0.1"})))
 	})
 }
 
@@ -195,7 +201,8 @@ func (p *person) visit(q *http.Request) *url.URL {
 		if err != nil {
 			p.r.t.Fatal(err)
 		}
-		if resp.Header.Get("Location") != "" || !strings.HasPrefix(to, p.r.url+"/") && !strings.HasPrefix(to, p.r.gitea+"/") {
+		if resp.Header.Get("Location") != "" || !strings.HasPrefix(to, p.r.url+"/") &&
+			!strings.HasPrefix(to, p.r.gitea+"/") {
 			return u
 		}
 		q, _ = http.NewRequest(http.MethodGet, to, nil) // the address was parsed
@@ -271,7 +278,8 @@ func (r *real) register(redirect string) string {
 }
 
 func (r *real) authorizeURL(id, redirect, scope string) string {
-	return r.url + "/authorize?" + url.Values{"client_id": {id}, "redirect_uri": {redirect}, "response_type": {"code"}, "code_challenge": {challenge()},
+	return r.url + "/authorize?" + url.Values{"client_id": {id}, "redirect_uri": {redirect},
+		"response_type": {"code"}, "code_challenge": {challenge()},
 		"code_challenge_method": {"S256"}, "state": {"s"}, "scope": {scope}, "resource": {r.url + "/mcp"}}.Encode()
 }
 
@@ -288,17 +296,20 @@ const localRedirect = "http://127.0.0.1:4711/callback"
 
 // TestEndToEnd is the whole way of one client and one person, all parts real.
 func TestEndToEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	// 1. The client learns where to go.
 	status, h, _ := r.send("/mcp", call("read_issue"))
-	if status != 401 || !strings.Contains(h.Get("WWW-Authenticate"), `resource_metadata="`+r.url+`/.well-known/oauth-protected-resource/mcp"`) {
+	if status != 401 || !strings.Contains(h.Get("WWW-Authenticate"),
+		`resource_metadata="`+r.url+`/.well-known/oauth-protected-resource/mcp"`) {
 		t.Fatalf("%d %v", status, h)
 	}
 	id := r.register("http://127.0.0.1/callback")
 
 	// 2. The person narrows, signs in to Gitea and agrees there.
 	p := r.person()
-	if p.open(r.authorizeURL(id, localRedirect, "write:issue read:user offline_access foo")) != nil || !strings.Contains(p.page, "Test client") {
+	if p.open(r.authorizeURL(id, localRedirect, "write:issue read:user offline_access foo")) != nil ||
+		!strings.Contains(p.page, "Test client") {
 		t.Fatalf("no consent page: %s", p.page)
 	}
 	if counts := r.double.OAuthCounts(); counts.Authorize != 0 {
@@ -327,7 +338,8 @@ func TestEndToEnd(t *testing.T) {
 	if status, _, m := r.call(access, "read_issue"); status != 200 || m["login"] != "alice" {
 		t.Errorf("call: %d %v", status, m)
 	}
-	if status, h, _ := r.call(access, "write_issue"); status != 403 || !strings.Contains(h.Get("WWW-Authenticate"), `scope="read:issue write:issue read:user"`) {
+	if status, h, _ := r.call(access, "write_issue"); status != 403 ||
+		!strings.Contains(h.Get("WWW-Authenticate"), `scope="read:issue write:issue read:user"`) {
 		t.Errorf("step-up: %d %v", status, h)
 	}
 
@@ -346,10 +358,12 @@ func TestEndToEnd(t *testing.T) {
 
 	// 5. Refreshing, hours later: Gitea's token is renewed in silence.
 	r.clock.add(2 * time.Hour)
-	if status, h, _ := r.call(access, "read_issue"); status != 401 || !strings.Contains(h.Get("WWW-Authenticate"), "invalid_token") {
+	if status, h, _ := r.call(access, "read_issue"); status != 401 ||
+		!strings.Contains(h.Get("WWW-Authenticate"), "invalid_token") {
 		t.Errorf("an access token lives for two hours: %d", status)
 	}
-	status, _, fresh := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id}, "refresh_token": {old}, "scope": {"write:admin read:issue read:user"}}.Encode())
+	status, _, fresh := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id},
+		"refresh_token": {old}, "scope": {"write:admin read:issue read:user"}}.Encode())
 	if status != 200 || fresh["refresh_token"] == old || fresh["scope"] != "read:issue read:user" {
 		t.Fatalf("refresh: %d %v", status, fresh)
 	}
@@ -362,7 +376,8 @@ func TestEndToEnd(t *testing.T) {
 	}
 
 	// 6. Revoking.
-	if status, _, _ = r.send("/revoke", url.Values{"client_id": {id}, "token": {fresh["refresh_token"].(string)}}.Encode()); status != 200 {
+	if status, _, _ = r.send("/revoke", url.Values{"client_id": {id},
+		"token": {fresh["refresh_token"].(string)}}.Encode()); status != 200 {
 		t.Errorf("revoke: %d", status)
 	}
 	r.clock.add(10 * time.Second)
@@ -371,7 +386,8 @@ func TestEndToEnd(t *testing.T) {
 	}
 
 	// Nothing secret is in the log, and Gitea never saw a token of ours.
-	secrets := []string{access, old, more["access_token"].(string), more["refresh_token"].(string), fresh["refresh_token"].(string), to.Query().Get("code")}
+	secrets := []string{access, old, more["access_token"].(string), more["refresh_token"].(string),
+		fresh["refresh_token"].(string), to.Query().Get("code")}
 	for _, s := range secrets {
 		if strings.Contains(r.log.String(), s) {
 			t.Error("a token is in the log")
@@ -388,7 +404,8 @@ func TestEndToEnd(t *testing.T) {
 // redeem exchanges a code of localRedirect.
 func (r *real) redeem(id, code string) map[string]any {
 	r.t.Helper()
-	status, _, m := r.send("/token", url.Values{"grant_type": {"authorization_code"}, "client_id": {id}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {localRedirect}}.Encode())
+	status, _, m := r.send("/token", url.Values{"grant_type": {"authorization_code"}, "client_id": {id},
+		"code": {code}, "code_verifier": {verifier}, "redirect_uri": {localRedirect}}.Encode())
 	if status != 200 {
 		r.t.Fatalf("token: %d %v", status, m)
 	}
@@ -410,10 +427,12 @@ func (r *real) connect(login string) (id string, p *person, tokens map[string]an
 }
 
 func TestAccountEndToEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.OAuth) { c.Admins = []string{"bob"} })
 	_, alice, tokens := r.connect("alice")
 	alice.open(r.url + "/account")
-	if alice.press("/account", "do", "sign_in") != nil || alice.at.Path != "/account" || !strings.Contains(alice.page, "Test client") || strings.Contains(alice.page, "Everybody") {
+	if alice.press("/account", "do", "sign_in") != nil || alice.at.Path != "/account" ||
+		!strings.Contains(alice.page, "Test client") || strings.Contains(alice.page, "Everybody") {
 		t.Fatalf("at %v: %s", alice.at, alice.page)
 	}
 	bob := r.person()
@@ -421,7 +440,8 @@ func TestAccountEndToEnd(t *testing.T) {
 	bob.press("/account", "do", "sign_in")
 	bob.login("bob")
 	bob.press("/login/oauth/grant", "granted", "true")
-	if bob.at.Path != "/account" || !strings.Contains(bob.page, "Everybody") || !strings.Contains(bob.page, "<strong>alice</strong>") {
+	if bob.at.Path != "/account" || !strings.Contains(bob.page, "Everybody") ||
+		!strings.Contains(bob.page, "<strong>alice</strong>") {
 		t.Fatalf("at %v: %s", bob.at, bob.page)
 	}
 	if bob.press("/account", "do", "revoke") != nil || strings.Contains(bob.page, "<strong>alice</strong>") {
@@ -444,17 +464,20 @@ func TestAccountEndToEnd(t *testing.T) {
 
 // TestOutageOfGitea: nobody is logged out by it.
 func TestOutageOfGitea(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	id, _, tokens := r.connect("alice")
 	r.double.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultStatus, Status: 502})
 	r.clock.add(90 * time.Minute)
-	status, _, fresh := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id}, "refresh_token": {tokens["refresh_token"].(string)}}.Encode())
+	status, _, fresh := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id},
+		"refresh_token": {tokens["refresh_token"].(string)}}.Encode())
 	if status != 200 {
 		t.Fatalf("refresh during an outage: %d %v", status, fresh)
 	}
 	access := fresh["access_token"].(string)
 	status, h, m := r.call(access, "read_issue")
-	if e, _ := m["error"].(map[string]any); status != 503 || e["kind"] != "upstream_unavailable" || h.Get("Retry-After") == "" || h.Get("WWW-Authenticate") != "" {
+	if e, _ := m["error"].(map[string]any); status != 503 || e["kind"] != "upstream_unavailable" ||
+		h.Get("Retry-After") == "" || h.Get("WWW-Authenticate") != "" {
 		t.Errorf("call during an outage: %d %v", status, m)
 	}
 	r.double.ClearOAuthFaults()
@@ -467,10 +490,12 @@ func TestOutageOfGitea(t *testing.T) {
 // TestWhatHappensInGitea: a rename goes unnoticed, a wrong secret is the
 // operator's, and a revoked grant ends in a new sign-in.
 func TestWhatHappensInGitea(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	id, _, tokens := r.connect("alice")
 	refresh := func() (int, map[string]any) {
-		status, _, m := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id}, "refresh_token": {tokens["refresh_token"].(string)}}.Encode())
+		status, _, m := r.send("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {id},
+			"refresh_token": {tokens["refresh_token"].(string)}}.Encode())
 		if status == 200 {
 			tokens = m
 		}
@@ -493,7 +518,8 @@ func TestWhatHappensInGitea(t *testing.T) {
 	if status, m := refresh(); status != 200 { // nobody has told us yet
 		t.Fatalf("refresh after the revocation: %d %v", status, m)
 	}
-	if status, h, _ := r.call(tokens["access_token"].(string), "read_issue"); status != 401 || !strings.Contains(h.Get("WWW-Authenticate"), "invalid_token") {
+	if status, h, _ := r.call(tokens["access_token"].(string), "read_issue"); status != 401 ||
+		!strings.Contains(h.Get("WWW-Authenticate"), "invalid_token") {
 		t.Errorf("call after the revocation: %d", status)
 	}
 	if status, m := refresh(); status != 400 || m["error"] != "invalid_grant" {
@@ -502,12 +528,14 @@ func TestWhatHappensInGitea(t *testing.T) {
 }
 
 func TestOnlySomePeople(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(c *config.OAuth) { c.Allow = config.People{Logins: []string{"bob"}} })
 	id, p := r.register("http://127.0.0.1/callback"), r.person()
 	p.open(r.authorizeURL(id, localRedirect, ""))
 	p.press("/consent", "access", "all", "say", "allow")
 	p.login("alice")
-	if to := p.press("/login/oauth/grant", "granted", "true"); to != nil || !strings.Contains(p.page, "not among the people") {
+	if to := p.press("/login/oauth/grant", "granted", "true"); to != nil ||
+		!strings.Contains(p.page, "not among the people") {
 		t.Errorf("sent to %v, shown %s", to, p.page)
 	}
 	r.connect("bob")

@@ -44,21 +44,15 @@ const flowTTL = 10 * time.Minute
 // id names a request of a browser: loading the page again makes the same one, so
 // that of all its copies one can be answered.
 func (a asked) id(browser string) string {
-	text, err := json.Marshal(a)
-	if err != nil { // texts always marshal
-		return ""
-	}
+	text, _ := json.Marshal(a) // texts always marshal
 	sum := sha256.Sum256(append([]byte(browser+" "), text...))
 	return hex.EncodeToString(sum[:])
 }
 
 // seal puts a request into a form.
-func (s *Server) seal(a asked) (string, error) {
-	text, err := json.Marshal(ticket{Asked: a, Until: s.o.Now().Add(flowTTL).Unix()})
-	if err != nil {
-		return "", fmt.Errorf("request: %w", err)
-	}
-	return s.keys.sign(text), nil
+func (s *Server) seal(a asked) string {
+	text, _ := json.Marshal(ticket{Asked: a, Until: s.o.Now().Add(flowTTL).Unix()}) // as above
+	return s.keys.sign(text)
 }
 
 // unseal takes a request out of a form; late: it is ours and too old.
@@ -87,14 +81,13 @@ type flow struct {
 	Verifier string `json:"verifier"`
 }
 
-// errAnswered: the request was answered before.
-var errAnswered = errors.New("this request was answered before")
-
-// answerOnce marks a request as answered, for as long as a form of it can live.
+// answerOnce marks a request as answered, for as long as a form of it can live. One that
+// was answered before is refused.
 func (s *Server) answerOnce(ctx context.Context, id string) error {
 	_, err := s.o.Store.CompareAndSwap(ctx, "flow-used/"+id, 0, []byte("{}"), flowTTL+time.Minute)
 	if errors.Is(err, kv.ErrConflict) {
-		return errAnswered
+		return newNotice(http.StatusConflict, "This was answered already",
+			"Every request can be answered once. To connect again, start again in your MCP client.")
 	}
 	return err
 }
@@ -123,21 +116,14 @@ func (s *Server) put(ctx context.Context, kind, secret string, v any, ttl time.D
 	return nil
 }
 
-// errNoFlow: there is no flow of this state: it is unknown, too old, or over.
-var errNoFlow = errors.New("no such flow")
-
-// errBrowser: another browser than the one that said yes.
-var errBrowser = errors.New("the flow belongs to another browser")
-
 // finish takes the flow of a state out of the store, so that it works once
-// whatever comes of it, and checks that this is the browser that began it.
+// whatever comes of it, and checks that this is the browser that began it. A state is
+// refused that is unknown, too old, over or of another browser.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request, state string) (flow, error) {
-	if state == "" {
-		return flow{}, errNoFlow
-	}
 	e, err := s.o.Store.Take(r.Context(), "flow/"+digest(state))
 	if errors.Is(err, kv.ErrNotFound) {
-		return flow{}, errNoFlow
+		return flow{}, newNotice(http.StatusBadRequest, "This sign-in is over",
+			"It took too long, or it was finished before. Start again in your MCP client.")
 	}
 	var f flow
 	if err == nil {
@@ -148,9 +134,11 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, state string) (f
 	}
 	cookie := s.cookie(r, flowCookie(state))
 	if subtle.ConstantTimeCompare([]byte(digest(cookie)), []byte(f.Browser)) != 1 {
-		return flow{}, errBrowser
+		return flow{}, newNotice(http.StatusForbidden, "This sign-in began in another browser",
+			"It must end where it began, so nothing was allowed. If somebody sent you here, they tried to use your "+
+				"account: just close this page. Otherwise start again in your MCP client.")
 	}
-	s.setCookie(w, flowCookie(state), "", -1)
+	s.setCookie(w, flowCookie(state), "", gone)
 	return f, nil
 }
 
@@ -174,14 +162,10 @@ func (s *Server) cookieName(name string) string {
 }
 
 // setCookie sets a cookie that no script sees and that other sites' forms do not
-// send; ttl < 0 deletes it.
+// send; [gone] as ttl deletes it.
 func (s *Server) setCookie(w http.ResponseWriter, name, value string, ttl time.Duration) {
-	age := int(ttl.Seconds())
-	if ttl < 0 {
-		age = -1
-	}
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookieName(name), Value: value, Path: "/", MaxAge: age,
+		Name: s.cookieName(name), Value: value, Path: "/", MaxAge: int(ttl.Seconds()),
 		Secure: s.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
@@ -205,6 +189,9 @@ func (s *Server) browser(w http.ResponseWriter, r *http.Request) string {
 	s.setCookie(w, browserCookie, mark, browserTTL)
 	return mark
 }
+
+// gone is a cookie's lifetime that makes browsers drop it: a negative number of seconds.
+const gone = -time.Second
 
 // browserTTL outlives the forms that depend on it.
 const browserTTL = time.Hour

@@ -10,11 +10,7 @@ import (
 
 // Without sign-ins, the metadata says only that a bearer token is needed.
 func ExampleMetadata() {
-	h, err := oauth.Metadata("https://aegis.example.org/mcp")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	h := oauth.Metadata("https://aegis.example.org/mcp")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/.well-known/oauth-protected-resource", nil))
 	var m map[string]any

@@ -27,7 +27,7 @@ import (
 )
 
 // tools is a catalog of a few tools and of the two that stand for others.
-var tools = oauth.NeedsFunc(func(tool string, args json.RawMessage) []string {
+var tools = oauth.Needs(func(tool string, args json.RawMessage) []string {
 	switch tool {
 	case "read_issue":
 		return []string{"read:issue"}
@@ -58,9 +58,11 @@ type door struct {
 
 func guard(t testing.TB, scopes string, change func(*oauth.Guard)) *door {
 	d := &door{world: build(t, nil)}
-	d.grants.grants["g"] = &grant.Grant{ID: "g", ClientID: "known", ClientName: "Known", Verified: true, UserID: 7, Login: "alice", Scopes: strings.Fields(scopes), Resource: endpoint}
+	d.grants.grants["g"] = &grant.Grant{ID: "g", ClientID: "known", ClientName: "Known", Verified: true, UserID: 7,
+		Login: "alice", Scopes: strings.Fields(scopes), Resource: endpoint}
 	g := &oauth.Guard{
-		Verifier: d.server.Verifier(endpoint, oauth.NewStatic(tokens(), &gitea{})), MetadataURL: d.server.MetadataURL(endpoint), Scopes: d.server.Scopes(),
+		Verifier: d.server.Verifier(endpoint, oauth.NewStatic(tokens(),
+			&gitea{})), MetadataURL: d.server.MetadataURL(endpoint), Scopes: d.server.Scopes(),
 		Offered: settings().Scopes, Needs: tools, Log: zerolog.New(&d.log),
 		Refused: func(_ *proxy.RequestInfo, reason string) { d.refused = append(d.refused, reason) },
 	}
@@ -116,12 +118,14 @@ func TestChallenges(t *testing.T) {
 	const rest = `resource_metadata="https://aegis.example/.well-known/oauth-protected-resource/mcp", scope="read:repository read:issue"`
 	for _, method := range []string{"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH"} {
 		rec := d.knock(method, "")
-		if got := rec.Header().Values("WWW-Authenticate"); rec.Code != 401 || len(got) != 1 || got[0] != "Bearer "+rest {
+		if got := rec.Header().Values("WWW-Authenticate"); rec.Code != 401 || len(got) != 1 ||
+			got[0] != "Bearer "+rest {
 			t.Errorf("%s without a token: %d %q", method, rec.Code, got)
 		}
 		rec = d.knock(method, "", "Bearer aegis_at_unknown")
 		want := `Bearer error="invalid_token", error_description="the access token is malformed, unknown or no longer valid", ` + rest
-		if got := rec.Header().Values("WWW-Authenticate"); rec.Code != 401 || len(got) != 1 || got[0] != want || rec.Header().Get("Content-Type") != "application/json" {
+		if got := rec.Header().Values("WWW-Authenticate"); rec.Code != 401 || len(got) != 1 || got[0] != want ||
+			rec.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%s with a bad token: %d %q", method, rec.Code, got)
 		}
 	}
@@ -131,7 +135,8 @@ func TestChallenges(t *testing.T) {
 	if d.reached != 0 {
 		t.Error("somebody got through")
 	}
-	if len(d.refused) != 12 || d.refused[0] != "no Authorization header" || strings.Contains(strings.Join(d.refused, ""), "aegis_at") {
+	if len(d.refused) != 12 || d.refused[0] != "no Authorization header" ||
+		strings.Contains(strings.Join(d.refused, ""), "aegis_at") {
 		t.Errorf("reasons: %q", d.refused)
 	}
 }
@@ -143,7 +148,9 @@ func TestAccessTokens(t *testing.T) {
 		t.Fatalf("%d %s", rec.Code, rec.Body)
 	}
 	id := d.id
-	if id.Login != "alice" || id.UserID != 7 || id.Mode != proxy.ModeOAuth || id.Credential.Authorization() != "Bearer gitea-access-token" || id.Grant.ID != "g" || id.Grant.ClientName != "Known" || !id.Grant.Verified {
+	if id.Login != "alice" || id.UserID != 7 || id.Mode != proxy.ModeOAuth ||
+		id.Credential.Authorization() != "Bearer gitea-access-token" || id.Grant.ID != "g" ||
+		id.Grant.ClientName != "Known" || !id.Grant.Verified {
 		t.Errorf("identity %+v %+v", id, id.Grant)
 	}
 	// write:admin is not among auth.oauth.scopes, whatever was granted once.
@@ -173,7 +180,8 @@ func TestAccessTokens(t *testing.T) {
 			t.Errorf("%s: %d", name, rec.Code)
 		}
 	}
-	if rec := d.knock("POST", call("administer"), "Bearer "+aliceToken); rec.Code != 200 || d.id.Login != "alice" || d.id.Grant != nil || d.id.Mode != proxy.ModeStatic {
+	if rec := d.knock("POST", call("administer"), "Bearer "+aliceToken); rec.Code != 200 || d.id.Login != "alice" ||
+		d.id.Grant != nil || d.id.Mode != proxy.ModeStatic {
 		t.Errorf("a static token beside it: %d %+v", rec.Code, d.id)
 	}
 }
@@ -233,9 +241,11 @@ func TestTroubleIsNotTheToken(t *testing.T) {
 		status        int
 		kind, retry   string
 	}{
-		"store":       {errors.New("disk of secrets"), nil, 503, "internal", "2"},
-		"down":        {nil, &upstream.Error{Kind: upstream.Unavailable, Public: "Gitea is away", RetryAfter: 11 * time.Second}, 503, "upstream_unavailable", "11"},
-		"secret":      {nil, &upstream.Error{Kind: upstream.Config, Public: "ask the operator"}, 503, "upstream_error", "2"},
+		"store": {errors.New("disk of secrets"), nil, 503, "internal", "2"},
+		"down": {nil, &upstream.Error{Kind: upstream.Unavailable, Public: "Gitea is away",
+			RetryAfter: 11 * time.Second}, 503, "upstream_unavailable", "11"},
+		"secret": {nil, &upstream.Error{Kind: upstream.Config, Public: "ask the operator"}, 503,
+			"upstream_error", "2"},
 		"other":       {nil, errors.New("disk of secrets"), 503, "upstream_unavailable", "2"},
 		"gone":        {nil, &upstream.Error{Kind: upstream.Gone, Public: "sign in"}, 401, "unauthorized", ""},
 		"not allowed": {fmt.Errorf("%w: expired", grant.ErrInvalid), nil, 401, "unauthorized", ""},
@@ -244,10 +254,12 @@ func TestTroubleIsNotTheToken(t *testing.T) {
 		d.grants.fail, d.gitea.credential = c.grants, c.gitea
 		rec := d.knock("POST", call("read_issue"), ours)
 		var answer struct{ Error struct{ Kind string } }
-		if err := json.Unmarshal(rec.Body.Bytes(), &answer); err != nil || rec.Code != c.status || answer.Error.Kind != c.kind || rec.Header().Get("Retry-After") != c.retry {
+		if err := json.Unmarshal(rec.Body.Bytes(), &answer); err != nil || rec.Code != c.status ||
+			answer.Error.Kind != c.kind || rec.Header().Get("Retry-After") != c.retry {
 			t.Errorf("%s: %d %v %s", name, rec.Code, rec.Header(), rec.Body)
 		}
-		if (rec.Header().Get("WWW-Authenticate") != "") != (c.status == 401) || d.reached != 0 || strings.Contains(rec.Body.String(), "disk") {
+		if (rec.Header().Get("WWW-Authenticate") != "") != (c.status == 401) || d.reached != 0 ||
+			strings.Contains(rec.Body.String(), "disk") {
 			t.Errorf("%s: %v %s", name, rec.Header(), rec.Body)
 		}
 	}
@@ -263,7 +275,8 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("admitted: %d", rec.Code)
 	}
 	answer = oauth.NotAdmitted("ask for membership of team red")
-	if rec := d.knock("POST", call("read_issue"), ours); rec.Code != 403 || !strings.Contains(rec.Body.String(), "team red") || rec.Header().Get("WWW-Authenticate") != "" {
+	if rec := d.knock("POST", call("read_issue"), ours); rec.Code != 403 ||
+		!strings.Contains(rec.Body.String(), "team red") || rec.Header().Get("WWW-Authenticate") != "" {
 		t.Errorf("turned away: %d %s", rec.Code, rec.Body)
 	}
 	answer = proxy.NewError(proxy.KindUpstreamUnavailable, "Gitea is away", nil)
@@ -276,15 +289,18 @@ func TestStepUp(t *testing.T) {
 	t.Parallel()
 	const have = "write:repository read:issue"
 	for name, c := range map[string]struct{ body, want string }{
-		"enough":          {call("read_issue"), ""},
-		"more":            {call("write_issue"), "write:repository read:issue write:issue"},
-		"two at once":     {call("star"), "write:repository read:issue write:user"},
-		"batch":           {"[" + call("read_issue") + "," + call("write_issue") + `,{"method":"ping"},` + call("star") + "]", "write:repository read:issue write:issue write:user"},
-		"batch, enough":   {"[" + call("read_issue") + "]", ""},
-		"stand-in":        {`{"method":"tools/call","params":{"name":"stand_in","arguments":{"name":"write_issue"}}}`, "write:repository read:issue write:issue"},
-		"escapes":         {`{"m\u0065thod":"tools\/call","p\u0061rams":{"n\u0061me":"write\u005fissue"}}`, "write:repository read:issue write:issue"},
-		"spaces":          {" \n\t" + strings.ReplaceAll(call("write_issue"), ":", " : "), "write:repository read:issue write:issue"},
-		"order":           {`{"params":{"arguments":{"name":"x"},"name":"write_issue"},"method":"tools/call"}`, "write:repository read:issue write:issue"},
+		"enough":        {call("read_issue"), ""},
+		"more":          {call("write_issue"), "write:repository read:issue write:issue"},
+		"two at once":   {call("star"), "write:repository read:issue write:user"},
+		"batch":         {"[" + call("read_issue") + "," + call("write_issue") + `,{"method":"ping"},` + call("star") + "]", "write:repository read:issue write:issue write:user"},
+		"batch, enough": {"[" + call("read_issue") + "]", ""},
+		"stand-in":      {`{"method":"tools/call","params":{"name":"stand_in","arguments":{"name":"write_issue"}}}`, "write:repository read:issue write:issue"},
+		"escapes": {`{"m\u0065thod":"tools\/call","p\u0061rams":{"n\u0061me":"write\u005fissue"}}`,
+			"write:repository read:issue write:issue"},
+		"spaces": {" \n\t" + strings.ReplaceAll(call("write_issue"), ":", " : "),
+			"write:repository read:issue write:issue"},
+		"order": {`{"params":{"arguments":{"name":"x"},"name":"write_issue"},"method":"tools/call"}`,
+			"write:repository read:issue write:issue"},
 		"initialize":      {`{"method":"initialize","params":{}}`, ""},
 		"list":            {`{"method":"tools/list","params":{"name":"write_issue"}}`, ""},
 		"notification":    {`{"method":"notifications/initialized"}`, ""},
@@ -305,7 +321,8 @@ func TestStepUp(t *testing.T) {
 			continue
 		}
 		want := `Bearer error="insufficient_scope", resource_metadata="https://aegis.example/.well-known/oauth-protected-resource/mcp", scope="` + c.want + `", error_description="the call needs more than the token allows"`
-		if got := rec.Header().Values("WWW-Authenticate"); rec.Code != 403 || len(got) != 1 || got[0] != want || d.reached != 0 {
+		if got := rec.Header().Values("WWW-Authenticate"); rec.Code != 403 || len(got) != 1 || got[0] != want ||
+			d.reached != 0 {
 			t.Errorf("%s: %d %q, want %q", name, rec.Code, got, want)
 		}
 	}
@@ -339,7 +356,9 @@ func TestUnreachableScopes(t *testing.T) {
 	t.Parallel()
 	d := guard(t, "read:issue", nil)
 	rec := d.knock("POST", call("administer"), ours)
-	if rec.Code != 403 || rec.Header().Get("WWW-Authenticate") != "" || !strings.Contains(rec.Body.String(), "auth.oauth.scopes") || !strings.Contains(rec.Body.String(), "write:admin") {
+	if rec.Code != 403 || rec.Header().Get("WWW-Authenticate") != "" ||
+		!strings.Contains(rec.Body.String(), "auth.oauth.scopes") ||
+		!strings.Contains(rec.Body.String(), "write:admin") {
 		t.Errorf("%d %v %s", rec.Code, rec.Header(), rec.Body)
 	}
 }
@@ -353,7 +372,8 @@ func TestBodiesBehindTheGuard(t *testing.T) {
 	}
 	// A body that breaks off breaks off for whoever reads it next, too.
 	broken := io.MultiReader(strings.NewReader(call("read_issue")), iotest.ErrReader(errors.New("gone away")))
-	if rec := d.knockWith(httptest.NewRequest("POST", endpoint, broken), ours); rec.Code != http.StatusTeapot || !strings.Contains(rec.Body.String(), "gone away") {
+	if rec := d.knockWith(httptest.NewRequest("POST", endpoint, broken), ours); rec.Code != http.StatusTeapot ||
+		!strings.Contains(rec.Body.String(), "gone away") {
 		t.Errorf("broken: %d %s", rec.Code, rec.Body)
 	}
 	slow := iotest.OneByteReader(strings.NewReader(call("write_issue")))
@@ -391,11 +411,12 @@ func TestEveryOperationOfGitea(t *testing.T) {
 	person := &anybody{}
 	d := guard(t, "", func(g *oauth.Guard) {
 		g.Verifier, g.Offered = person, nil
-		g.Needs = oauth.NeedsFunc(func(tool string, _ json.RawMessage) []string { return scopes[tool] })
+		g.Needs = oauth.Needs(func(tool string, _ json.RawMessage) []string { return scopes[tool] })
 	})
 	refused := 0
 	for name, need := range scopes {
-		for _, form := range [][]string{need, strings.Split(strings.ReplaceAll(strings.Join(need, " "), "read:", "write:"), " ")} {
+		for _, form := range [][]string{need, strings.Split(strings.ReplaceAll(strings.Join(need, " "), "read:",
+			"write:"), " ")} {
 			person.scopes = form
 			if rec := d.knock("POST", call(name), ours); rec.Code != 200 {
 				t.Errorf("%s with %v: %d %s", name, form, rec.Code, rec.Body)
@@ -425,14 +446,16 @@ func TestEveryOperationOfGitea(t *testing.T) {
 // includes read, and nothing else is implied.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
-	areas := []string{"repository", "issue", "notification", "package", "organization", "user", "misc", "activitypub", "admin"}
+	areas := []string{"repository", "issue", "notification", "package", "organization", "user", "misc",
+		"activitypub", "admin"}
 	everything := []string{}
 	for _, a := range areas {
 		everything = append(everything, "write:"+a)
 	}
 	for i, a := range areas {
 		for j, b := range areas[i:] {
-			for _, verbs := range [][2]string{{"read", "read"}, {"read", "write"}, {"write", "read"}, {"write", "write"}} {
+			for _, verbs := range [][2]string{{"read", "read"}, {"read", "write"}, {"write", "read"},
+				{"write", "write"}} {
 				need := slices.Compact(sorted([]string{verbs[0] + ":" + a, verbs[1] + ":" + b}))
 				if j == 0 && verbs[0] != verbs[1] {
 					continue
@@ -445,7 +468,11 @@ func TestEveryOperation(t *testing.T) {
 					}
 				}
 				for _, n := range need { // read alone does not include write
-					have := append(slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return strings.HasSuffix(s, n[strings.Index(n, ":"):]) }), "read"+n[strings.Index(n, ":"):])
+					have := append(slices.DeleteFunc(slices.Clone(everything),
+						func(s string) bool {
+							return strings.HasSuffix(s,
+								n[strings.Index(n, ":"):])
+						}), "read"+n[strings.Index(n, ":"):])
 					covered := !slices.Contains(need, "write"+n[strings.Index(n, ":"):])
 					if scope.Covers(have, need) != covered {
 						t.Fatalf("%v covers %v: %v", have, need, !covered)
@@ -470,7 +497,8 @@ func TestStage(t *testing.T) {
 		return &proxy.Result{}, nil
 	}))
 	run := func(tool *proxy.Tool, scopes ...string) error {
-		_, err := h.Handle(t.Context(), &proxy.Call{Tool: tool, Identity: &proxy.Identity{Mode: proxy.ModeOAuth, UserID: 7, Grant: &proxy.Grant{Scopes: scopes}}})
+		_, err := h.Handle(t.Context(), &proxy.Call{Tool: tool,
+			Identity: &proxy.Identity{Mode: proxy.ModeOAuth, UserID: 7, Grant: &proxy.Grant{Scopes: scopes}}})
 		return err
 	}
 	write := &proxy.Tool{OperationID: "x", Scopes: []string{"write:issue"}}
@@ -494,7 +522,8 @@ func TestStage(t *testing.T) {
 	if reached != 3 {
 		t.Errorf("reached %d times", reached)
 	}
-	if _, err := h.Handle(t.Context(), &proxy.Call{Tool: unknown, Identity: &proxy.Identity{Mode: proxy.ModeStatic}}); err != nil {
+	if _, err := h.Handle(t.Context(), &proxy.Call{Tool: unknown,
+		Identity: &proxy.Identity{Mode: proxy.ModeStatic}}); err != nil {
 		t.Errorf("a static identity: %v", err)
 	}
 	answer = proxy.NewError(proxy.KindUnauthorized, "Gitea: invalid token", nil)
@@ -504,18 +533,22 @@ func TestStage(t *testing.T) {
 		says     string
 	}{
 		"renewed": {nil, proxy.KindUnauthorized, "make the call again"}, "gone": {&upstream.Error{Kind: upstream.Gone, Public: "sign in again"}, proxy.KindUnauthorized, "sign in again"},
-		"down": {&upstream.Error{Kind: upstream.Unavailable, Public: "later"}, proxy.KindUpstreamUnavailable, "later"}, "secret": {&upstream.Error{Kind: upstream.Config, Public: "operator"}, proxy.KindUpstreamError, "operator"},
+		"down": {&upstream.Error{Kind: upstream.Unavailable, Public: "later"}, proxy.KindUpstreamUnavailable,
+			"later"}, "secret": {&upstream.Error{Kind: upstream.Config,
+			Public: "operator"}, proxy.KindUpstreamError, "operator"},
 	} {
 		w.gitea.rejected = c.rejected
 		var pe *proxy.Error
-		if err := run(write, "write:issue"); !errors.As(err, &pe) || pe.Kind != c.kind || !strings.Contains(pe.Public, c.says) {
+		if err := run(write, "write:issue"); !errors.As(err, &pe) || pe.Kind != c.kind ||
+			!strings.Contains(pe.Public, c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func BenchmarkStepUp(b *testing.B) {
-	for name, body := range map[string]string{"small": call("read_issue"), "large": strings.Replace(call("read_issue"), "{}", `{"x":"`+strings.Repeat("y", 200<<10)+`"}`, 1)} {
+	for name, body := range map[string]string{"small": call("read_issue"),
+		"large": strings.Replace(call("read_issue"), "{}", `{"x":"`+strings.Repeat("y", 200<<10)+`"}`, 1)} {
 		b.Run(name, func(b *testing.B) {
 			d := guard(b, "read:issue", nil)
 			b.SetBytes(int64(len(body)))

@@ -83,7 +83,8 @@ func (g *fakeGitea) Credential(context.Context, int64) (upstream.Credential, err
 	if g.credential != nil {
 		return upstream.Credential{}, g.credential
 	}
-	return upstream.Credential{Token: proxy.NewCredential(proxy.ModeOAuth, "gitea-access-token"), Login: g.user.Login, Scopes: g.user.Scopes}, nil
+	return upstream.Credential{Token: proxy.NewCredential(proxy.ModeOAuth, "gitea-access-token"),
+		Login: g.user.Login, Scopes: g.user.Scopes}, nil
 }
 func (g *fakeGitea) State(context.Context, int64) (bool, error) { return !g.dead, g.state }
 func (g *fakeGitea) Forget(_ context.Context, id int64) error {
@@ -116,7 +117,8 @@ func (g *fakeGrants) IssueCode(_ context.Context, c grant.Code) (string, error) 
 }
 
 func (g *fakeGrants) tokens(gr *grant.Grant) *grant.Tokens {
-	return &grant.Tokens{Access: "aegis_at_" + gr.ID, Refresh: "aegis_rt_" + gr.ID, ExpiresIn: time.Hour, Scopes: gr.Scopes, Grant: *gr}
+	return &grant.Tokens{Access: "aegis_at_" + gr.ID, Refresh: "aegis_rt_" + gr.ID, ExpiresIn: time.Hour,
+		Scopes: gr.Scopes, Grant: *gr}
 }
 
 func (g *fakeGrants) Redeem(_ context.Context, code string, r grant.Redeem) (*grant.Tokens, error) {
@@ -125,7 +127,8 @@ func (g *fakeGrants) Redeem(_ context.Context, code string, r grant.Redeem) (*gr
 	}
 	c, ok := g.codes[code]
 	sum := sha256.Sum256([]byte(r.Verifier))
-	if !ok || c.ClientID != r.ClientID || c.RedirectURI != r.RedirectURI || base64.RawURLEncoding.EncodeToString(sum[:]) != c.Challenge {
+	if !ok || c.ClientID != r.ClientID || c.RedirectURI != r.RedirectURI ||
+		base64.RawURLEncoding.EncodeToString(sum[:]) != c.Challenge {
 		return nil, grant.ErrInvalid
 	}
 	if r.Resource != "" && r.Resource != c.Resource {
@@ -133,7 +136,8 @@ func (g *fakeGrants) Redeem(_ context.Context, code string, r grant.Redeem) (*gr
 	}
 	delete(g.codes, code)
 	g.n++
-	gr := &grant.Grant{ID: "g" + strconv.Itoa(g.n), ClientID: c.ClientID, ClientName: c.ClientName, Verified: c.Verified, UserID: c.UserID, Login: c.Login, Scopes: c.Scopes, Resource: c.Resource}
+	gr := &grant.Grant{ID: "g" + strconv.Itoa(g.n), ClientID: c.ClientID, ClientName: c.ClientName,
+		Verified: c.Verified, UserID: c.UserID, Login: c.Login, Scopes: c.Scopes, Resource: c.Resource}
 	g.grants[gr.ID] = gr
 	return g.tokens(gr), nil
 }
@@ -254,8 +258,10 @@ func settings() config.OAuth {
 	c.Enabled, c.ClientID, c.ClientSecret = true, "app", config.NewSecret("secret-of-the-application")
 	c.Admins = []string{"root"}
 	c.Clients = []config.OAuthClient{
-		{ID: "known", Name: "Known client", RedirectURIs: []string{"https://known.example/cb", "http://127.0.0.1/callback"}},
-		{ID: "secretive", Name: "Secretive", Secret: config.NewSecret("secret of+the%20client"), RedirectURIs: []string{"https://secretive.example/cb?x=1"}},
+		{ID: "known", Name: "Known client", RedirectURIs: []string{"https://known.example/cb",
+			"http://127.0.0.1/callback"}},
+		{ID: "secretive", Name: "Secretive", Secret: config.NewSecret("secret of+the%20client"),
+			RedirectURIs: []string{"https://secretive.example/cb?x=1"}},
 		{ID: "app", Name: "App", RedirectURIs: []string{"cursor://anysphere.cursor-mcp/oauth/callback"}},
 	}
 	return c
@@ -264,8 +270,10 @@ func settings() config.OAuth {
 // build makes a world; change may alter the configuration.
 func build(t testing.TB, change func(*oauth.Options)) *world {
 	t.Helper()
-	w := &world{t: t, clock: &clock{at: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}, addr: "192.0.2.7", codes: &fakeCodes{},
-		gitea:  &fakeGitea{user: upstream.User{ID: 7, Login: "alice", Scopes: settings().Scopes}, member: true},
+	w := &world{t: t, clock: &clock{at: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}, addr: "192.0.2.7",
+		codes: &fakeCodes{},
+		gitea: &fakeGitea{user: upstream.User{ID: 7,
+			Credential: upstream.Credential{Login: "alice", Scopes: settings().Scopes}}, member: true},
 		grants: &fakeGrants{codes: map[string]grant.Code{}, grants: map[string]*grant.Grant{}}}
 	w.store = kv.NewMemory(w.clock.now)
 	ring, err := seal.New([]byte("a key of at least thirty-two bytes"))
@@ -276,14 +284,16 @@ func build(t testing.TB, change func(*oauth.Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := oauth.Options{Config: settings(), Base: u, Grants: w.grants, Upstream: w.gitea, Store: w.store, Keys: ring.Derive,
+	o := oauth.Options{Config: settings(), Base: u, Grants: w.grants, Upstream: w.gitea, Store: w.store,
+		Keys:      ring.Derive,
 		Resources: []string{endpoint, team}, Codes: w.codes, Log: zerolog.New(&w.log), Now: w.clock.now,
 		Event: func(_ *proxy.RequestInfo, e oauth.Event) { w.events = append(w.events, e) }}
 	if change != nil {
 		change(&o)
 	}
 	if o.Clients == nil {
-		resolver, err := client.NewResolver(client.Options{Config: o.Config, Store: w.store, Keys: ring.Derive, Now: w.clock.now,
+		resolver, err := client.NewResolver(client.Options{Config: o.Config, Store: w.store, Keys: ring.Derive,
+			Now: w.clock.now,
 			Lookup: func(context.Context, string) ([]netip.Addr, error) {
 				return nil, errors.New("no names here")
 			}})
@@ -468,7 +478,8 @@ func (w *world) signIn(b *browser, pairs ...string) string {
 
 // redeem exchanges a code as a public client.
 func (w *world) redeem(code string, pairs ...string) *httptest.ResponseRecorder {
-	f := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {"https://known.example/cb"}, "code_verifier": {verifier}, "client_id": {"known"}}
+	f := url.Values{"grant_type": {"authorization_code"}, "code": {code},
+		"redirect_uri": {"https://known.example/cb"}, "code_verifier": {verifier}, "client_id": {"known"}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		f.Set(pairs[i], pairs[i+1])
 	}
@@ -479,7 +490,8 @@ func (w *world) redeem(code string, pairs ...string) *httptest.ResponseRecorder 
 func object(t testing.TB, rec *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil || strings.Contains(rec.Body.String(), "null") || rec.Header().Get("Content-Type") != "application/json" {
+	if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil || strings.Contains(rec.Body.String(), "null") ||
+		rec.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("not JSON without nulls: %d %v %s", rec.Code, rec.Header(), rec.Body)
 	}
 	return m

@@ -63,7 +63,7 @@ func (s *Server) serverMetadata() serverMetadata {
 		ChallengeMethods:      []string{"S256"},
 		Iss:                   s.o.Config.AdvertiseIssuer,
 		Documents:             s.o.Config.Documents.Enabled,
-		ProtectedResources:    s.resources,
+		ProtectedResources:    s.o.Resources,
 	}
 	if s.o.Config.Registration != "off" {
 		m.RegistrationEndpoint = s.issuer + pathRegister
@@ -88,12 +88,9 @@ func (s *Server) MetadataURL(resource string) string {
 func (s *Server) documents() map[string][]byte {
 	docs := map[string][]byte{}
 	add := func(path string, v any) {
-		body, err := json.Marshal(v)
-		if err == nil { // texts always marshal
-			docs[path] = body
-		}
+		docs[path], _ = json.Marshal(v) // texts always marshal
 	}
-	for _, r := range s.resources {
+	for _, r := range s.o.Resources {
 		m := resourceMetadata{
 			Resource: r, AuthorizationServers: []string{s.issuer}, ScopesSupported: s.baseline,
 			BearerMethods: []string{"header"}, ResourceName: resourceName,

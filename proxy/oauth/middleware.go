@@ -161,13 +161,10 @@ func writeError(w http.ResponseWriter, x *proxy.RequestInfo, status int, err *pr
 // Metadata returns the handler of the protected resource metadata (RFC 9728
 // section 3) of the MCP endpoint at resource, an absolute URL, without a sign-in
 // there. A [Server] serves its own.
-func Metadata(resource string) (http.Handler, error) {
-	body, err := json.Marshal(resourceMetadata{
+func Metadata(resource string) http.Handler {
+	body, _ := json.Marshal(resourceMetadata{ // texts always marshal
 		Resource: resource, BearerMethods: []string{"header"}, ResourceName: resourceName,
 	})
-	if err != nil {
-		return nil, err
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -178,6 +175,6 @@ func Metadata(resource string) (http.Handler, error) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "max-age=300")
-		_, _ = w.Write(body) // as above
-	}), nil
+		_, _ = w.Write(body) // it fails when the client has gone
+	})
 }

@@ -48,13 +48,15 @@ func tokens() []config.Token {
 		{Name: "alice", Token: config.NewSecret(aliceToken), GiteaToken: config.NewSecret("gitea-alice")},
 		{Name: "root", Token: config.NewSecret(rootToken), GiteaToken: config.NewSecret("gitea-root"), AllowSudo: true},
 		{Name: "stale", Token: config.NewSecret("stale-bearer-token-0123456789"), GiteaToken: config.NewSecret("gone")},
-		{Name: "liar", Token: config.NewSecret("liar-bearer-token-01234567890"), GiteaToken: config.NewSecret("gitea-alice"), AllowSudo: true},
+		{Name: "liar", Token: config.NewSecret("liar-bearer-token-01234567890"),
+			GiteaToken: config.NewSecret("gitea-alice"), AllowSudo: true},
 	}
 }
 
 // guarded answers with the caller's login, and shows what reached it.
 func guarded(g *gitea, log *bytes.Buffer) http.Handler {
-	guard := &oauth.Guard{Verifier: oauth.NewStatic(tokens(), g), MetadataURL: "https://aegis.example/.well-known/oauth-protected-resource/mcp", Log: zerolog.New(log)}
+	guard := &oauth.Guard{Verifier: oauth.NewStatic(tokens(), g),
+		MetadataURL: "https://aegis.example/.well-known/oauth-protected-resource/mcp", Log: zerolog.New(log)}
 	inner := guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := proxy.RequestInfoFrom(r.Context()).Identity
 		fmt.Fprintf(w, "%s %v %q", id.Login, id.AllowSudo, r.Header.Get("Authorization"))
@@ -122,7 +124,8 @@ func TestEverythingElseIsChallenged(t *testing.T) {
 			t.Errorf("%s: status %d", name, w.Code)
 		}
 		c := w.Header().Get("WWW-Authenticate")
-		if !strings.HasPrefix(c, "Bearer ") || !strings.Contains(c, `resource_metadata="https://aegis.example/.well-known/oauth-protected-resource/mcp"`) {
+		if !strings.HasPrefix(c, "Bearer ") || !strings.Contains(c,
+			`resource_metadata="https://aegis.example/.well-known/oauth-protected-resource/mcp"`) {
 			t.Errorf("%s: challenge %q", name, c)
 		}
 		if gave := auth != nil; strings.Contains(c, `error="invalid_token"`) != gave {
@@ -132,7 +135,8 @@ func TestEverythingElseIsChallenged(t *testing.T) {
 			t.Errorf("%s: no request id in %s", name, w.Body)
 		}
 	}
-	if s := log.String(); strings.Contains(s, aliceToken[:8]) || !strings.Contains(s, "req-1") || !strings.Contains(s, "scheme is not Bearer") {
+	if s := log.String(); strings.Contains(s, aliceToken[:8]) || !strings.Contains(s, "req-1") ||
+		!strings.Contains(s, "scheme is not Bearer") {
 		t.Errorf("the log carries a token, or not the reason: %s", s)
 	}
 }
@@ -146,7 +150,8 @@ func TestGiteaDecidesWhetherAKnownTokenWorks(t *testing.T) {
 		"Bearer liar-bearer-token-01234567890": "not a site administrator",
 	} {
 		w := get(h, "/mcp", auth)
-		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), want) || w.Header().Get("Retry-After") == "" {
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), want) ||
+			w.Header().Get("Retry-After") == "" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
@@ -205,13 +210,11 @@ func TestGuardWithoutRequestInfoIsClosed(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()
-	h, err := oauth.Metadata("https://aegis.example/mcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := oauth.Metadata("https://aegis.example/mcp")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `"resource":"https://aegis.example/mcp"`) || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"resource":"https://aegis.example/mcp"`) ||
+		w.Header().Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

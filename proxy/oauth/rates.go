@@ -49,11 +49,11 @@ type buckets struct {
 	now   func() time.Time
 	every rate.Limit
 	burst int
-	keys  *lru.Cache[*rate.Limiter]
+	keys  *lru.Cache[string, *rate.Limiter]
 }
 
 func newBuckets(now func() time.Time, every rate.Limit, burst int) *buckets {
-	return &buckets{now: now, every: every, burst: burst, keys: lru.New[*rate.Limiter](maxAddrs)}
+	return &buckets{now: now, every: every, burst: burst, keys: lru.New[string, *rate.Limiter](maxAddrs)}
 }
 
 // of returns the bucket of a key, a full one when the key is new.
@@ -92,9 +92,8 @@ func addrKey(r *http.Request) string {
 	}
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
-		if p, err := a.Prefix(64); err == nil { // the length fits every IPv6 address
-			return p.String()
-		}
+		p, _ := a.Prefix(64) // the length fits every IPv6 address
+		return p.String()
 	}
 	return a.String()
 }

@@ -12,7 +12,7 @@ func (s *Server) oneResource(q fields) (string, *failure) {
 		return "", nil
 	}
 	c := grant.CanonicalResource(q.get("resource"))
-	for _, r := range s.resources {
+	for _, r := range s.o.Resources {
 		if c != "" && c == grant.CanonicalResource(r) {
 			return r, nil
 		}

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"aegis/config"
 	"aegis/proxy"
+	"aegis/proxy/internal/lru"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/client"
 	"aegis/proxy/oauth/grant"
@@ -53,7 +55,7 @@ type Gitea interface {
 	State(ctx context.Context, userID int64) (ok bool, err error)
 	Forget(ctx context.Context, userID int64) error
 	Member(ctx context.Context, userID int64, p config.People) (bool, error)
-	// Rejected is told that Gitea refused a credential.
+	// Rejected renews a credential that Gitea refused.
 	Rejected(ctx context.Context, userID int64, used proxy.Credential) error
 	RevokeURL() string
 }
@@ -121,20 +123,23 @@ type Options struct {
 // Server is the HTTP side of the authorization server. It is safe for concurrent
 // use. Requests must carry a [proxy.RequestInfo].
 type Server struct {
-	o         Options
-	issuer    string    // Base without a trailing slash
-	origin    string    // scheme://host[:port] of Base
-	prefix    string    // path of Base, "" or "/…" without a trailing slash
-	resources []string  // as configured
-	baseline  []string  // scopes of a client that asks for none
-	allowed   scope.Set // most that a client can get
-	secure    bool      // Base is https
-	keys      keys
-	routes    map[string]http.Handler
-	policy    string // Content-Security-Policy of the pages
-	rates     *rates
-	unused    *unused // people whose credential no grant needs
-	recent    *recent // credentials of a moment ago
+	o        Options
+	issuer   string    // Base without a trailing slash
+	origin   string    // scheme://host[:port] of Base
+	prefix   string    // path of Base, "" or "/…" without a trailing slash
+	baseline []string  // scopes of a client that asks for none
+	allowed  scope.Set // most that a client can get
+	secure   bool      // Base is https
+	keys     keys
+	routes   map[string]http.Handler
+	policy   string // Content-Security-Policy of the pages
+	rates    *rates
+	// unused are the times since when people with a stored credential have had no grant,
+	// by their number. A sign-in stores the credential a moment before its code becomes a
+	// grant, so one look is not enough to call a credential unused.
+	unused sync.Map
+	// recent are the credentials of a moment ago, by the person's number.
+	recent *lru.Cache[int64, recentCredential]
 }
 
 // New returns the authorization server that o describes.
@@ -148,7 +153,7 @@ func New(o Options) (*Server, error) {
 	if o.Event == nil {
 		o.Event = func(*proxy.RequestInfo, Event) {}
 	}
-	s := &Server{o: o, resources: o.Resources, secure: o.Base.Scheme == "https"}
+	s := &Server{o: o, secure: o.Base.Scheme == "https"}
 	s.prefix = strings.TrimRight(o.Base.Path, "/")
 	s.origin = o.Base.Scheme + "://" + o.Base.Host
 	s.issuer = s.origin + strings.TrimRight(o.Base.EscapedPath(), "/")
@@ -159,14 +164,14 @@ func New(o Options) (*Server, error) {
 	if len(s.baseline) == 0 {
 		return nil, errors.New("auth.oauth.scopes names no scope; name at least one, such as read:repository")
 	}
-	for _, r := range s.resources {
+	for _, r := range s.o.Resources {
 		if !strings.HasPrefix(r, s.issuer+"/") {
 			return nil, fmt.Errorf("the endpoint %s is not below the public address %s", r, s.issuer)
 		}
 	}
 	s.keys = newKeys(o.Keys)
 	s.rates = newRates(o.Now)
-	s.unused, s.recent = newUnused(), newRecent()
+	s.recent = lru.New[int64, recentCredential](maxRecent)
 	s.policy = pagePolicy()
 	s.routes = s.handlers()
 	return s, nil

@@ -41,7 +41,7 @@ func (s *Server) Stage() proxy.Stage {
 
 // rejected returns what a call ends with whose credential Gitea refused.
 func (s *Server) rejected(ctx context.Context, c *proxy.Call, cause error) error {
-	s.recent.drop(c.Identity.UserID)
+	s.recent.Take(c.Identity.UserID)
 	err := s.o.Upstream.Rejected(ctx, c.Identity.UserID, c.Identity.Credential)
 	if err == nil {
 		return proxy.NewError(proxy.KindUnauthorized,

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,22 +12,13 @@ import (
 	"aegis/proxy/oauth/scope"
 )
 
-// Needs says which Gitea scopes a call needs.
-type Needs interface {
-	// Needs returns the scopes of a tools/call of this name with these arguments,
-	// as the client spelled both; args may be nil. All of them are needed. A name
-	// that is no tool needs none: the call is refused for that. Tools that stand
-	// for others (gitea_call_tool, gitea_api_request) need what the call that
-	// they mean needs. It does no I/O, and is called for every call of an OAuth
-	// identity.
-	Needs(tool string, args json.RawMessage) []string
-}
-
-// NeedsFunc makes a function a [Needs].
-type NeedsFunc func(tool string, args json.RawMessage) []string
-
-// Needs calls f.
-func (f NeedsFunc) Needs(tool string, args json.RawMessage) []string { return f(tool, args) }
+// Needs returns the Gitea scopes of a tools/call of this name with these arguments,
+// as the client spelled both; args may be nil. All of them are needed. A name
+// that is no tool needs none: the call is refused for that. Tools that stand
+// for others (gitea_call_tool, gitea_api_request) need what the call that
+// they mean needs. It does no I/O, and is called for every call of an OAuth
+// identity.
+type Needs func(tool string, args json.RawMessage) []string
 
 // maxMessages bounds a batch.
 const maxMessages = 100
@@ -78,24 +68,21 @@ func callOf(message []byte, needs Needs) ([]string, error) {
 	if jsonscan.Kind(name) != '"' {
 		return nil, nil // the MCP layer refuses it
 	}
-	return needs.Needs(jsonscan.Unquote(name), args), nil
+	return needs(jsonscan.Unquote(name), args), nil
 }
 
 // pick returns two members of an object, nil for those that are absent. It fails
 // when a name like theirs, whatever its case, comes twice or in another case.
 func pick(object []byte, first, second string) (a, b []byte, err error) {
 	for name, value := range jsonscan.Members(object) {
-		plain := name[1 : len(name)-1]
-		if bytes.IndexByte(plain, '\\') >= 0 {
-			plain = []byte(jsonscan.Unquote(name))
-		}
+		plain := jsonscan.Unquote(name)
 		for _, want := range []struct {
 			name string
 			at   *[]byte
 		}{{first, &a}, {second, &b}} {
 			switch {
-			case !strings.EqualFold(string(plain), want.name):
-			case *want.at != nil || string(plain) != want.name:
+			case !strings.EqualFold(plain, want.name):
+			case *want.at != nil || plain != want.name:
 				return nil, nil, errTwice
 			default:
 				*want.at = value

@@ -5,37 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
-
-// unused remembers since when people with a stored credential have had no grant.
-// A sign-in stores the credential a moment before its code becomes a grant, so one
-// look is not enough to call a credential unused.
-type unused struct {
-	mu    sync.Mutex
-	since map[int64]time.Time
-}
-
-func newUnused() *unused { return &unused{since: map[int64]time.Time{}} }
-
-// keep: the credential is in use, as far as is known.
-func (u *unused) keep(userID int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.since, userID)
-}
-
-// idle returns how long a credential has been unused, 0 at the first look.
-func (u *unused) idle(userID int64, now time.Time) time.Duration {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if t, ok := u.since[userID]; ok {
-		return now.Sub(t)
-	}
-	u.since[userID] = now
-	return 0
-}
 
 // credPrefix begins the store's keys of Gitea credentials; the user's number
 // follows it.
@@ -59,17 +30,19 @@ func (s *Server) Sweep(ctx context.Context) (forgotten int, err error) {
 			return forgotten, fmt.Errorf("grants: %w", err)
 		}
 		if len(left) > 0 {
-			s.unused.keep(id)
+			s.unused.Delete(id)
 			continue
 		}
-		if s.unused.idle(id, s.o.Now()) < flowTTL {
+		now := s.o.Now()
+		since, _ := s.unused.LoadOrStore(id, now)
+		if at, ok := since.(time.Time); !ok || now.Sub(at) < flowTTL {
 			continue
 		}
-		s.recent.drop(id)
+		s.recent.Take(id)
 		if err := s.o.Upstream.Forget(ctx, id); err != nil {
 			return forgotten, fmt.Errorf("credential: %w", err)
 		}
-		s.unused.keep(id)
+		s.unused.Delete(id)
 		forgotten++
 	}
 	return forgotten, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"aegis/proxy"
 	"aegis/proxy/kv"
@@ -73,23 +74,38 @@ func (v *access) Verify(ctx context.Context, token string) (*proxy.Identity, err
 	}, nil
 }
 
+const (
+	// recentFor is how long a Gitea credential is used without asking the store
+	// for it again, which has to be unsealed there.
+	recentFor = time.Second
+	// maxRecent bounds the people that are remembered.
+	maxRecent = 4096
+)
+
+// recentCredential is the Gitea credential of a moment ago.
+type recentCredential struct {
+	upstream.Credential
+	until time.Time
+}
+
 // credential returns what a person's calls are made with.
 func (s *Server) credential(ctx context.Context, userID int64) (upstream.Credential, error) {
 	now := s.o.Now()
-	if c, ok := s.recent.get(userID, now, 0); ok {
-		return c, nil
+	if last, ok := s.recent.Get(userID); ok && now.Before(last.until) {
+		return last.Credential, nil
 	}
 	c, err := s.o.Upstream.Credential(ctx, userID)
 	switch {
 	case err == nil:
-		s.recent.put(userID, c, now)
+		s.recent.Put(userID, recentCredential{c, now.Add(recentFor)})
 	case errors.Is(err, kv.ErrUnavailable):
-		// The token was verified, so the credential was there a moment ago.
-		if last, ok := s.recent.get(userID, now, s.o.Outage); ok {
-			return last, nil
+		// The token was verified, so the credential was there a moment ago. It is looked up
+		// anew: meanwhile Gitea may have refused it, and then it is gone from here.
+		if last, ok := s.recent.Get(userID); ok && now.Before(last.until.Add(s.o.Outage)) {
+			return last.Credential, nil
 		}
 	default:
-		s.recent.drop(userID)
+		s.recent.Take(userID)
 	}
 	return c, err
 }

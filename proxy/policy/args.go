@@ -9,14 +9,18 @@ import (
 	"aegis/proxy"
 )
 
-// reader reads the values of one call by their place in the request.
+// reader reads the values of one call by their place in the request. It reads by the names
+// of Gitea's API and never by those of arguments, so a rule sees the same call however the
+// client spelled it.
 type reader struct {
 	op   *operation
 	wire *proxy.Wire
 	self string // the account that acts, as Gitea spells it; "" unknown
 }
 
-// newReader returns a reader, or false when the call cannot be read for certain.
+// newReader returns a reader, or false when the call cannot be read for certain. A call
+// that could be read in two ways is refused before any rule looks at it; a rule that met it
+// would have to know which way Gitea takes.
 func newReader(c *proxy.Call, op *operation, self string) (*reader, bool) {
 	r := &reader{op: op, wire: &c.Wire, self: self}
 	return r, r.spelled()
@@ -30,7 +34,7 @@ func (r *reader) spelled() bool {
 	for i := range r.wire.Query {
 		f := &r.wire.Query[i]
 		// Paging is known of every list, and no rule is about it.
-		if f.Param == nil && f.Name != "page" && f.Name != "limit" && !r.takes(f.Name, proxy.InQuery) {
+		if f.Param == nil && f.Name != "page" && f.Name != "limit" && r.op.tool.Param(proxy.InQuery, f.Name) == nil {
 			return false
 		}
 	}
@@ -41,17 +45,13 @@ func (r *reader) spelled() bool {
 		}
 		// Forms and files reach Gitea as members of the body when a client spells the
 		// request itself.
-		takes := r.takes(f.Name, proxy.InBody) || r.takes(f.Name, proxy.InForm) || r.takes(f.Name, proxy.InFile)
-		if !takes || !r.op.spells(f.Value, 0) {
+		places := []proxy.In{proxy.InBody, proxy.InForm, proxy.InFile}
+		takes := func(in proxy.In) bool { return r.op.tool.Param(in, f.Name) != nil }
+		if !slices.ContainsFunc(places, takes) || !r.op.spells(f.Value, 0) {
 			return false
 		}
 	}
 	return true
-}
-
-// takes reports whether the operation has an argument of exactly this name.
-func (r *reader) takes(wire string, in proxy.In) bool {
-	return slices.ContainsFunc(r.op.tool.Params, func(p proxy.Param) bool { return p.Wire == wire && p.In == in })
 }
 
 // spells reports whether no member inside a value is called nearly, but not
@@ -92,8 +92,9 @@ func folded(name string) string {
 // maxDepth bounds how deep arguments are looked into.
 const maxDepth = 64
 
-// values returns the values at a place such as "body.files[].path". Ok is false
-// when the place holds something else.
+// values returns the values at a place such as "body.files[].path". Ok is false when the
+// place holds something else. Something else is not skipped: a list with one item of
+// another kind may still be read by Gitea for the rest of its items.
 func (r *reader) values(place string) (out []any, ok bool) {
 	in, rest, _ := strings.Cut(place, ".")
 	top, nested, isList := strings.Cut(rest, "[].")
@@ -123,8 +124,8 @@ func (r *reader) values(place string) (out []any, ok bool) {
 // top returns the values of one name in one place. A file is a member of the body
 // where the client spelled the request itself.
 func (r *reader) top(in, wire string) (out []any) {
-	// Form fields, files and whole bodies are all in Body; the field's own place tells
-	// them apart.
+	// Form fields, files and whole bodies are all in Body; the field's own place
+	// distinguishes them.
 	list := r.wire.Body
 	switch proxy.In(in) {
 	case proxy.InPath:
@@ -189,7 +190,8 @@ func (r *reader) fields() (out []*proxy.Field) {
 	return out
 }
 
-// pathText returns the text of a path parameter.
+// pathText returns the text of a path parameter. Numbers and missing values are refused
+// alike: no name of an account or repository is one.
 func (r *reader) pathText(wire string) (string, bool) {
 	f := proxy.Find(r.wire.Values, wire)
 	if f == nil {
@@ -199,7 +201,9 @@ func (r *reader) pathText(wire string) (string, bool) {
 	return text, ok
 }
 
-// first returns the texts of the first place that has any, and that place.
+// first returns the texts of the first place that has any, and that place. The order is
+// that in which Gitea looks, so a value further back that Gitea would not read decides
+// nothing.
 func (r *reader) first(places []string) (texts []string, place string, ok bool) {
 	for _, place := range places {
 		// What comes behind the default cannot be reached.

@@ -9,7 +9,8 @@ import (
 	"aegis/proxy"
 )
 
-// branchRules are the branches and tags that agents may write to.
+// branchRules are the branches and tags that agents may write to. Reading is not their
+// matter: who may read a repository may read all of its branches, as in Gitea.
 type branchRules struct {
 	patterns
 	protect bool // the default branch
@@ -46,7 +47,9 @@ const (
 	textEvery  = "this call may change any branch or tag, and this endpoint may only write to some"
 )
 
-// branches decides which branches and tags the call may write.
+// branches decides which branches and tags the call may write. All checks run, whatever the
+// ones before them found open: one call can name several branches in places of different
+// kinds.
 func (s *session) branches() *denial {
 	rules := &s.p.branches
 	if !rules.any() {
@@ -70,7 +73,8 @@ func (s *session) branches() *denial {
 	return nil
 }
 
-// writable refuses what could write anything at all, whatever it names.
+// writable refuses what could write anything at all, whatever it names. These come first,
+// since no name in the call says how far it reaches.
 func (s *session) writable(rule, what string) *denial {
 	switch {
 	case s.op.unknownFile != "":
@@ -86,7 +90,8 @@ func (s *session) writable(rule, what string) *denial {
 	return nil
 }
 
-// given reports whether there is anything at some places, readable or not.
+// given reports whether there is anything at some places, readable or not. Unreadable
+// counts as given, as Gitea might read it.
 func (s *session) given(places []string) bool {
 	return slices.ContainsFunc(places, func(place string) bool {
 		texts, ok := s.r.texts(place)
@@ -94,7 +99,9 @@ func (s *session) given(places []string) bool {
 	})
 }
 
-// patterns judges rules about branches. One that is a glob may be about any.
+// patterns judges rules about branches. One that is a glob may be about any. Gitea applies
+// such a rule to branches that do not exist yet, so what it covers cannot be listed and
+// compared.
 func (s *session) patterns() *denial {
 	rule := s.p.branches.name()
 	return s.each(rule, s.op.site.Patterns, func(text string) *denial {
@@ -120,7 +127,7 @@ func (s *session) written() *denial {
 			}
 		}
 		for _, text := range texts {
-			// A hash says nothing of the branch that it is on, so nothing tells whether
+			// A hash says nothing of the branch that it is on, so it is not known whether
 			// it may be built on.
 			if i >= len(s.op.site.Branches) && isCommit(text) {
 				return deny(s.p.branches.name(), textCommit)
@@ -147,7 +154,9 @@ func (s *session) onDefault() *denial {
 	return s.branch(repo.DefaultBranch)
 }
 
-// branch judges one branch or tag of the path's repository.
+// branch judges one branch or tag of the path's repository. Every name that Gitea could
+// take the text for must be open. The default branch is compared without case, because a
+// file system that folds case would take both for one.
 func (s *session) branch(text string) *denial {
 	rules := &s.p.branches
 	names, ok := refNames(text)
@@ -207,7 +216,10 @@ func (s *session) release() *denial {
 	return s.branch(rel.Target)
 }
 
-// pull judges the branches that a merge or an update of a pull request writes.
+// pull judges the branches that a merge or an update of a pull request writes. The call
+// names a number only, so Gitea is asked what it writes. Between the answer and the
+// merge the base can be changed, by those who may edit the pull request; Gitea's own branch
+// protection is the remedy against them.
 func (s *session) pull() *denial {
 	if s.op.site.Pull == "" {
 		return nil
@@ -249,7 +261,8 @@ func (s *session) deletesHead() (bool, *denial) {
 	return repo.DeletesMerged, d
 }
 
-// headBranch judges a write to the branch that a pull request comes from.
+// headBranch judges a write to the branch that a pull request comes from. It may be a
+// fork's, which the path does not name, so the rules about repositories are asked as well.
 func (s *session) headBranch(pull Pull) *denial {
 	owner, name, ok := fullName(pull.HeadRepo)
 	if !ok {
@@ -265,7 +278,8 @@ func (s *session) headBranch(pull Pull) *denial {
 	return s.branch(pull.Head)
 }
 
-// isPath reports whether a repository is the one that the path names.
+// isPath reports whether a repository is the one that the path names. Compared as rules
+// compare, without case and reserved endings.
 func (s *session) isPath(owner, name string) bool {
 	at, d := s.place("")
 	if d != nil {

@@ -7,7 +7,8 @@ import (
 	"aegis/proxy"
 )
 
-// session decides about one call.
+// session decides about one call. It lives for one decision, so that what was looked up for
+// one call never serves another.
 type session struct {
 	p   *Policy
 	ctx context.Context
@@ -17,8 +18,9 @@ type session struct {
 	own *Repository // the path's, once it has been looked up
 }
 
-// decide returns the refusal of a call, nil when the rules let it pass. It counts
-// nothing.
+// decide returns the refusal of a call, nil when the rules let it pass. It counts nothing.
+// Rules about repositories come first: a team that may not reach a repository must not
+// learn from a later rule what is in it.
 func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 	op := p.operation(c)
 	if op == nil {
@@ -45,13 +47,14 @@ func (p *Policy) decide(ctx context.Context, c *proxy.Call) *denial {
 // operation returns what is known of the operation that a call reaches; nil for a
 // route that the catalog lacks.
 func (p *Policy) operation(c *proxy.Call) *operation {
-	if c.Op == nil {
+	if c.Op == nil || p.ops[c.Op.OperationID] == nil {
 		return nil
 	}
-	return p.ops[c.Op.OperationID]
+	return p.ops[c.Op.OperationID]()
 }
 
-// write decides about what only writes can do.
+// write decides about what only writes can do. The cheap checks come first; branches and
+// paths may have to ask Gitea.
 func (s *session) write() *denial {
 	for _, check := range []func() *denial{s.references, s.branches, s.paths, s.budgets} {
 		if d := check(); d != nil {
@@ -75,7 +78,8 @@ func (p *Policy) self(c *proxy.Call) string {
 	return c.Identity.Login
 }
 
-// first names a rule that there is, for refusals that no single rule makes.
+// first names a rule that there is, for refusals that no single rule makes. A refusal
+// always names a key of the configuration, so that an operator finds what to change.
 func (p *Policy) first() string {
 	switch {
 	case p.scope.restricts():
@@ -109,7 +113,7 @@ func (s *scope) name() string {
 }
 
 const (
-	// What callers are told; never a name, which could tell that something exists.
+	// What callers are told; never a name, which could confirm that something exists.
 	textRepo  = "this endpoint may not reach the repository that the call names"
 	textOwner = "this endpoint may not reach what belongs to the account that the call names"
 	textWhole = "this call concerns every repository of its account, and this endpoint may not reach all of them"
@@ -118,7 +122,9 @@ const (
 	textUnread = "an argument cannot be read for certain, so the rules cannot be applied"
 )
 
-// repos decides which repositories the call may name.
+// repos decides which repositories the call may name. Each further place can only refuse,
+// never open, what the path has been found to be: so a new kind of place that sites.yaml
+// learns makes a policy no weaker.
 func (s *session) repos() *denial {
 	sc := s.p.scope
 	if !sc.restricts() {
@@ -145,7 +151,8 @@ func (s *session) repos() *denial {
 	return s.otherSites()
 }
 
-// pathScope decides by the path alone.
+// pathScope decides by the path alone. What falls through to the end is refused: a route of
+// a kind that is not known here may reach anything.
 func (s *session) pathScope() *denial {
 	sc, site := s.p.scope, s.op.site
 	switch {
@@ -223,7 +230,8 @@ func (s *session) judge(owner, repo string) *denial {
 	return nil
 }
 
-// eachOwner judges the accounts at some places by a rule of the scope.
+// eachOwner judges the accounts at some places by a rule of the scope. A name that Gitea
+// could not have given to an account is refused and not compared.
 func (s *session) eachOwner(places []string, rule func(string) string, text string) *denial {
 	return s.each(s.p.scope.name(), places, func(owner string) *denial {
 		name, ok := ownerName(owner)

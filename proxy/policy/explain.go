@@ -9,7 +9,8 @@ import (
 	"aegis/proxy"
 )
 
-// Verdict is the decision about a call, and what makes it.
+// Verdict is the decision about a call, and what makes it. It holds nothing of the call's
+// arguments, so it can be printed and kept.
 type Verdict struct {
 	// Allowed says that the call may go to Gitea.
 	Allowed bool
@@ -23,8 +24,9 @@ type Verdict struct {
 	Text string
 }
 
-// Explain decides about a call, whose Tool and Args are set, as [Policy.Stage]
-// would. It counts nothing and sends nothing but lookups.
+// Explain decides about a call, whose Tool and Args are set, as [Policy.Stage] would. It
+// counts nothing and sends nothing but lookups. It takes the same decision as the stage and
+// not a copy of it, so what "aegis policy" says is what happens.
 func (p *Policy) Explain(ctx context.Context, c *proxy.Call) Verdict {
 	if p.empty {
 		return Verdict{Allowed: true}
@@ -57,9 +59,10 @@ type Request struct {
 	Args json.RawMessage
 }
 
-// Try says what an endpoint would decide about a request. Nothing is sent
-// anywhere: look answers what the request does not say; nil answers nothing. The
-// error is one of the rules themselves.
+// Try says what an endpoint would decide about a request. Nothing is sent anywhere: look
+// answers what the request does not say; nil answers nothing. The error is one of the rules
+// themselves. Without lookups a call that needs one comes out as refused, as it would with
+// a Gitea that does not answer.
 func Try(ctx context.Context, e Endpoint, look Lookup, r Request) (Verdict, error) {
 	p, err := New(e.Rules, Options{Operations: e.Operations, Lookup: look})
 	if err != nil {

@@ -1,18 +1,11 @@
 package policy
 
-import (
-	"sync"
-
-	"aegis/proxy"
-)
-
-// readSites reads the table once: no test changes it.
-var readSites = sync.OnceValues(loadSites)
+import "aegis/proxy"
 
 // Unjudged returns the arguments of a tool that look as if they named something
 // and that no entry of the table is about, and Places those that its entry names.
 func Unjudged(t *proxy.Tool) (unknown string, places map[string]bool, err error) {
-	table, err := readSites()
+	table, err := loadSites()
 	if err != nil {
 		return "", nil, err
 	}
@@ -22,7 +15,7 @@ func Unjudged(t *proxy.Tool) (unknown string, places map[string]bool, err error)
 
 // Reach returns how the table says that a tool's answers are judged.
 func Reach(t *proxy.Tool) (reach, rows string, err error) {
-	table, err := readSites()
+	table, err := loadSites()
 	if err != nil || table[t.OperationID] == nil {
 		return "", "", err
 	}
@@ -31,7 +24,7 @@ func Reach(t *proxy.Tool) (reach, rows string, err error) {
 
 // Entries returns the operations that the table knows.
 func Entries() (ids []string, err error) {
-	table, err := readSites()
+	table, err := loadSites()
 	for id := range table {
 		ids = append(ids, id)
 	}

@@ -13,6 +13,7 @@ import (
 // pattern.
 type glob struct {
 	text string
+	rule string // its place in the configuration: "repos.deny[0]"
 	re   *regexp.Regexp
 	fold bool // the letters' case does not count
 	// Most patterns are a name, or a beginning and one wild card. These are
@@ -22,8 +23,9 @@ type glob struct {
 	rest   string // "", "*" or "**"
 }
 
-// newGlob compiles a pattern: * matches any characters but a slash, ** for any
-// characters, ? for one that is no slash, and **/ also for nothing.
+// newGlob compiles a pattern: * matches any characters but a slash, ** for any characters,
+// ? for one that is no slash, and **/ also for nothing. RE2 underneath, since patterns come
+// from people who do not expect a pattern to be slow: no backtracking whatever is written.
 func newGlob(text string, fold bool) (glob, error) {
 	if text == "" || len(text) > maxGlob {
 		return glob{}, fmt.Errorf("a pattern must have 1 to %d bytes", maxGlob)
@@ -79,6 +81,8 @@ func ascii(s string) bool {
 // maxGlob bounds a pattern, in bytes.
 const maxGlob = 300
 
+// match reports whether the whole text fits. It is asked for each row of a list, where an
+// expression costs many times what comparing two texts does.
 func (g *glob) match(text string) bool {
 	// Folding can change the length of what is no ASCII, and then bytes cannot be
 	// compared by place.
@@ -100,32 +104,29 @@ func (g *glob) match(text string) bool {
 	return true
 }
 
-// globs is a list of patterns and its name in the configuration.
-type globs struct {
-	list  []glob
-	rules []string // "repos.deny[0]", …
-}
+// globs is a list of patterns.
+type globs []glob
 
 // newGlobs compiles the list of a configuration key. The error names the key and
 // place.
-func newGlobs(key string, patterns []string, fold bool) (globs, error) {
-	var out globs
+func newGlobs(key string, patterns []string, fold bool) (out globs, err error) {
 	for i, p := range patterns {
+		rule := fmt.Sprintf("%s[%d]", key, i)
 		g, err := newGlob(p, fold)
 		if err != nil {
-			return globs{}, fmt.Errorf("%s[%d]: %w", key, i, err)
+			return nil, fmt.Errorf("%s: %w", rule, err)
 		}
-		out.list = append(out.list, g)
-		out.rules = append(out.rules, fmt.Sprintf("%s[%d]", key, i))
+		g.rule = rule
+		out = append(out, g)
 	}
 	return out, nil
 }
 
 // match returns the rule that text matches, such as "repos.deny[1]"; "" for none.
-func (l *globs) match(text string) string {
-	for i := range l.list {
-		if l.list[i].match(text) {
-			return l.rules[i]
+func (l globs) match(text string) string {
+	for i := range l {
+		if l[i].match(text) {
+			return l[i].rule
 		}
 	}
 	return ""
@@ -138,8 +139,9 @@ type patterns struct {
 	allow, deny globs
 }
 
-// newPatterns compiles the lists of a key. What is closed is closed in every case, as
-// on some file systems Main is main; fold says whether what is open is too.
+// newPatterns compiles the lists of a key. What is closed is closed in every case, as on
+// some file systems Main is main; fold says whether what is open is too. Folding can only
+// close more, so it is safe for deny whatever the server's file system does.
 func newPatterns(key string, cfg config.Patterns, fold bool) (r patterns, err error) {
 	r.key = key
 	if r.allow, err = newGlobs(key+".allow", cfg.Allow, fold); err != nil {
@@ -149,22 +151,23 @@ func newPatterns(key string, cfg config.Patterns, fold bool) (r patterns, err er
 	return r, err
 }
 
-func (r *patterns) any() bool { return len(r.allow.list)+len(r.deny.list) > 0 }
+func (r *patterns) any() bool { return len(r.allow)+len(r.deny) > 0 }
 
 // name returns a list that is set, for refusals that concern both.
 func (r *patterns) name() string {
-	if len(r.allow.list) > 0 {
+	if len(r.allow) > 0 {
 		return r.key + ".allow"
 	}
 	return r.key + ".deny"
 }
 
-// closes returns the rule that closes a text, "" when it is open.
+// closes returns the rule that closes a text, "" when it is open. An empty allow opens all,
+// a list opens what it names and nothing else; deny wins over both.
 func (r *patterns) closes(text string) string {
 	if rule := r.deny.match(text); rule != "" {
 		return rule
 	}
-	if len(r.allow.list) > 0 && r.allow.match(text) == "" {
+	if len(r.allow) > 0 && r.allow.match(text) == "" {
 		return r.key + ".allow"
 	}
 	return ""

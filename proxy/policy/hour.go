@@ -12,7 +12,8 @@ type Counters struct {
 	full map[writer]time.Time // when an hour is whole again
 }
 
-// writer is an identity at an endpoint.
+// writer is an identity at an endpoint. The endpoint belongs to it, as each endpoint has a
+// budget of its own.
 type writer struct{ endpoint, identity string }
 
 // NewCounters returns counters that have counted nothing.
@@ -64,7 +65,8 @@ func (h *hour) take(identity string) (time.Duration, bool) {
 	return 0, true
 }
 
-// giveBack takes back one count.
+// giveBack takes back one count. A call that waits for a person or is refused by a later
+// stage would otherwise use up the budget of the one that follows.
 func (h *hour) giveBack(identity string) {
 	key := writer{h.endpoint, identity}
 	h.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"aegis/proxy"
 )
 
-// Place is a repository as a call spells it, and the number of a pull request or
-// the id of a release in it.
+// Place is a repository as a call spells it, and the number of a pull request or the id of
+// a release in it. Both names are known to be plain when a lookup gets them.
 type Place struct {
 	Owner, Repo string
 	Number      int64
@@ -42,8 +42,9 @@ type Release struct {
 	Target string `yaml:"target"`
 }
 
-// Lookup answers what a call does not say, with the credential of the call's
-// identity. An error makes the policy refuse the call.
+// Lookup answers what a call does not say, with the credential of the call's identity. An
+// error makes the policy refuse the call. What it returns is believed for this one call and
+// never kept.
 type Lookup interface {
 	// Repository reads a repository.
 	Repository(ctx context.Context, c *proxy.Call, at Place) (Repository, error)
@@ -57,7 +58,9 @@ type Lookup interface {
 }
 
 // Ask returns the lookup that asks Gitea: handler is what calls it, tools are the
-// operations that it knows (repoGet, repoGetPullRequest, its Files, repoGetRelease).
+// operations that it knows (repoGet, repoGetPullRequest, its Files, repoGetRelease). The
+// handler is the innermost one, below policy and limits: a lookup is Aegis's question and
+// not a call of the client's.
 func Ask(handler proxy.Handler, tools []*proxy.Tool) Lookup {
 	a := asker{handler: handler, tools: map[string]*proxy.Tool{}}
 	for _, t := range tools {
@@ -199,7 +202,8 @@ func (a asker) Release(ctx context.Context, c *proxy.Call, at Place) (Release, e
 	return Release{Tag: v.Tag, Target: v.Target}, nil
 }
 
-// unanswered is the refusal of a call of which too little is known.
+// unanswered is the refusal of a call of which too little is known. Gitea being slow or the
+// identity lacking a scope must not open what a rule would close.
 func (s *session) unanswered(rule string, err error) *denial {
 	var e *proxy.Error
 	// The kind of the error, not its text: that may quote what the team may not see.

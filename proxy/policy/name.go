@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// ownerName returns the name of an account as Gitea compares it. Gitea's names
-// are ASCII letters, digits, '-', '_' and '.'; whatever else is in one (a slash,
-// a percent sign, a look-alike from another script) names nothing that can be
-// judged.
+// ownerName returns the name of an account as Gitea compares it. Gitea's names are ASCII
+// letters, digits, '-', '_' and '.'; whatever else is in one (a slash, a percent sign, a
+// look-alike from another script) names nothing that can be judged. Escapes and look-alikes
+// are not decoded here, since each decoder in front of Gitea might decode them in its own
+// way.
 func ownerName(s string) (string, bool) {
 	if len(s) > maxName || strings.Trim(s, ".") == "" || strings.Trim(s, nameBytes) != "" {
 		return "", false
@@ -41,7 +42,7 @@ func repoName(s string) (string, bool) {
 	return "", false
 }
 
-// fullName judges "owner/name".
+// fullName judges "owner/name". It is for names that Gitea has written, such as full_name.
 func fullName(s string) (owner, repo string, ok bool) {
 	owner, repo, found := strings.Cut(s, "/")
 	if !found {
@@ -77,7 +78,9 @@ func refNames(s string) ([]string, bool) {
 	}
 }
 
-// validRef is git's check-ref-format for a name with or without slashes.
+// validRef is git's check-ref-format for a name with or without slashes. What git would
+// refuse anyway is refused here, as a later version of Gitea could clean it into a valid
+// name instead.
 func validRef(s string) bool {
 	if s == "" || len(s) > maxRef || !utf8.ValidString(s) || s == "@" || s[0] == '-' || strings.HasSuffix(s, ".") ||
 		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\") {
@@ -99,12 +102,16 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
 }
 
-// isCommit reports whether a revision is a commit's hash, perhaps a short one.
+// isCommit reports whether a revision is a commit's hash, perhaps a short one. A branch may
+// have such a name; taking it for a hash refuses it where a hash would be refused, and
+// nowhere opens it.
 func isCommit(s string) bool {
 	return len(s) >= 4 && len(s) <= 64 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// filePath reports whether Gitea and git read a path as it is written.
+// filePath reports whether Gitea and git read a path as it is written. Gitea cleans paths
+// before it writes, so a path with dots in it would be judged as one file and written as
+// another.
 func filePath(s string) bool {
 	if len(s) > maxPath || !utf8.ValidString(s) || strings.Contains(s, `\`) || strings.ContainsFunc(s, hidden) {
 		return false

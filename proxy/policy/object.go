@@ -10,8 +10,9 @@ import (
 	"aegis/proxy/internal/jsonscan"
 )
 
-// object is what is known of a JSON object of Gitea's from its own members:
-// enough to tell of which repository it is.
+// object is what is known of a JSON object of Gitea's from its own members: enough to know
+// of which repository it is. Members that are objects are kept as they lie in the
+// answer: a list has hundreds of objects, and most are judged by one or two members.
 type object struct {
 	// Members that name a repository in words, or say what kind of thing the object is.
 	fullName, opType, kind  string
@@ -42,7 +43,7 @@ func look(data []byte) (o object) {
 	return o
 }
 
-// note keeps a member that may tell of which repository the object is.
+// note keeps a member that may say of which repository the object is.
 func (o *object) note(name string, v []byte) {
 	switch name {
 	case "full_name":
@@ -87,7 +88,9 @@ func (o *object) note(name string, v []byte) {
 	}
 }
 
-// judge says of which repository an object is.
+// judge says of which repository an object is. All ways are tried although the first that
+// answers would do: an object that names two repositories is only shown when both may be
+// seen.
 func (w *view) judge(o *object) verdict {
 	seen := unknown
 	for _, v := range []verdict{w.byName(o), w.byMember(o), w.byReference(o), w.byURL(o)} {
@@ -156,8 +159,9 @@ func (w *view) commitReference(body []byte) verdict {
 	return allowed
 }
 
-// byURL judges by the object's own addresses: those of the API, which say exactly
-// what they are about, or else those of web pages.
+// byURL judges by the object's own addresses: those of the API, which say exactly what they
+// are about, or else those of web pages. Last in rank, since addresses in web pages depend
+// on where Gitea is mounted.
 func (w *view) byURL(o *object) verdict {
 	seen, page := unknown, unknown
 	for _, quoted := range o.urls {
@@ -202,7 +206,8 @@ func (w *view) named(full string) verdict {
 	return allowed
 }
 
-// account judges the owner of something that no repository has.
+// account judges the owner of something that no repository has. Such things show what an
+// account has, so one of whom some repositories may be seen is enough.
 func (w *view) account(name string) verdict {
 	owner, ok := ownerName(name)
 	if !ok || w.scope.account(owner) != "" {
@@ -214,7 +219,7 @@ func (w *view) account(name string) verdict {
 // text returns a text member of an object.
 func text(data []byte, name string) string { return jsonscan.Unquote(jsonscan.Member(data, name)) }
 
-// drops reports whether a member tells of other repositories although the object
+// drops reports whether a member names other repositories although the object
 // may be seen: counts over all of them, and addresses of others.
 func (w *view) drops(o *object, quoted, v []byte) bool {
 	repository := o.fullName != "" && o.owner != nil
@@ -243,7 +248,7 @@ func (w *view) link(address string) verdict {
 		return unknown
 	}
 	segments := strings.Split(strings.Trim(afterHost(address), "/"), "/")
-	// Elsewhere, or somewhere in Gitea that is no repository: not shown, as it may tell
+	// Elsewhere, or somewhere in Gitea that is no repository: not shown, as it may show
 	// a name.
 	if len(segments) < 2 {
 		return denied

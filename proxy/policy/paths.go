@@ -9,7 +9,8 @@ import (
 	"aegis/proxy"
 )
 
-// paths decides which files the call may write.
+// paths decides which files the call may write. Only calls are seen here; what is pushed
+// with git is for Gitea's own protected files.
 func (s *session) paths() *denial {
 	rules, site := &s.p.paths, s.op.site
 	if !rules.any() {
@@ -72,7 +73,8 @@ func (s *session) file(path string) *denial {
 
 const textPath = "this endpoint may not write that file"
 
-// budgets decides how much one write may carry.
+// budgets decides how much one write may carry. They bound what an agent that went wrong
+// can do in one call, so they hold for routes that no table knows, too.
 func (s *session) budgets() (found *denial) {
 	b := s.p.budgets
 	// Values are walked through only when there is something to measure.
@@ -158,7 +160,8 @@ func (s *session) strings(visit func(name, text string, isFile bool) bool) (read
 	return read
 }
 
-// longest returns the length of the longest list in a value.
+// longest returns the length of the longest list in a value. Beyond the depth it counts
+// nothing; where texts are measured too, what is nested so deep is refused there.
 func longest(v any, depth int) (n int) {
 	if depth > maxDepth {
 		return 0

@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"aegis/config"
 	"aegis/proxy"
 )
 
-// Options are what a policy needs besides its rules.
+// Options are what a policy needs besides its rules. Everything that a policy asks of the
+// world is in here, so that it can be tried without one.
 type Options struct {
 	// Operations are every tool that the team's set has, complete: those of the
 	// bound set, not of a selection.
@@ -26,8 +28,8 @@ type Options struct {
 	Hosts []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Counters are what was counted before; nil: nothing. Endpoint tells the policies
-	// that share them apart.
+	// Counters are what was counted before; nil: nothing. Endpoint distinguishes the
+	// policies that share them.
 	Counters *Counters
 	Endpoint string
 }
@@ -39,8 +41,8 @@ type Policy struct {
 	branches   branchRules
 	paths      patterns
 	budgets    config.Budgets
-	credential *proxy.Credential // nil: the identity's own
-	ops        map[string]*operation
+	credential *proxy.Credential            // nil: the identity's own
+	ops        map[string]func() *operation // by operation id
 	lookup     Lookup
 	hosts      map[string]bool
 	hour       *hour // nil: writes are not counted
@@ -53,7 +55,7 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Policy{budgets: cfg.Budgets, ops: make(map[string]*operation, len(o.Operations))}
+	p := &Policy{budgets: cfg.Budgets, ops: make(map[string]func() *operation, len(o.Operations))}
 	var err error
 	if p.scope, err = newScope(cfg); err != nil {
 		return nil, err
@@ -83,10 +85,14 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	if p.lookup = o.Lookup; p.lookup == nil {
 		p.lookup = asker{}
 	}
+	if p.empty { // nothing will be judged, and reading the table takes a start milliseconds
+		return p, nil
+	}
 	return p, p.learn(o.Operations)
 }
 
-// learn prepares the operations.
+// learn prepares the operations. What is known of one is put together at its first call:
+// every team has all of them, and most are never called.
 func (p *Policy) learn(tools []*proxy.Tool) error {
 	table, err := loadSites()
 	if err != nil {
@@ -97,10 +103,10 @@ func (p *Policy) learn(tools []*proxy.Tool) error {
 			continue
 		}
 		// Two tools of one operation would be judged by the table of one of them.
-		if before := p.ops[t.OperationID]; before != nil {
+		if p.ops[t.OperationID] != nil {
 			return fmt.Errorf("two operations are called %s", t.OperationID)
 		}
-		p.ops[t.OperationID] = newOperation(t, table[t.OperationID])
+		p.ops[t.OperationID] = sync.OnceValue(func() *operation { return newOperation(t, table[t.OperationID]) })
 	}
 	return nil
 }
@@ -108,10 +114,11 @@ func (p *Policy) learn(tools []*proxy.Tool) error {
 // Empty reports whether there is no rule: both stages are nil then.
 func (p *Policy) Empty() bool { return p.empty }
 
-// Stage returns the stage that decides about a call before Gitea is asked. It
-// belongs behind the catalog's and the limiter's. A refusal is an error of kind
-// policy_denied. With write_token, writes go on with that credential. It is nil
-// when there is no rule.
+// Stage returns the stage that decides about a call before Gitea is asked. It belongs
+// behind the catalog's and the limiter's. A refusal is an error of kind policy_denied. With
+// write_token, writes go on with that credential. It is nil when there is no rule. Behind
+// the limiter, as a refusal may cost a lookup: a client that tries at random is slowed down
+// first.
 func (p *Policy) Stage() proxy.Stage {
 	if p.empty {
 		return nil
@@ -193,7 +200,8 @@ func writeTokenError(err error) error {
 	return err
 }
 
-// denial is a refusal. The text names the rule and what to do, never a value.
+// denial is a refusal. The text names the rule and what to do, never a value. It is no
+// error yet, so that a check can hand on the rule to another text.
 type denial struct {
 	rule string
 	text string

@@ -23,8 +23,9 @@ func (s *session) otherSites() *denial {
 	return nil
 }
 
-// head judges a revision, or two with dots between them, that may be another
-// repository's: owner:branch, owner/name:branch.
+// head judges a revision, or two with dots between them, that may be another repository's:
+// owner:branch, owner/name:branch. Comparisons and pull requests take such revisions, and
+// Gitea reads the other repository for them.
 func (s *session) head(text string) *denial {
 	// Two dots and three mean ranges of different kinds, with a revision at either end.
 	for _, part := range strings.Split(strings.ReplaceAll(text, "...", ".."), "..") {
@@ -56,7 +57,7 @@ func (s *session) head(text string) *denial {
 }
 
 // link judges the address of a repository, on whatever server: names and
-// addresses of one and the same server are too many to tell it from others.
+// addresses of one and the same server are too many to distinguish it from others.
 func (s *session) link(text string) *denial {
 	// Fragment and query name nothing in a repository's address.
 	text, _, _ = strings.Cut(text, "#")
@@ -102,7 +103,9 @@ func (s *session) context(text string) *denial {
 	return s.judge(segments[0], segments[1])
 }
 
-// opaque refuses an id that may be of any repository.
+// opaque refuses an id that may be of any repository. Asking Gitea what the id belongs to
+// would show the caller, by the time it takes or by the refusal, whether there is such a
+// thing.
 func (s *session) opaque(text string) *denial {
 	// 0 means none, as everywhere in Gitea's API.
 	if strings.Trim(text, "0") == "" {
@@ -112,7 +115,8 @@ func (s *session) opaque(text string) *denial {
 		"an id does not tell which repository or account it is of; leave it out, or use names")
 }
 
-// parent judges the repository that the path's one was forked from.
+// parent judges the repository that the path's one was forked from. Some routes read or
+// sync it without naming it.
 func (s *session) parent() *denial {
 	repo, d := s.repository(s.p.scope.name())
 	if d != nil || repo.Parent == "" {
@@ -140,7 +144,9 @@ var (
 // bytes: a host, a folder that Gitea is mounted at, and two names fit.
 const maxReference = 1024
 
-// references judges the repositories that a written text refers to.
+// references judges the repositories that a written text refers to. A mark at the other end
+// is a write to a repository that the team may not reach, and shows people there what the
+// agent wrote.
 func (s *session) references() (found *denial) {
 	if !s.p.scope.restricts() {
 		return nil

@@ -14,16 +14,16 @@ import (
 
 // To a bound team nothing else exists. So where a list may hold rows of others,
 // its pages are made of the rows that the team may see: a page with gaps, or an
-// empty one before the last, would tell how many there are of the others.
+// empty one before the last, would show how many there are of the others.
 
-// maxRepaged bounds the pages of Gitea's that one page of a bound team's is made
-// of.
+// maxRepaged bounds the pages of Gitea's that one page of a bound team's is made of. It
+// bounds the load on Gitea that one call of a bound team can cause.
 const maxRepaged = 40
 
 // repages reports whether an operation's pages are made anew.
 func (p *Policy) repages(op *operation) bool {
 	s := p.scope
-	hides := s.bindRepo != "" || len(s.allow.list)+len(s.deny.list) > 0 // some of the owner's own
+	hides := s.bindRepo != "" || s.any() // some of the owner's own
 	return s.bindOwner != "" && op.tool.Paging == proxy.PagingPage && op.site.Rows != "" &&
 		(op.site.Foreign || hides && op.repo == "")
 }
@@ -68,7 +68,7 @@ func (p *Policy) repage(ctx context.Context, c *proxy.Call, op *operation, next 
 			continue
 		}
 		res.Body = slices.Concat(head, bytes.Join(b.rows, []byte(",")), tail)
-		// Without counts: they would tell of the others.
+		// Without counts: they would show that there are others.
 		res.Page = &proxy.Pagination{Page: b.page, Limit: b.limit}
 		if following := b.page + 1; b.seen > b.page*b.limit {
 			res.Page.NextPage = &following
@@ -95,8 +95,9 @@ func (b *book) add(rows [][]byte) {
 	}
 }
 
-// list returns the rows of an answer that may be seen, and what is around
-// them.
+// list returns the rows of an answer that may be seen, and what is around them. Members
+// besides the list that are objects or lists go: in such an answer they are about all rows,
+// hidden ones included.
 func (w *view) list(data []byte) (head []byte, rows [][]byte, tail []byte) {
 	if jsonscan.Kind(data) == '[' {
 		return []byte("["), w.visible(data), []byte("]")

@@ -55,7 +55,8 @@ func missing() error {
 	}
 }
 
-// filter removes from a result what the team may not see.
+// filter removes from a result what the team may not see. Nothing is put in its place: an
+// empty row would show that there is one.
 func (p *Policy) filter(op *operation, res *proxy.Result) (*proxy.Result, error) {
 	// What is promised as JSON is data of Gitea's; anything else is the content of
 	// a file, a log or a diff, which belongs to the path's repository as it is.
@@ -176,7 +177,9 @@ func comma(dst []byte) []byte {
 	return append(dst, ',')
 }
 
-// value copies a value. What is copied of a denied one is for the caller to drop.
+// value copies a value. What is copied of a denied one is for the caller to drop. Bytes are
+// copied as they are, never decoded and written anew: numbers and escapes of Gitea come
+// through unchanged.
 func (w *view) value(dst, data []byte, depth int) ([]byte, verdict) {
 	if depth > maxDepth*2 { // Gitea nests a few levels; what is deeper cannot be judged
 		return append(dst, "null"...), denied

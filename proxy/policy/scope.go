@@ -6,7 +6,8 @@ import (
 	"aegis/config"
 )
 
-// scope are the repositories that a team may reach.
+// scope are the repositories that a team may reach. The binding is kept apart from the
+// patterns: it is exact, and a team that has one sees nothing of the existence of others.
 type scope struct {
 	bindOwner, bindRepo string // in lower case
 	patterns
@@ -17,9 +18,8 @@ type scope struct {
 
 // ownerGlob is a pattern of repositories seen from its owner.
 type ownerGlob struct {
-	owner glob
+	glob
 	whole bool // the pattern covers every repository of the owners it matches
-	rule  string
 }
 
 // newScope compiles the rules about repositories. Gitea compares names without case, so
@@ -30,16 +30,18 @@ func newScope(cfg config.Policy) (*scope, error) {
 	if s.patterns, err = newPatterns("repos", cfg.Repos, true); err != nil {
 		return nil, err
 	}
-	if s.allowOwners, err = cutGlobs(&s.allow); err != nil {
+	if s.allowOwners, err = cutGlobs(s.allow); err != nil {
 		return nil, err
 	}
-	s.denyOwners, err = cutGlobs(&s.deny)
+	s.denyOwners, err = cutGlobs(s.deny)
 	return s, err
 }
 
-// cutGlobs returns the owners' part of patterns.
-func cutGlobs(l *globs) (out []ownerGlob, err error) {
-	for i, g := range l.list {
+// cutGlobs returns the owners' part of patterns. One that cannot be
+// cut counts for every owner, but for none of them as a whole: it then denies what concerns
+// a whole account, and allows only what concerns some of one.
+func cutGlobs(list globs) (out []ownerGlob, err error) {
+	for _, g := range list {
 		owner, name, found := strings.Cut(g.text, "/")
 		if !found || strings.Contains(owner, "**") {
 			owner = "*" // ** may end anywhere: take it for every owner …
@@ -53,7 +55,8 @@ func cutGlobs(l *globs) (out []ownerGlob, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, ownerGlob{cut, name == "*" || name == "**", l.rules[i]})
+		cut.rule = g.rule
+		out = append(out, ownerGlob{cut, name == "*" || name == "**"})
 	}
 	return out, nil
 }
@@ -108,12 +111,12 @@ func (s *scope) whole(owner string) string {
 // repositories are open, or else whether any may be.
 func (s *scope) byOwner(owner string, all bool) string {
 	for i := range s.denyOwners {
-		if g := &s.denyOwners[i]; (all || g.whole) && g.owner.match(owner) {
+		if g := &s.denyOwners[i]; (all || g.whole) && g.match(owner) {
 			return g.rule
 		}
 	}
 	for i := range s.allowOwners {
-		if g := &s.allowOwners[i]; (!all || g.whole) && g.owner.match(owner) {
+		if g := &s.allowOwners[i]; (!all || g.whole) && g.match(owner) {
 			return ""
 		}
 	}

@@ -14,8 +14,9 @@ var (
 	movedTo  = regexp.MustCompile(`is now ([A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)?);`)
 )
 
-// scrub makes an error fit for the team: it names no repository that the team may
-// not see, unless the call named it itself.
+// scrub makes an error fit for the team: it names no repository that the team may not see,
+// unless the call named it itself. Gitea's words are withheld as a whole: cutting a name
+// out of a sentence leaves the fact that there was one.
 func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 	e := proxy.AsError(err)
 	switch {
@@ -25,7 +26,7 @@ func (p *Policy) scrub(c *proxy.Call, op *operation, err error) error {
 	case e.Kind == proxy.KindMoved:
 		return p.scrubMoved(e)
 	// Without a status it is Aegis that speaks, in its own words.
-	case e.Status == 0 || !p.tells(c, e.Public):
+	case e.Status == 0 || !p.namesHidden(c, e.Public):
 		return err
 	}
 	return &proxy.Error{
@@ -53,9 +54,9 @@ func (p *Policy) scrubMoved(e *proxy.Error) error {
 	}
 }
 
-// tells reports whether a text names a repository that the team may not see. What
+// namesHidden reports whether a text names a repository that the team may not see. What
 // the call itself gives as a branch or file is none.
-func (p *Policy) tells(c *proxy.Call, text string) bool {
+func (p *Policy) namesHidden(c *proxy.Call, text string) bool {
 	w := view{scope: p.scope}
 	for _, full := range twoWords.FindAllString(text, -1) {
 		// The full stop of a sentence.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -69,8 +70,8 @@ const (
 	rowsMixed    = "mixed"
 )
 
-// loadSites reads the table.
-func loadSites() (map[string]*site, error) {
+// loadSites reads the table once: all teams judge by the same one, and nothing changes it.
+var loadSites = sync.OnceValues(func() (map[string]*site, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(sitesYAML))
 	dec.KnownFields(true)
 	table := map[string]*site{}
@@ -89,7 +90,7 @@ func loadSites() (map[string]*site, error) {
 		}
 	}
 	return table, nil
-}
+})
 
 // places returns every argument that the entry is about.
 func (s *site) places() map[string]bool {
@@ -111,7 +112,8 @@ func (s *site) places() map[string]bool {
 	return out
 }
 
-// operation is a tool of the catalog and what is known of it.
+// operation is a tool of the catalog and what is known of it. It is made from the catalog
+// and the table together, as either alone could miss an argument that the other one knows.
 type operation struct {
 	tool     *proxy.Tool
 	site     *site
@@ -199,8 +201,10 @@ func param(segment string) (string, bool) {
 	return strings.TrimSuffix(name, "}"), true
 }
 
-// suspects reports the arguments of a tool that, by their names, may name a
-// repository or an owner, or else a branch or a file that is written.
+// suspects reports the arguments of a tool that, by their names, may name a repository or
+// an owner, or else a branch or a file that is written. This is the net under the table: an
+// argument that a new version of Gitea, or a catalog of the operator's, brings along is
+// refused where rules could concern it until somebody has looked at it.
 func suspects(t *proxy.Tool, report func(place string, repo bool)) {
 	note := func(place, wire string, in proxy.In) {
 		switch {

@@ -83,7 +83,8 @@ func ParseSuite(data []byte) (*Suite, error) {
 	return &s, errors.Join(problems...)
 }
 
-// Outcome is what became of one call of a suite.
+// Outcome is what became of one call of a suite. Failed ones keep the real verdict, as its
+// text says what to change.
 type Outcome struct {
 	// Name is the call's name, or its place and tool.
 	Name string
@@ -98,8 +99,9 @@ type Outcome struct {
 	OK bool
 }
 
-// Run decides about every call. Team returns an endpoint by name, "" for the
-// default one; false when there is none.
+// Run decides about every call. Team returns an endpoint by name, "" for the default one;
+// false when there is none. A mistake in one call does not end the run: who changes
+// rules wants to see all that they changed.
 func (s *Suite) Run(ctx context.Context, team func(name string) (Endpoint, bool)) []Outcome {
 	type ready struct {
 		endpoint Endpoint
@@ -153,42 +155,42 @@ func ruleFits(want, got string) bool {
 
 // Repository answers from the file.
 func (s *Suite) Repository(_ context.Context, _ *proxy.Call, at Place) (Repository, error) {
-	for name, r := range s.Repositories {
-		if strings.EqualFold(name, at.Owner+"/"+at.Repo) && r.DefaultBranch != "" {
-			return r, nil
-		}
+	r, err := said("repositories", s.Repositories, at.Owner+"/"+at.Repo)
+	if err == nil && r.DefaultBranch == "" { // an entry without it says too little, as for Gitea's own answers
+		err = errors.New("repositories: the file does not say it")
 	}
-	return Repository{}, errors.New("repositories: the file does not say it")
+	return r, err
 }
 
 // Pull answers from the file.
 func (s *Suite) Pull(_ context.Context, _ *proxy.Call, at Place) (Pull, error) {
-	for name, p := range s.Pulls {
-		if strings.EqualFold(name, at.String()) {
-			return p.Pull, nil
-		}
-	}
-	return Pull{}, errors.New("pulls: the file does not say it")
+	p, err := said("pulls", s.Pulls, at.String())
+	return p.Pull, err
 }
 
 // Files answers from the file.
 func (s *Suite) Files(_ context.Context, _ *proxy.Call, at Place) ([]string, error) {
-	for name, p := range s.Pulls {
-		if strings.EqualFold(name, at.String()) && p.Files != nil {
-			return p.Files, nil
-		}
+	p, err := said("pulls", s.Pulls, at.String())
+	if err == nil && p.Files == nil {
+		err = errors.New("pulls: the file does not say which files it changes")
 	}
-	return nil, errors.New("pulls: the file does not say which files it changes")
+	return p.Files, err
 }
 
 // Release answers from the file.
 func (s *Suite) Release(_ context.Context, _ *proxy.Call, at Place) (Release, error) {
-	for name, r := range s.Releases {
-		if strings.EqualFold(name, at.String()) {
-			return r, nil
+	return said("releases", s.Releases, at.String())
+}
+
+// said returns the entry of a name in a part of the file. Gitea compares names without
+// case, and people write them as they like. The error makes the policy refuse the call.
+func said[V any](part string, entries map[string]V, name string) (v V, err error) {
+	for key, entry := range entries {
+		if strings.EqualFold(key, name) {
+			return entry, nil
 		}
 	}
-	return Release{}, errors.New("releases: the file does not say it")
+	return v, errors.New(part + ": the file does not say it")
 }
 
 // String is the place as suites write it: acme/web#7.

@@ -3,7 +3,6 @@ package server
 import (
 	"os"
 	"sync/atomic"
-	"time"
 
 	"aegis/config"
 	"aegis/proxy"
@@ -56,10 +55,4 @@ func (s *Server) auditCheck() string {
 		return "the audit log cannot be written, so calls are refused; the operational log says why"
 	}
 	return "ok"
-}
-
-// auditLag returns the audit log's state for metrics.
-func (s *Server) auditLag() (pending int, oldest time.Duration) {
-	lag := s.process.audit.log.Lag()
-	return lag.Pending, lag.Oldest
 }

@@ -37,7 +37,7 @@ func Operator(cfg *config.Config) grant.Operator {
 			return nil, nil, err
 		}
 		done := func() { _ = store.Close() } // nothing was written that is not on disk
-		g, err := grant.New(grant.Options{Store: store, Keys: store.Derive, Config: lifetimes(cfg.Auth.OAuth)})
+		g, err := grant.New(grant.Options{Store: store, Keys: store.Derive, Config: cfg.Auth.OAuth})
 		if err != nil {
 			done()
 			return nil, nil, err

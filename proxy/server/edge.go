@@ -110,7 +110,7 @@ func (s *Server) serveMetrics(ctx context.Context, connections func() int) (stop
 	}
 	state := telemetry.State{Connections: connections, Certificates: s.certificateStates, Reload: s.reloadMetrics}
 	if s.process.audit.log != nil {
-		state.Audit = s.auditLag
+		state.Audit = s.process.audit.log.Lag
 	}
 	if s.cfg.Store.Shared() {
 		state.Store = s.process.storeMetrics

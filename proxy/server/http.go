@@ -44,11 +44,7 @@ func (s *core) newEndpoints() ([]endpoint, error) {
 				return nil, err
 			}
 		}
-		metadata, err := oauth.Metadata(s.base.String() + t.path())
-		if err != nil {
-			return nil, err
-		}
-		list[i] = endpoint{t, through(s.teamHops(t), h), metadata}
+		list[i] = endpoint{t, through(s.teamHops(t), h), oauth.Metadata(s.base.String() + t.path())}
 	}
 	return list, nil
 }

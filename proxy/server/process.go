@@ -191,7 +191,7 @@ func (p *Process) openStore(cfg *config.Config) error {
 	if opened {
 		return nil
 	}
-	b, err := open.Open(context.Background(), cfg, open.Options{Wait: p.pace.wait, Failed: func(err error) {
+	b, err := open.Open(context.Background(), cfg, kv.FileOptions{Wait: p.pace.wait, Failed: func(err error) {
 		p.log.Error().Err(err).Msg("expired entries of the store could not be removed")
 	}})
 	if err != nil {

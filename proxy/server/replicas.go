@@ -44,15 +44,7 @@ func (c counter) Spend(ctx context.Context, list []limit.Budget) ([]time.Duratio
 		// The store counts in whole nanoseconds between two calls; 0 would be no limit.
 		budgets[i] = redis.Budget{Key: b.Key, Every: max(every, 1), Burst: b.Limit.Size()}
 	}
-	spent, err := store.Spend(ctx, budgets)
-	if err != nil {
-		return nil, err
-	}
-	waits := make([]time.Duration, len(spent))
-	for i, s := range spent {
-		waits[i] = s.Wait
-	}
-	return waits, nil
+	return store.Spend(ctx, budgets)
 }
 
 // shared returns the store that replicas share; nil while it is not open.

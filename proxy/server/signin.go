@@ -58,7 +58,7 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 		return nil, err
 	}
 	grants, err := grant.New(grant.Options{
-		Store: store, Keys: store.Derive, Config: lifetimes(cfg), Event: b.grantEvent, Outage: outage, Now: now,
+		Store: store, Keys: store.Derive, Config: cfg, Event: b.grantEvent, Outage: outage, Now: now,
 	})
 	if err != nil {
 		return nil, err
@@ -74,14 +74,6 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 	}
 	// Nothing was asked of Gitea: whether the application is right is checked at the start.
 	return &signIn{server: server, gitea: credentials, grants: grants}, nil
-}
-
-// lifetimes returns how long what a grant gives is valid.
-func lifetimes(cfg config.OAuth) grant.Lifetimes {
-	return grant.Lifetimes{
-		Access: cfg.AccessTTL.Std(), Refresh: cfg.RefreshTTL.Std(), Max: cfg.MaxTTL.Std(),
-		Grace: cfg.RefreshGrace.Std(),
-	}
 }
 
 // resources returns the URLs of all endpoints, the default one first, and what decides who
@@ -107,7 +99,7 @@ type codes struct{ store kv.Store }
 
 // Pending implements [oauth.Codes].
 func (c codes) Pending(ctx context.Context, userID int64) ([]oauth.PendingCode, error) {
-	list, err := confirm.Codes{Store: c.store}.Pending(ctx, userID)
+	list, err := confirm.Waiting(ctx, c.store, userID, time.Now())
 	out := make([]oauth.PendingCode, len(list))
 	for i, p := range list {
 		out[i] = oauth.PendingCode{Code: p.Code, Tool: p.Tool, Summary: p.Summary, Expires: p.Expires}
@@ -129,7 +121,7 @@ func (s *core) guardOf(t *team) *oauth.Guard {
 	if in := s.signIn; in != nil {
 		g.Verifier = in.server.Verifier(s.base.String()+t.path(), s.tokens)
 		g.Scopes, g.Offered = in.server.Scopes(), s.cfg.Auth.OAuth.Scopes
-		g.Needs = oauth.NeedsFunc(func(name string, args json.RawMessage) []string {
+		g.Needs = func(name string, args json.RawMessage) []string {
 			tool := s.tools(t).Target(name, args)
 			switch {
 			case tool == nil:
@@ -138,7 +130,7 @@ func (s *core) guardOf(t *team) *oauth.Guard {
 				return s.cfg.Auth.OAuth.Scopes
 			}
 			return tool.Scopes
-		})
+		}
 	}
 	return g
 }

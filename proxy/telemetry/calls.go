@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -12,7 +13,7 @@ import (
 )
 
 // Stage returns the outermost stage: it counts each call, makes a span of it and writes a line
-// of the log. Counting stands outside, since it wants to know what became of a panic, which
+// of the log. Counting is outside, since it counts what became of a panic, which
 // [Calls] makes an error. m and t may be nil.
 func Stage(m *Metrics, t *Tracing, log zerolog.Logger) proxy.Stage {
 	return func(next proxy.Handler) proxy.Handler {
@@ -51,13 +52,35 @@ func Calls(log zerolog.Logger) proxy.Stage {
 
 const internalMessage = "internal error; the request id names it in the server's log"
 
-// logCall writes the line of a call. The log masks what it writes, so that a cause may be quoted.
-func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, took time.Duration) {
-	ev := log.Info()
-	kind, status := "ok", 0
+// outcome is what metrics, spans and the log say alike of a call.
+type outcome struct {
+	team string
+	// tool and class are those of a tool that there is, else "" and "none": an unknown name is
+	// the client's text, which must not become a label, and may be a secret.
+	tool, class string
+	kind        string // "ok" or that of the failure
+	status      int    // Gitea's; 0 when it was not asked
+}
+
+func outcomeOf(c *proxy.Call, res *proxy.Result, err error) outcome {
+	o := outcome{team: cmp.Or(c.Team, "default"), class: "none", kind: "ok"}
+	if c.Tool != nil {
+		o.tool, o.class = c.Tool.Name, string(c.Tool.Class())
+	}
 	if err != nil {
 		e := proxy.AsError(err)
-		kind, status = string(e.Kind), e.Status
+		o.kind, o.status = string(e.Kind), e.Status
+	} else if res != nil {
+		o.status = res.Status
+	}
+	return o
+}
+
+// logCall writes the line of a call. The log masks what it writes, so that a cause may be quoted.
+func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, took time.Duration) {
+	o, ev := outcomeOf(c, res, err), log.Info()
+	if err != nil {
+		e := proxy.AsError(err)
 		ev = log.Warn()
 		if e.Kind == proxy.KindInternal {
 			ev = log.Error()
@@ -66,19 +89,13 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 		if e.Err != nil {
 			ev.Str("cause", proxy.Clip(e.Err.Error(), 500))
 		}
-	} else if res != nil {
-		status = res.Status
-	}
-	tool := ""
-	if c.Tool != nil { // an unknown name is the client's text and stays out
-		tool = c.Tool.Name
 	}
 	if c.TraceID != "" {
 		ev.Str("trace_id", c.TraceID)
 	}
 	ev.Str("request_id", c.RequestID).Str("login", c.Identity.Login).Str("token", c.Identity.TokenName).
-		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", tool).Str("outcome", kind).
-		Int("status", status).
-		Dur("took", took).Dur("upstream", c.Stats.Upstream).Int("attempts", c.Stats.Attempts).
+		Str("addr", c.Client.Addr).Str("client", c.Client.Name).Str("tool", o.tool).
+		Str("outcome", o.kind).Int("status", o.status).Dur("took", took).Dur("upstream", c.Stats.Upstream).
+		Int("attempts", c.Stats.Attempts).
 		Int64("bytes_in", c.Stats.BytesIn).Int64("bytes_out", c.Stats.BytesOut).Msg("call")
 }

@@ -34,6 +34,7 @@ type waits struct {
 	again time.Duration
 }
 
+// usualWaits are those outside of tests.
 func usualWaits() waits {
 	return waits{attempt: 5 * time.Second, export: 20 * time.Second, again: time.Second}
 }
@@ -138,11 +139,9 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 		if err == nil || pause == 0 || attempt == maxAttempts || c.closing.Load() {
 			return err
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 			return err
 		}
 	}

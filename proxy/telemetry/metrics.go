@@ -39,23 +39,28 @@ type Build struct {
 func NewMetrics(b Build) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		calls:    counters("aegis_calls_total", "Tool calls by team, class of tool and outcome (ok, or the kind of the failure).", "team", "class", "kind"),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "aegis_calls_in_flight", Help: "Tool calls that are being answered."}),
-		total:    histogram("aegis_call_duration_seconds", "Time from a call to its result.", 1e-3),
-		upstream: histogram("aegis_upstream_duration_seconds", "Time of a call that was spent waiting for Gitea, retries included.", 1e-3),
+		calls: counters("aegis_calls_total",
+			"Tool calls by team, class of tool and outcome (ok, or the kind of the failure).", "team", "class", "kind"),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "aegis_calls_in_flight", Help: "Tool calls that are being answered."}),
+		total: histogram("aegis_call_duration_seconds", "Time from a call to its result.", 1e-3),
+		upstream: histogram("aegis_upstream_duration_seconds",
+			"Time of a call that was spent waiting for Gitea, retries included.", 1e-3),
 		overhead: histogram("aegis_overhead_duration_seconds", "Time of a call that Aegis itself took.", 1e-5),
-		attempts: prometheus.NewCounter(prometheus.CounterOpts{Name: "aegis_upstream_requests_total", Help: "HTTP requests that calls sent to Gitea."}),
-		bytes:    counters("aegis_bytes_total", "Body bytes of calls: received from and sent to Gitea, and results for clients.", "direction"),
-		masked:   counters("aegis_mask_hits_total", "Masked secrets by rule.", "rule"),
-		limited:  counters("aegis_limit_refusals_total", "What limits refused, by bucket or cap.", "bucket"),
+		attempts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "aegis_upstream_requests_total", Help: "HTTP requests that calls sent to Gitea."}),
+		bytes: counters("aegis_bytes_total",
+			"Body bytes of calls: received from and sent to Gitea, and results for clients.", "direction"),
+		masked:  counters("aegis_mask_hits_total", "Masked secrets by rule.", "rule"),
+		limited: counters("aegis_limit_refusals_total", "What limits refused, by bucket or cap.", "bucket"),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "aegis_build_info", Help: "Always 1; what is running.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "go_version": runtime.Version(), "catalog": b.Catalog},
 	})
 	info.Set(1)
-	m.registry.MustRegister(m.calls, m.inFlight, m.total, m.upstream, m.overhead, m.attempts, m.bytes, m.masked, m.limited,
-		info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.calls, m.inFlight, m.total, m.upstream, m.overhead, m.attempts, m.bytes, m.masked,
+		m.limited, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -73,7 +78,7 @@ func histogram(name, help string, least float64) *prometheus.HistogramVec {
 
 // Handler answers GET /metrics and nothing else.
 func (m *Metrics) Handler() http.Handler {
-	mux := http.NewServeMux()
+	mux := http.NewServeMux() // other methods get a 405, other paths a 404
 	// A scrape gathers everything anew, so that only some may run at a time.
 	o := promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, o))
@@ -98,23 +103,14 @@ func (m *Metrics) Stage() proxy.Stage {
 	}
 }
 
-// count adds one call. What a client wrote, such as the name of an unknown tool, is no label.
+// count adds one call.
 func (m *Metrics) count(c *proxy.Call, res *proxy.Result, err error, took time.Duration) {
-	team, class, kind := c.Team, "none", "ok"
-	if team == "" {
-		team = "default"
-	}
-	if c.Tool != nil { // an unknown tool has no class
-		class = string(c.Tool.Class())
-	}
-	if err != nil {
-		kind = string(proxy.AsError(err).Kind)
-	}
-	m.calls.WithLabelValues(team, class, kind).Inc()
-	m.total.WithLabelValues(class).Observe(took.Seconds())
-	m.overhead.WithLabelValues(class).Observe(max(0, took-c.Stats.Upstream).Seconds())
+	o := outcomeOf(c, res, err)
+	m.calls.WithLabelValues(o.team, o.class, o.kind).Inc()
+	m.total.WithLabelValues(o.class).Observe(took.Seconds())
+	m.overhead.WithLabelValues(o.class).Observe(max(0, took-c.Stats.Upstream).Seconds())
 	if c.Stats.Attempts > 0 {
-		m.upstream.WithLabelValues(class).Observe(c.Stats.Upstream.Seconds())
+		m.upstream.WithLabelValues(o.class).Observe(c.Stats.Upstream.Seconds())
 		m.attempts.Add(float64(c.Stats.Attempts))
 	}
 	m.bytes.WithLabelValues("from_gitea").Add(float64(c.Stats.BytesIn))

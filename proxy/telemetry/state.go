@@ -66,55 +66,45 @@ func (c *state) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the state of this moment.
 func (c *state) Collect(out chan<- prometheus.Metric) {
+	send := func(kind prometheus.ValueType, v float64, name, help string, host ...string) {
+		d := prometheus.NewDesc(name, help, []string{"host"}[:len(host)], nil)
+		out <- prometheus.MustNewConstMetric(d, kind, v, host...)
+	}
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	if c.s.Connections != nil {
-		gauge(out, desc("aegis_connections_open", "Open client connections."), float64(c.s.Connections()))
+		send(gauge, float64(c.s.Connections()), "aegis_connections_open", "Open client connections.")
 	}
 	if c.s.Certificates != nil {
-		d := desc("aegis_certificate_not_after_timestamp_seconds",
-			"When a host's certificate ends (Unix time); 0 while there is none.", "host")
-		ok := desc("aegis_certificate_renewal_successful",
-			"0 while a host's certificate could not be got, renewed or read again; /readyz says why.", "host")
 		for host, cert := range c.s.Certificates() {
-			gauge(out, d, unix(cert.Ends), host)
-			gauge(out, ok, truth(cert.OK), host)
+			send(gauge, unix(cert.Ends), "aegis_certificate_not_after_timestamp_seconds",
+				"When a host's certificate ends (Unix time); 0 while there is none.", host)
+			send(gauge, truth(cert.OK), "aegis_certificate_renewal_successful",
+				"0 while a host's certificate could not be got, renewed or read again; /readyz says why.", host)
 		}
 	}
 	if c.s.Audit != nil {
 		pending, oldest := c.s.Audit()
-		gauge(out, desc("aegis_audit_pending_records", "Audit records that wait to be written."), float64(pending))
-		gauge(out, desc("aegis_audit_lag_seconds",
-			"Age of the oldest audit record that may not be on the disk yet; 0 without one."), oldest.Seconds())
+		send(gauge, float64(pending), "aegis_audit_pending_records", "Audit records that wait to be written.")
+		send(gauge, oldest.Seconds(), "aegis_audit_lag_seconds",
+			"Age of the oldest audit record that may not be on the disk yet; 0 without one.")
 	}
 	if c.s.Store != nil {
 		s := c.s.Store()
-		gauge(out, desc("aegis_store_up", "0 while the store that replicas share does not answer."), truth(s.Up))
-		gauge(out, desc("aegis_replicas", "Replicas that share the store, as last counted."), float64(s.Replicas))
-		counter(out, desc("aegis_limits_uncounted_total",
-			"Calls that shared limits could not count, since the store did not answer."), s.Uncounted)
+		send(gauge, truth(s.Up), "aegis_store_up", "0 while the store that replicas share does not answer.")
+		send(gauge, float64(s.Replicas), "aegis_replicas", "Replicas that share the store, as last counted.")
+		send(counter, float64(s.Uncounted), "aegis_limits_uncounted_total",
+			"Calls that shared limits could not count, since the store did not answer.")
 	}
-	if c.s.Reload == nil {
-		return
+	if c.s.Reload != nil {
+		r := c.s.Reload()
+		send(gauge, truth(r.OK), "aegis_config_last_reload_successful",
+			"0 while the configuration file was changed and could not be used.")
+		send(gauge, unix(r.Loaded), "aegis_config_loaded_timestamp_seconds",
+			"When the configuration in force was loaded (Unix time).")
+		send(counter, float64(r.Reloads), "aegis_config_reloads_total", "Times that a changed configuration took over.")
+		send(counter, float64(r.Failures), "aegis_config_reload_failures_total",
+			"Times that a changed configuration could not be used.")
 	}
-	r := c.s.Reload()
-	gauge(out, desc("aegis_config_last_reload_successful",
-		"0 while the configuration file was changed and could not be used."), truth(r.OK))
-	gauge(out, desc("aegis_config_loaded_timestamp_seconds", "When the configuration in force was loaded (Unix time)."),
-		unix(r.Loaded))
-	counter(out, desc("aegis_config_reloads_total", "Times that a changed configuration took over."), r.Reloads)
-	counter(out, desc("aegis_config_reload_failures_total", "Times that a changed configuration could not be used."),
-		r.Failures)
-}
-
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, labels, nil)
-}
-
-func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
-	out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-}
-
-func counter(out chan<- prometheus.Metric, d *prometheus.Desc, n int) {
-	out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))
 }
 
 func truth(ok bool) float64 {

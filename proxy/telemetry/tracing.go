@@ -131,6 +131,7 @@ func methodName(method string) string {
 	return "_OTHER"
 }
 
+// recorder notes the status of an answer, for its span.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -152,18 +153,15 @@ func (t *Tracing) Stage() proxy.Stage {
 	}
 	return func(next proxy.Handler) proxy.Handler {
 		return proxy.HandlerFunc(func(ctx context.Context, c *proxy.Call) (*proxy.Result, error) {
-			return t.Call(ctx, c, next)
+			return t.call(ctx, c, next)
 		})
 	}
 }
 
-// Call hands a call to next inside a span, and sets its TraceID. The parent is
+// call hands a call to next inside a span, and sets its TraceID. The parent is
 // the context in the call's own _meta; the span then links to that of the HTTP
 // request, which is the parent otherwise.
-func (t *Tracing) Call(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
-	if t == nil {
-		return next.Handle(ctx, c)
-	}
+func (t *Tracing) call(ctx context.Context, c *proxy.Call, next proxy.Handler) (*proxy.Result, error) {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	if parent, ok := metaParent(c.Trace); ok {
 		options = append(options, trace.WithLinks(trace.LinkFromContext(ctx)))
@@ -192,30 +190,22 @@ func metaParent(tc proxy.TraceContext) (trace.SpanContext, bool) {
 
 // describe says what became of a call, by names that are Aegis's own.
 func (t *Tracing) describe(span trace.Span, c *proxy.Call, res *proxy.Result, err error) {
-	team, outcome, status := c.Team, "ok", 0
-	if team == "" {
-		team = "default"
-	}
+	o := outcomeOf(c, res, err)
 	if err != nil {
-		e := proxy.AsError(err)
-		outcome, status = string(e.Kind), e.Status
-		span.SetStatus(codes.Error, outcome)
-		span.SetAttributes(attribute.String("error.type", outcome))
-	} else if res != nil {
-		status = res.Status
+		span.SetStatus(codes.Error, o.kind)
+		span.SetAttributes(attribute.String("error.type", o.kind))
 	}
 	span.SetAttributes(
 		attribute.String("mcp.method.name", "tools/call"), attribute.String("aegis.request_id", c.RequestID),
-		attribute.String("aegis.team", team), attribute.String("aegis.outcome", outcome),
+		attribute.String("aegis.team", o.team), attribute.String("aegis.outcome", o.kind),
 		attribute.Int("aegis.attempts", c.Stats.Attempts),
 	)
-	if status != 0 {
-		span.SetAttributes(attribute.Int("aegis.gitea_status", status))
+	if o.status != 0 {
+		span.SetAttributes(attribute.Int("aegis.gitea_status", o.status))
 	}
-	if c.Tool != nil { // an unknown name is the client's text and stays out
-		span.SetName("tools/call " + c.Tool.Name)
-		span.SetAttributes(attribute.String("gen_ai.tool.name", c.Tool.Name),
-			attribute.String("aegis.class", string(c.Tool.Class())))
+	if o.tool != "" {
+		span.SetName("tools/call " + o.tool)
+		span.SetAttributes(attribute.String("gen_ai.tool.name", o.tool), attribute.String("aegis.class", o.class))
 	}
 	if t.logins && c.Identity != nil {
 		span.SetAttributes(attribute.String("user.name", c.Identity.Login))

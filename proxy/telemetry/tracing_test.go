@@ -145,7 +145,7 @@ func (x *through) run(t *testing.T) {
 		return &proxy.Result{Status: 200}, nil
 	})
 	h := x.tr.Requests("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := x.tr.Call(r.Context(), x.call, last); !errors.Is(err, x.fail) {
+		if _, err := proxy.Chain(last, x.tr.Stage()).Handle(r.Context(), x.call); !errors.Is(err, x.fail) {
 			t.Errorf("the call's error is %v, want %v", err, x.fail)
 		}
 		w.WriteHeader(http.StatusAccepted)
@@ -347,7 +347,7 @@ func TestCollectorThatHangs(t *testing.T) {
 	tr := telemetry.NewPatient(settings(t, hanging.URL), telemetry.TracingOptions{Log: zerolog.Nop()})
 	last := proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &proxy.Result{}, nil })
 	for range 20_000 { // several times what the queue holds
-		if _, err := tr.Call(context.Background(), &proxy.Call{}, last); err != nil {
+		if _, err := proxy.Chain(last, tr.Stage()).Handle(context.Background(), &proxy.Call{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"aegis/spec"
 )
 
-// arg is an argument on its way to a [spec.Param].
+// arg is an argument on its way to a [spec.Param]. It is kept apart from spec.Param because
+// naming, correcting and describing need to know what the description said after each other
+// step has run.
 type arg struct {
 	// The argument's name, its name in the request, and the place it goes to; see
 	// [spec.Param].
@@ -30,9 +32,10 @@ type arg struct {
 // placeholder is a parameter in a path template.
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
-// args lists an operation's arguments: path parameters in template order, then
-// the required ones, then the rest with paging last. The error says why the
-// operation cannot be a tool.
+// args lists an operation's arguments: path parameters in template order, then the required
+// ones, then the rest with paging last. The error says why the operation cannot be a tool.
+// The order is an interface: clients show arguments in it, and models fill the first ones
+// best.
 func (b *builder) args(op *FactOperation) ([]arg, error) {
 	list, err := b.pathArgs(op)
 	if err != nil {
@@ -76,7 +79,9 @@ func (b *builder) args(op *FactOperation) ([]arg, error) {
 	return list, nil
 }
 
-// rankArg orders arguments behind the path: required, optional, paging.
+// rankArg orders arguments behind the path: required, optional, paging. Paging comes last,
+// as few calls give it and a model that reads a list of arguments from its start should
+// meet the subject of the call first.
 func rankArg(a *arg) int {
 	switch {
 	case a.required:
@@ -88,7 +93,9 @@ func rankArg(a *arg) int {
 }
 
 // pathArgs lists the parameters of the path template. The template is what counts: it
-// decides about the request, and descriptions in the wild forget its parameters.
+// decides about the request, and descriptions in the wild forget its parameters. An
+// operation whose path cannot be filled in one way only is left out as a whole: half of a
+// path would reach another operation.
 func (b *builder) pathArgs(op *FactOperation) ([]arg, error) {
 	var list []arg
 	for _, m := range placeholder.FindAllStringSubmatch(op.Path, -1) {
@@ -133,7 +140,8 @@ func (b *builder) wildcard(path, param string) bool {
 	})
 }
 
-// formArg makes an argument of a form field.
+// formArg makes an argument of a form field. Fields and files become one multipart body;
+// which of them is a file only the type says, since Swagger 2.0 gives both the same place.
 func formArg(p *FactParam) arg {
 	a := arg{wire: p.Name, in: "form", required: p.Required, node: p.Schema}
 	if p.Schema.Type == "file" {
@@ -144,7 +152,9 @@ func formArg(p *FactParam) arg {
 	return a
 }
 
-// bodyArgs flattens an object body; any other body is one argument.
+// bodyArgs flattens an object body; any other body is one argument. Models fill a flat list
+// of arguments better than one argument that is an object, and errors can name what is
+// wrong; the names come sorted, as the members of an object have no order in JSON.
 func (b *builder) bodyArgs(p *FactParam) []arg {
 	n := b.resolve(p.Schema)
 	// A map, a list or any value cannot be spread over arguments.
@@ -159,8 +169,10 @@ func (b *builder) bodyArgs(p *FactParam) []arg {
 	return list
 }
 
-// addTwins puts beside each argument that takes base64 one that takes text:
-// models write text well and base64 badly.
+// addTwins puts beside each argument that takes base64 one that takes text: models write
+// text well and base64 badly. Which members take base64 no description says, so
+// corrections.yaml lists them; the note keeps an entry from going stale unseen when a
+// server renames the member.
 func (b *builder) addTwins(op *FactOperation, list []arg) []arg {
 	c := b.in.corrections.Operations[op.ID]
 	for _, key := range sortedKeys(c.Text) {
@@ -197,7 +209,9 @@ func (b *builder) resolve(n *Node) *Node {
 	return n
 }
 
-// nameArgs gives every argument its name, its correction and its words.
+// nameArgs gives every argument its name, its correction and its words. Names must be
+// unique in an operation although the server only wants them unique in each place of the
+// request; the words are looked up afterwards, by the final name.
 func (b *builder) nameArgs(op *FactOperation, list []arg) error {
 	c, doc := b.in.corrections.Operations[op.ID], b.in.docs[op.ID]
 	taken := map[string]bool{}
@@ -226,8 +240,10 @@ func (b *builder) nameArgs(op *FactOperation, list []arg) error {
 	return nil
 }
 
-// document finds the words for an argument: the operation's own by argument
-// name or wire name, then the common ones.
+// document finds the words for an argument: the operation's own by argument name or wire
+// name, then the common ones. Common words save the same sentence some hundred times in the
+// YAML files and keep them alike; an operation in which a name means something else says so
+// itself.
 func (b *builder) document(a *arg, doc *opDoc) {
 	own, ok := doc.Args[a.name]
 	if !ok && a.encode == "" && !strings.HasPrefix(a.name, "body_") {
@@ -262,7 +278,7 @@ func (b *builder) unusedWords(op *FactOperation, list []arg, doc *opDoc) {
 	for _, key := range sortedKeys(doc.Args) {
 		parent, _, _ := strings.Cut(key, ".")
 		if !slices.ContainsFunc(list, func(a arg) bool { return a.name == parent || a.wire == parent }) {
-			b.problem("%s: descriptions: no argument %q", op.ID, key)
+			b.problems.add("%s: descriptions: no argument %q", op.ID, key)
 		}
 	}
 }
@@ -271,7 +287,9 @@ func (b *builder) unusedWords(op *FactOperation, list []arg, doc *opDoc) {
 // refuse them.
 var argChars = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// argName makes a parameter's name one that every provider accepts.
+// argName makes a parameter's name one that every provider accepts. The bound leaves room
+// for the place that nameArgs may put before the name, below the 64 characters that
+// providers accept.
 func argName(wire string) string {
 	s := strings.Trim(argChars.ReplaceAllString(wire, "_"), "_")
 	return s[:min(len(s), 60)]

@@ -4,6 +4,7 @@ import "slices"
 
 // Bounds of strings by what they hold, in runes.
 const (
+	// Gitea stores most names in columns of this length.
 	shortText = 255       // titles, refs, queries, names of all kinds
 	queryText = 1024      // search words, lists of names in one value
 	pathText  = 4096      // file paths
@@ -24,6 +25,7 @@ const (
 )
 
 var (
+	// Wire names, of every place: the same account is called differently by operation.
 	ownerNames = []string{
 		"owner", "org", "username", "user", "collaborator", "assignee", "target", "template_owner", "repo_owner",
 		"new_owner", "new_username", "user_name", "created_by", "assigned_by", "mentioned_by", "poster", "team",
@@ -36,8 +38,10 @@ var (
 	fileNames = []string{"content", "content_base64", "image"}
 )
 
-// bound gives every string a length, every number a sensible range and the
-// names in a path a pattern, where the inputs say nothing else.
+// bound gives every string a length, every number a sensible range and the names in a path
+// a pattern, where the inputs say nothing else. Descriptions give next to none of these.
+// Without a bound a mistake of a model, or a hostile caller, reaches Gitea as a value of
+// megabytes, and a validator has nothing to refuse it by.
 func (s *schema) bound(wire, in string) {
 	switch s.Type {
 	case "string":
@@ -56,7 +60,10 @@ func (s *schema) bound(wire, in string) {
 	}
 }
 
-// boundString gives a text a pattern and a length by its name and place.
+// boundString gives a text a pattern and a length by its name and place. By name, since the
+// description calls all of them strings: what is a path, a text of a person or a name of an
+// account is known from Gitea alone. A name that is not listed gets the short length, which
+// errs on the refusing side.
 func (s *schema) boundString(wire, in string) {
 	if len(s.Enum) != 0 {
 		return // the list is the bound
@@ -104,10 +111,12 @@ func (s *schema) boundString(wire, in string) {
 }
 
 // maxLimit bounds a page size. The server has a bound of its own, 50 unless its
-// administrator set another, and the result tells which size it used.
+// administrator set another, and the result shows which size it used.
 const maxLimit = 1000
 
-// boundInteger gives a number a range by its name and place.
+// boundInteger gives a number a range by its name and place. Numbers in a path are ids and
+// counts from 1; 0 there would reach a route that Gitea answers with a list or an error
+// that says nothing.
 func (s *schema) boundInteger(wire, in string) {
 	one, zero, most := int64(1), int64(0), int64(maxLimit)
 	paging := in == "query" && (wire == "page" || wire == "limit" || wire == "per_page")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,8 +16,10 @@ import (
 	"aegis/spec"
 )
 
-// ToolsVersion is the semantic version of the tools' interface. A removed or
-// renamed tool or argument raises the first number, a new one the second.
+// ToolsVersion is the semantic version of the tools' interface. A removed or renamed tool
+// or argument raises the first number, a new one the second. Clients may pin it, so it is
+// raised by hand and not taken from the version of Gitea, which changes without any tool
+// changing.
 const ToolsVersion = "1.0.0"
 
 // Options steer a build.
@@ -26,14 +29,16 @@ type Options struct {
 	// Strict refuses what is only noted otherwise: operations that the inputs do
 	// not know, words without an operation. The pinned version is built so.
 	Strict bool
-	// Baseline is the catalog that the report compares with, and that tells which
+	// Baseline is the catalog that the report compares with, and that says which
 	// known operation a route without a known id is; may be nil.
 	Baseline *spec.Catalog
 }
 
-// FromSwagger makes a catalog of any Gitea or Forgejo server from its Swagger
-// 2.0 description. Operations that the inputs know get our names and words,
-// the others a derived name, the strictest sensible risk and their own prose.
+// FromSwagger makes a catalog of any Gitea or Forgejo server from its Swagger 2.0
+// description. Operations that the inputs know get our names and words, the others a
+// derived name, the strictest sensible risk and their own prose. Prose is kept here, as
+// there are no words of ours for operations that only another server has, and dropped for the
+// pinned version, whose tools all have words of ours.
 func FromSwagger(data []byte, opt Options) (*spec.Catalog, *Report, error) {
 	facts, report, err := ParseSwagger(data, true)
 	if err != nil {
@@ -57,7 +62,7 @@ type builder struct {
 	facts    *Facts
 	report   *Report
 	strict   bool
-	problems []error
+	problems findings
 	// Taken names are kept by what they belong to, since a foreign description may have
 	// two operations of one id, or derive a name that is taken.
 	names map[string]bool // canonical names in use
@@ -66,12 +71,9 @@ type builder struct {
 	nodes int             // of the schema in the making
 }
 
-// problem notes a mistake in the hand-made files.
-func (b *builder) problem(format string, args ...any) {
-	b.problems = append(b.problems, fmt.Errorf(format, args...))
-}
-
-// Build makes a catalog of facts.
+// Build makes a catalog of facts. It goes on after mistakes of either kind: those of a
+// foreign description go into the report, those of our own files come back together as one
+// error.
 func Build(facts *Facts, opt Options) (*spec.Catalog, *Report, error) {
 	in, err := loadInputs(opt.Inputs)
 	if err != nil {
@@ -138,7 +140,8 @@ func (b *builder) recognise(f *FactOperation, base *spec.Catalog) {
 	}
 }
 
-// check sends the catalog through the parser that will read it.
+// check sends the catalog through the parser that will read it. So nothing is built that a
+// server would refuse to start with.
 func check(cat *spec.Catalog) error {
 	data, err := Encode(cat)
 	if err != nil {
@@ -148,20 +151,22 @@ func check(cat *spec.Catalog) error {
 	return err
 }
 
-// complete adds the problems of a build in which nothing may be missing.
+// complete adds the problems of a build in which nothing may be missing. A missing alias or
+// an entry of another version would not break a build, only make its tools worse without a
+// sign.
 func (b *builder) complete(cat *spec.Catalog) {
 	for _, id := range sortedKeys(b.in.names) {
 		if !b.ids[id] {
-			b.problem("names.yaml: %s is not in the API description", id)
+			b.problems.add("names.yaml: %s is not in the API description", id)
 		}
 	}
 	for i := range cat.Operations {
 		if o := &cat.Operations[i]; len(o.Aliases) == 0 {
-			b.problem("aliases.yaml: %s has no aliases", o.ID)
+			b.problems.add("aliases.yaml: %s has no aliases", o.ID)
 		}
 	}
 	for _, l := range b.report.Left {
-		b.problem("%s", l)
+		b.problems.add("%s", l)
 	}
 }
 
@@ -169,7 +174,9 @@ func (b *builder) complete(cat *spec.Catalog) {
 // no percent signs, no characters that a proxy might take for something else.
 var routePattern = regexp.MustCompile(`^(/([A-Za-z0-9_.-]|\{[A-Za-z0-9_-]+\})+)+$`)
 
-// operation makes a tool of an operation. The error says why it cannot be one.
+// operation makes a tool of an operation. The error says why it cannot be one. What
+// names.yaml leaves open follows from the method: HTTP says that GET reads and that all but
+// POST can be repeated, and Gitea keeps to it with the exceptions that names.yaml lists.
 func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	if !routePattern.MatchString(f.Path) || strings.Contains(f.Path, "..") || len(f.Path) > 500 {
 		return spec.Operation{}, errors.New("its path cannot be called safely")
@@ -217,14 +224,16 @@ func (b *builder) operation(f *FactOperation) (spec.Operation, error) {
 	return op, b.params(&op, args)
 }
 
-// entry finds the operation's line in names.yaml, or derives one.
+// entry finds the operation's line in names.yaml, or derives one. An id that was used
+// before counts as unknown: the second operation of that id is another one, and must not
+// inherit a risk class that somebody gave to the first.
 func (b *builder) entry(f *FactOperation) (nameEntry, bool) {
 	n, ok := b.in.names[f.ID]
 	if ok && !b.ids[f.ID] {
 		return n, true
 	}
 	if b.strict {
-		b.problem("names.yaml: %s %s (%s) has no entry", f.Method, f.Path, f.ID)
+		b.problems.add("names.yaml: %s %s (%s) has no entry", f.Method, f.Path, f.ID)
 	}
 	n = b.derive(f)
 	b.names[n.Name] = true
@@ -242,7 +251,9 @@ func (b *builder) id(f *FactOperation) string {
 	return id
 }
 
-// paging tells how the operation divides its answer.
+// paging returns how the operation divides its answer. Gitea has three ways, and its
+// description shows only by the parameters which one a route has; corrections.yaml decides
+// where they mislead.
 func (b *builder) paging(f *FactOperation, c *correction) string {
 	has := func(name string) bool {
 		return slices.ContainsFunc(f.Params, func(p FactParam) bool { return p.In == "query" && p.Name == name }) ||
@@ -264,8 +275,9 @@ func (b *builder) paging(f *FactOperation, c *correction) string {
 	return ""
 }
 
-// words sets title and description: ours, else the description's own, else
-// derived ones.
+// words sets title and description: ours, else the description's own, else derived ones.
+// Foreign prose is cleaned and cut like any other text of a stranger: it is read by models,
+// and a server can write into it what it likes.
 func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 	doc := b.in.docs[f.ID]
 	if !known {
@@ -275,11 +287,11 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 	if op.Description != "" {
 		text, err := b.in.reference(op.Description)
 		if err != nil {
-			b.problem("%s: descriptions: %w", f.ID, err)
+			b.problems.add("%s: descriptions: %w", f.ID, err)
 		}
 		// Counted after the references are filled in: that is what a model pays for.
 		if n := utf8.RuneCountInString(text); n > 400 {
-			b.problem("%s: descriptions: the description has %d characters; at most 400", f.ID, n)
+			b.problems.add("%s: descriptions: the description has %d characters; at most 400", f.ID, n)
 		}
 		op.Description = text
 	}
@@ -296,13 +308,13 @@ func (b *builder) words(op *spec.Operation, f *FactOperation, known bool) {
 		if raw, err := marshal(doc.Example); err == nil {
 			op.Example = raw
 		} else {
-			b.problem("%s: descriptions: the example is no JSON: %w", f.ID, err)
+			b.problems.add("%s: descriptions: the example is no JSON: %w", f.ID, err)
 		}
 	}
 }
 
 // params makes the schemas of the arguments. Problems of ours are gathered, so that one
-// run of the generator tells all of them.
+// run of the generator reports all of them.
 func (b *builder) params(op *spec.Operation, args []arg) error {
 	if len(args) > spec.MaxParams {
 		return fmt.Errorf("it has %d parameters, more than %d", len(args), spec.MaxParams)
@@ -311,7 +323,7 @@ func (b *builder) params(op *spec.Operation, args []arg) error {
 		a := &args[i]
 		s, err := b.argument(a)
 		if err != nil {
-			b.problem("%s: %s: %w", op.ID, a.name, err)
+			b.problems.add("%s: %s: %w", op.ID, a.name, err)
 			continue
 		}
 		p := spec.Param{
@@ -326,30 +338,25 @@ func (b *builder) params(op *spec.Operation, args []arg) error {
 	return nil
 }
 
-// finish shares the schemas that many arguments of one name have, and adds the
-// definitions.
+// finish shares the schemas that many arguments of one name have, and adds the definitions.
+// Owner and repo alone are arguments of some four hundred operations; sharing takes a
+// fifth off the catalog, which every start reads.
 func (b *builder) finish(cat *spec.Catalog) {
-	counts := map[string]map[string]int{}
+	type use struct{ name, schema string }
+	counts := map[use]int{}
 	for i := range cat.Operations {
 		for _, p := range cat.Operations[i].Params {
-			if counts[p.Name] == nil {
-				counts[p.Name] = map[string]int{}
-			}
-			counts[p.Name][string(p.Schema)]++
+			counts[use{p.Name, string(p.Schema)}]++
 		}
 	}
 	cat.Arguments = map[string]json.RawMessage{}
-	for _, name := range sortedKeys(counts) {
-		// A schema that three operations or more share is worth a place of its own.
-		// Ties go to the first in sorted order, so that two builds agree.
-		best, n := "", 2
-		for _, text := range sortedKeys(counts[name]) {
-			if counts[name][text] > n {
-				best, n = text, counts[name][text]
-			}
-		}
-		if best != "" {
-			cat.Arguments[name] = json.RawMessage(best)
+	// A schema that three operations or more share is worth a place of its own.
+	// Ties go to the first in sorted order, so that two builds agree.
+	most := map[string]int{}
+	bySchema := func(x, y use) int { return strings.Compare(x.schema, y.schema) }
+	for _, u := range slices.SortedFunc(maps.Keys(counts), bySchema) {
+		if n := counts[u]; n > max(2, most[u.name]) {
+			cat.Arguments[u.name], most[u.name] = json.RawMessage(u.schema), n
 		}
 	}
 	for i := range cat.Operations {
@@ -363,7 +370,8 @@ func (b *builder) finish(cat *spec.Catalog) {
 	cat.Definitions = b.definitions()
 }
 
-// or returns *p, or otherwise when nothing is said.
+// or returns *p, or otherwise when nothing is said. A pointer, as cmp.Or would take a false
+// that was written for nothing said.
 func or(p *bool, otherwise bool) bool {
 	if p != nil {
 		return *p

@@ -90,7 +90,7 @@ func TestFactsRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := facts.Encode()
+	got, err := facts.Swagger()
 	if err != nil || !bytes.Equal(got, data) {
 		t.Errorf("the facts change on the way (%v)", err)
 	}

@@ -1,29 +1,34 @@
 package build
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
 // Swagger writes the facts as a Swagger 2.0 document in JSON, as Gitea serves it at
-// /swagger.v1.json. [ParseSwagger] makes the same facts of it again.
+// /swagger.v1.json. [ParseSwagger] makes the same facts of it again. Each path and each
+// definition has a line, so that a new version of the pinned facts is a readable difference.
 func (f *Facts) Swagger() ([]byte, error) {
-	doc := swagger{
-		Swagger: "2.0", BasePath: f.BasePath,
-		Paths: map[string]map[string]json.RawMessage{}, Definitions: map[string]json.RawMessage{},
-	}
-	doc.Info.Title, doc.Info.Version = f.Title, f.Version
-	for name, n := range f.Definitions {
-		doc.Definitions[name] = raw(n)
-	}
+	paths := map[string]map[string]*swaggerOperation{}
 	for i := range f.Operations {
 		o := &f.Operations[i]
-		if doc.Paths[o.Path] == nil {
-			doc.Paths[o.Path] = map[string]json.RawMessage{}
+		if paths[o.Path] == nil {
+			paths[o.Path] = map[string]*swaggerOperation{}
 		}
-		doc.Paths[o.Path][strings.ToLower(o.Method)] = raw(o.swagger())
+		paths[o.Path][strings.ToLower(o.Method)] = o.swagger()
 	}
-	return marshal(doc)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"swagger\": \"2.0\", \"info\": {\"title\": %s, \"version\": %s}, \"basePath\": %s,\n",
+		quote(f.Title), quote(f.Version), quote(f.BasePath))
+	if err := writeMap(&b, "paths", paths); err != nil {
+		return nil, err
+	}
+	b.WriteString(",\n")
+	err := writeMap(&b, "definitions", f.Definitions)
+	b.WriteString("}\n")
+	return b.Bytes(), err
 }
 
 // raw returns a part of the facts as JSON. These are plain values, which always encode.
@@ -32,7 +37,9 @@ func raw(v any) json.RawMessage {
 	return text
 }
 
-// swagger returns the operation as a document has it.
+// swagger returns the operation as a document has it. Of all answers only the one that
+// results read is left, under the code that such an answer usually has: facts do not keep
+// the code.
 func (o *FactOperation) swagger() *swaggerOperation {
 	out := &swaggerOperation{
 		ID: o.ID, Summary: o.Summary, Description: o.Description, Deprecated: o.Deprecated,

@@ -3,51 +3,53 @@ package build
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"aegis/spec"
 )
 
 // Facts are what an API description says, reduced to what tools need.
 type Facts struct {
 	// Title and Version are the description's own; BasePath is /api/v1 for Gitea.
-	Title    string `json:"title"`
-	Version  string `json:"version"`
-	BasePath string `json:"base_path"`
+	Title    string
+	Version  string
+	BasePath string
 	// Operations are sorted by path, then method.
-	Operations []FactOperation `json:"operations"`
+	Operations []FactOperation
 	// Definitions are the named schemas.
-	Definitions map[string]*Node `json:"definitions"`
+	Definitions map[string]*Node
 }
 
-// FactOperation is one operation of a description.
+// FactOperation is one operation of a description. Its fields are plain values without
+// references to other operations, so that corrections of one cannot change another.
 type FactOperation struct {
-	ID     string `json:"id"`
-	Method string `json:"method"`
-	Path   string `json:"path"`
+	ID     string
+	Method string
+	Path   string
 	// Summary and Description are the description's own prose; the pinned facts
 	// have none.
-	Summary     string      `json:"summary,omitempty"`
-	Description string      `json:"description,omitempty"`
-	Params      []FactParam `json:"params,omitempty"`
-	Consumes    string      `json:"consumes,omitempty"`
-	Produces    string      `json:"produces,omitempty"`
-	Deprecated  bool        `json:"deprecated,omitempty"`
+	Summary     string
+	Description string
+	Params      []FactParam
+	Consumes    string
+	Produces    string
+	Deprecated  bool
 	// Result is the schema of the first successful answer with one.
-	Result *Node `json:"result,omitempty"`
+	Result *Node
 	// Empty says that the first successful answer has no schema.
-	Empty bool `json:"empty,omitempty"`
+	Empty bool
 }
 
 // FactParam is one parameter of a description.
 type FactParam struct {
-	Name     string `json:"name"`
-	In       string `json:"in"`
-	Required bool   `json:"required,omitempty"`
+	Name     string
+	In       string
+	Required bool
 	// Multi is collectionFormat multi.
-	Multi  bool  `json:"multi,omitempty"`
-	Schema *Node `json:"schema"`
+	Multi  bool
+	Schema *Node
 }
 
 // Node is a schema in the form that facts keep: what a tool needs of Swagger 2.0, in
@@ -73,39 +75,30 @@ type Node struct {
 	Description string           `json:"description,omitempty"`
 }
 
-// DecodeFacts reads what [Facts.Encode] wrote.
+// DecodeFacts reads what [Facts.Swagger] wrote.
 func DecodeFacts(data []byte) (*Facts, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	// The file is ours, so an unknown key is a mistake and no newer version.
-	dec.DisallowUnknownFields()
-	f := new(Facts)
-	if err := dec.Decode(f); err != nil {
-		return nil, fmt.Errorf("facts: %w", err)
-	}
-	if len(f.Operations) == 0 {
-		return nil, errors.New("facts: no operations")
-	}
-	return f, nil
+	f, _, err := ParseSwagger(data, false)
+	return f, err
 }
 
-// Encode writes the facts with one operation and one definition a line, so that
-// a new version shows as a readable difference.
-func (f *Facts) Encode() ([]byte, error) {
+// Encode writes a catalog with one operation, definition and shared argument a
+// line. The same catalog gives the same bytes.
+func Encode(cat *spec.Catalog) ([]byte, error) {
 	var b bytes.Buffer
-	head, err := json.Marshal(map[string]string{"title": f.Title, "version": f.Version, "base_path": f.BasePath})
-	if err != nil {
+	fmt.Fprintf(&b, "{\"version\": %s, \"source\": %s, \"gitea_version\": %s,\n",
+		quote(cat.Version), quote(cat.Source), quote(cat.GiteaVersion))
+	if err := writeMap(&b, "arguments", cat.Arguments); err != nil {
 		return nil, err
 	}
-	b.Write(bytes.TrimSuffix(head, []byte("}")))
+	b.WriteString(",\n")
+	if err := writeMap(&b, "definitions", cat.Definitions); err != nil {
+		return nil, err
+	}
 	b.WriteString(",\n\"operations\": [\n")
-	if err := writeList(&b, f.Operations); err != nil {
+	if err := writeList(&b, cat.Operations); err != nil {
 		return nil, err
 	}
-	b.WriteString("],\n")
-	if err := writeMap(&b, "definitions", f.Definitions); err != nil {
-		return nil, err
-	}
-	b.WriteString("}\n")
+	b.WriteString("]}\n")
 	return b.Bytes(), nil
 }
 
@@ -120,6 +113,8 @@ func writeList[T any](b *bytes.Buffer, list []T) error {
 }
 
 // writeMap writes a member that holds an object, in sorted order and one member a line.
+// Written by hand, as encoding/json has no layout between one line for all and one line for
+// each value.
 func writeMap[V any](b *bytes.Buffer, name string, m map[string]V) error {
 	fmt.Fprintf(b, "%s: {\n", quote(name))
 	keys := sortedKeys(m)

@@ -17,7 +17,9 @@ import (
 	"aegis/spec"
 )
 
-// inputs are the hand-made YAML files.
+// inputs are the hand-made YAML files. They hold what no description says: names that do
+// not change when Gitea renames an operation, how much harm a call can do, words for
+// models.
 type inputs struct {
 	// All but scopes and common are by operation id; common is by argument name.
 	names       map[string]nameEntry
@@ -28,7 +30,8 @@ type inputs struct {
 	aliases     map[string][]string
 }
 
-// nameEntry is one line of names.yaml.
+// nameEntry is one line of names.yaml. Every operation of the pinned version has one: a
+// risk class is a decision of a person, never a guess of the generator.
 type nameEntry struct {
 	// Name is the wire name without gitea_, Risk the class R0 to R4.
 	Name string `yaml:"name"`
@@ -66,7 +69,9 @@ type wildcard struct {
 	Params []string `yaml:"params"`
 }
 
-// correction is one operation's entry in corrections.yaml.
+// correction is one operation's entry in corrections.yaml. Each is a difference between the
+// description and the server that was seen in practice; the reason says where, so that it
+// can go when the description is put right.
 type correction struct {
 	// Reason is why the description is wrong; an entry without one is refused. Rename
 	// gives arguments other names, by place and wire name, Args corrects them.
@@ -147,7 +152,8 @@ func (d *argDoc) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(d))
 }
 
-// loadInputs reads every file and checks that they fit together.
+// loadInputs reads every file and checks that they fit together. All files are read before
+// anything is refused: who edits several of them gets one list of mistakes.
 func loadInputs(files fs.FS) (*inputs, error) {
 	in := &inputs{docs: map[string]opDoc{}}
 	var names struct {
@@ -176,102 +182,107 @@ func (in *inputs) readDocs(files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	var found findings
 	for _, p := range paths {
 		switch path.Base(p) {
 		case "common.yaml":
 			var common struct {
 				Arguments map[string]argDoc `yaml:"arguments"`
 			}
-			errs = append(errs, readYAML(files, p, &common))
+			found = append(found, readYAML(files, p, &common))
 			in.common = common.Arguments
 			continue
 		case "aliases.yaml":
-			errs = append(errs, readYAML(files, p, &in.aliases))
+			found = append(found, readYAML(files, p, &in.aliases))
 			continue
 		}
 		docs := map[string]opDoc{}
-		errs = append(errs, readYAML(files, p, &docs))
+		found = append(found, readYAML(files, p, &docs))
 		for _, id := range sortedKeys(docs) {
 			if _, twice := in.docs[id]; twice {
-				errs = append(errs, fmt.Errorf("%s: %s has an entry in another file too", p, id))
+				found.add("%s: %s has an entry in another file too", p, id)
 			}
 			in.docs[id] = docs[id]
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(found...)
 }
+
+// findings gathers the mistakes in the hand-made files, so that one run reports all of them.
+type findings []error
+
+// add notes a mistake.
+func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
 // check finds entries that would be without effect.
 func (in *inputs) check() error {
-	var errs []error
+	var found findings
 	tools := map[string]string{}
 	for _, id := range sortedKeys(in.names) {
 		n := in.names[id]
 		if other, taken := tools[n.Name]; taken {
-			errs = append(errs, fmt.Errorf("names.yaml: %s and %s are both called %q", other, id, n.Name))
+			found.add("names.yaml: %s and %s are both called %q", other, id, n.Name)
 		}
 		tools[n.Name] = id
 		if n.ReplacedBy != "" && in.names[n.ReplacedBy].Name == "" {
-			errs = append(errs, fmt.Errorf("names.yaml: %s is replaced by the unknown %s", id, n.ReplacedBy))
+			found.add("names.yaml: %s is replaced by the unknown %s", id, n.ReplacedBy)
 		}
 	}
 	for _, id := range sortedKeys(in.docs) {
 		if _, ok := in.names[id]; !ok {
-			errs = append(errs, fmt.Errorf("descriptions: %s is no operation of names.yaml", id))
+			found.add("descriptions: %s is no operation of names.yaml", id)
 		}
 	}
-	errs = append(errs, in.checkAliases())
+	in.checkAliases(&found)
 	for _, id := range sortedKeys(in.corrections.Operations) {
 		c := in.corrections.Operations[id]
 		if _, ok := in.names[id]; !ok || c.Reason == "" {
-			errs = append(errs, fmt.Errorf("corrections.yaml: %s is unknown or gives no reason", id))
+			found.add("corrections.yaml: %s is unknown or gives no reason", id)
 		}
 		for _, a := range c.Add {
 			if a.Name == "" || !slices.Contains([]string{"query", "body"}, a.In) ||
 				!slices.Contains([]string{"string", "integer", "boolean"}, a.Type) {
-				err := fmt.Errorf("corrections.yaml: %s adds an argument without a name, place or type", id)
-				errs = append(errs, err)
+				found.add("corrections.yaml: %s adds an argument without a name, place or type", id)
 			}
 		}
 		known := slices.Contains([]string{"", "none", "one_or_many", "with_nulls"}, c.Output)
 		if !known && namedOutputs[c.Output] == nil ||
 			!slices.Contains([]string{"", "none", "page", "per_page", "ignored"}, c.Paging) {
-			errs = append(errs, fmt.Errorf("corrections.yaml: %s has an unknown output or paging", id))
+			found.add("corrections.yaml: %s has an unknown output or paging", id)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(found...)
 }
 
-// checkAliases finds aliases of nothing, of two operations, or too long.
-func (in *inputs) checkAliases() error {
-	var errs []error
+// checkAliases finds aliases of nothing, of two operations, or too long. The bounds are
+// those of spec.Parse, but for the least number: fewer than four phrases leave the search
+// to the words of the name.
+func (in *inputs) checkAliases(found *findings) {
 	of := map[string]string{}
 	for _, id := range sortedKeys(in.aliases) {
 		if _, ok := in.names[id]; !ok {
-			errs = append(errs, fmt.Errorf("aliases.yaml: %s is no operation of names.yaml", id))
+			found.add("aliases.yaml: %s is no operation of names.yaml", id)
 		}
 		if n := len(in.aliases[id]); n < 4 || n > spec.MaxAliases {
-			err := fmt.Errorf("aliases.yaml: %s has %d aliases; 4 to %d are wanted", id, n, spec.MaxAliases)
-			errs = append(errs, err)
+			found.add("aliases.yaml: %s has %d aliases; 4 to %d are wanted", id, n, spec.MaxAliases)
 		}
 		for _, a := range in.aliases[id] {
 			key := strings.ToLower(a)
 			// The search would find one of the two by chance.
 			if other, twice := of[key]; twice {
-				errs = append(errs, fmt.Errorf("aliases.yaml: %q stands for %s and %s", a, other, id))
+				found.add("aliases.yaml: %q stands for %s and %s", a, other, id)
 			}
 			of[key] = id
 			if n := utf8.RuneCountInString(a); n < 3 || n > spec.MaxAlias {
-				errs = append(errs, fmt.Errorf("aliases.yaml: %s: %q has %d characters; 3 to %d are wanted",
-					id, a, n, spec.MaxAlias))
+				found.add("aliases.yaml: %s: %q has %d characters; 3 to %d are wanted", id, a, n, spec.MaxAlias)
 			}
 		}
 	}
-	return errors.Join(errs...)
 }
 
-// reference replaces {operationId} in text with the operation's wire name.
+// reference replaces {operationId} in text with the operation's wire name. Descriptions
+// point to other tools by operation id, so that renaming a tool is one line in names.yaml
+// and no text goes stale.
 func (in *inputs) reference(text string) (string, error) {
 	var b strings.Builder
 	for {

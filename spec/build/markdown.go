@@ -10,7 +10,9 @@ import (
 	"aegis/spec"
 )
 
-// Markdown renders the tool reference, grouped by domain.
+// Markdown renders the tool reference, grouped by domain. It writes to a buffer without a
+// template: text/template keeps every method of the program alive in the binary, see
+// docs/adr/0001-dependencies.md.
 func Markdown(cat *spec.Catalog) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Tools\n\nGenerated from spec/ by `go generate ./...`; do not edit.\n\n")
@@ -90,8 +92,9 @@ func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
 		typ, text := summary(cat.Schema(p))
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, typ, p.In, text)
 	}
-	if form := outputForm(o.Output); form != "" {
-		fmt.Fprintf(b, "\nOutput: %s.", form)
+	var result output
+	if len(o.Output) != 0 && json.Unmarshal(o.Output, &result) == nil {
+		fmt.Fprintf(b, "\nOutput: %s.", outputForm(&result))
 		if len(o.Slim) != 0 {
 			fmt.Fprintf(b, " Slim: `%s`.", strings.Join(o.Slim, "`, `"))
 		}
@@ -102,36 +105,28 @@ func markdownTool(b *bytes.Buffer, cat *spec.Catalog, o *spec.Operation) {
 	}
 }
 
-// outputForm tells the schema of a result in a few words; "" without one.
-func outputForm(raw json.RawMessage) string {
-	var s struct {
-		Ref   string            `json:"$ref"`
-		Type  json.RawMessage   `json:"type"`
-		Items json.RawMessage   `json:"items"`
-		AnyOf []json.RawMessage `json:"anyOf"`
-	}
-	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
+// outputForm describes the schema of a result in a few words.
+func outputForm(s *output) string {
 	switch {
 	case s.Ref != "":
 		return s.Ref
-	case len(s.AnyOf) == 2 && string(s.AnyOf[1]) == `{"type":"null"}`:
+	case len(s.AnyOf) == 2 && s.AnyOf[1].Type == "null":
 		return outputForm(s.AnyOf[0]) + " or null"
 	case len(s.AnyOf) == 2:
 		return outputForm(s.AnyOf[0]) + ", or " + outputForm(s.AnyOf[1])
-	case len(s.Items) != 0:
+	case s.Items != nil:
 		return "list of " + outputForm(s.Items)
-	case len(s.Type) == 0:
+	case s.Type == nil:
 		return "any"
 	}
-	if name := strings.Trim(string(s.Type), `"`); !strings.HasPrefix(name, "[") {
+	if name, one := s.Type.(string); one {
 		return name
 	}
-	return "object"
+	return "object" // or null, as nearly all of them can be
 }
 
-// summary tells a schema in a few words.
+// summary describes a schema in a few words. Bounds are left out: the table is for people who
+// choose a tool, and the error of a call names the bound that it breaks.
 func summary(raw json.RawMessage) (typ, text string) {
 	var s struct {
 		Type        string          `json:"type"`

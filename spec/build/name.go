@@ -10,8 +10,10 @@ import (
 	"aegis/spec"
 )
 
-// derive makes an entry for an operation that names.yaml does not know: a name
-// from its id or route, and the strictest class that its method allows.
+// derive makes an entry for an operation that names.yaml does not know: a name from its id
+// or route, and the strictest class that its method allows. Read from the words of the path
+// alone, so it errs on the side of a class too high; an operator can lower it for single
+// tools with allow_risk_by_tool.
 func (b *builder) derive(op *FactOperation) nameEntry {
 	lower := strings.ToLower(op.Path)
 	n := nameEntry{Name: b.unique(domainOf(lower), actionOf(op))}
@@ -31,14 +33,17 @@ func (b *builder) derive(op *FactOperation) nameEntry {
 	return n
 }
 
-// issuesCredential recognises routes that hand out or accept access.
+// issuesCredential recognises routes that hand out or accept access. Lists of public keys
+// are excepted: what they show is public.
 func issuesCredential(path string) bool {
 	hands := func(word string) bool { return strings.Contains(path, word) && !strings.HasSuffix(path, "/keys") }
 	return strings.Contains(path, "registration") ||
 		slices.ContainsFunc([]string{"token", "keys", "oauth", "secrets", "hooks/git"}, hands)
 }
 
-// domainOf places a route where a person would look for it.
+// domainOf places a route where a person would look for it. The order matters: the first
+// one wins, so that /repos/{owner}/{repo}/actions belongs to actions. Words that occur
+// anywhere in a path come before those that only mean something at its start.
 func domainOf(path string) string {
 	for _, rule := range [][2]string{
 		{"/actions", "actions"}, {"/admin", "admin"}, {"/notifications", "notification"}, {"/packages", "package"},
@@ -69,7 +74,9 @@ var (
 	}
 )
 
-// actionOf makes words of the operation's id, or of its route when it has none.
+// actionOf makes words of the operation's id, or of its route when it has none. An id is
+// preferred, as its author chose a verb. The first word of Gitea's ids repeats the domain
+// and is cut.
 func actionOf(op *FactOperation) string {
 	if op.ID != "" {
 		s := snake(camel.ReplaceAllString(op.ID, "${1}_${2}"))
@@ -101,8 +108,10 @@ func snake(s string) string {
 	return strings.Trim(notName.ReplaceAllString(strings.ToLower(s), "_"), "_")
 }
 
-// unique fits a name into the length that clients bear and keeps it unique: a
-// name that is too long or taken ends in a short hash.
+// unique fits a name into the length that clients bear and keeps it unique: a name that is
+// too long or taken ends in a short hash. A hash and not a counter: a counter would give a
+// tool another name when an operation is added before it, and clients keep names in their
+// settings.
 func (b *builder) unique(domain, action string) string {
 	full := domain + "_" + action
 	name, limit := full, spec.MaxName-len("gitea_")

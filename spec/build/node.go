@@ -10,7 +10,9 @@ import (
 	"unicode"
 )
 
-// rawNode is a schema as documents write it; members whose type varies are raw.
+// rawNode is a schema as documents write it; members whose type varies are raw. Were they
+// typed, one odd member somewhere in a document of a megabyte would make encoding/json
+// refuse all of it.
 type rawNode struct {
 	Ref string `json:"$ref"`
 	// A name, or since OpenAPI 3.1 a list of them.
@@ -33,8 +35,9 @@ type rawNode struct {
 	XNullable   bool              `json:"x-nullable"`
 }
 
-// node reads a schema. What it cannot make sense of becomes the schema of any
-// value.
+// node reads a schema. What it cannot make sense of becomes the schema of any value. Any
+// value is the honest answer: a tool that takes too much leaves the refusal to the server,
+// one with an invented schema refuses what the server takes.
 func (r *reader) node(raw json.RawMessage, depth int) *Node {
 	var n rawNode
 	if depth > maxNodeDepth || len(raw) == 0 || json.Unmarshal(raw, &n) != nil {
@@ -42,7 +45,7 @@ func (r *reader) node(raw json.RawMessage, depth int) *Node {
 	}
 	out := &Node{
 		Format: clean(n.Format, 40), Default: n.Default, Minimum: integer(n.Minimum), Maximum: integer(n.Maximum),
-		Deprecated: n.XDeprecated, Nullable: n.XNullable, Description: clean(n.Description, maxProse),
+		Deprecated: n.XDeprecated, Nullable: n.XNullable, Description: r.words(n.Description),
 	}
 	// Members beside a reference mean nothing in Swagger 2.0, but Gitea describes its
 	// arguments there.
@@ -87,7 +90,9 @@ func (r *reader) members(out *Node, n *rawNode, depth int) {
 	}
 }
 
-// merge adds one part of an allOf.
+// merge adds one part of an allOf. Generators write allOf to put a description beside a
+// reference, and to add members to a base; both come out right. Contradictions between
+// parts are not looked for.
 func (n *Node) merge(part *Node) {
 	if part.Ref != "" && n.Type == "" && n.Properties == nil {
 		n.Ref = part.Ref
@@ -102,7 +107,8 @@ func (n *Node) merge(part *Node) {
 	n.Required = append(n.Required, part.Required...)
 }
 
-// typeName reads "type", which some documents write as a list with null.
+// typeName reads "type", which some documents write as a list with null. More than one type
+// besides null is no type: providers of models refuse unions.
 func typeName(raw json.RawMessage, nullable bool) (string, bool) {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -178,31 +184,4 @@ func clean(s string, limit int) string {
 		b.WriteRune(c)
 	}
 	return b.String()
-}
-
-// dropProse removes the document's own text.
-func (f *Facts) dropProse() {
-	for i := range f.Operations {
-		o := &f.Operations[i]
-		o.Summary, o.Description = "", ""
-		for j := range o.Params {
-			o.Params[j].Schema.dropProse()
-		}
-		o.Result.dropProse()
-	}
-	for _, n := range f.Definitions {
-		n.dropProse()
-	}
-}
-
-func (n *Node) dropProse() {
-	if n == nil {
-		return
-	}
-	n.Description = ""
-	n.Items.dropProse()
-	n.Map.dropProse()
-	for _, p := range n.Properties {
-		p.dropProse()
-	}
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// output is the schema of results. Gitea's answers leave out members and add new ones,
-// so nothing is required and everything may have more.
+// output is the schema of results. Gitea's answers leave out members and add new ones, so
+// nothing is required and everything may have more. A client that validates results, as MCP
+// allows, would otherwise refuse what a newer Gitea answers.
 type output struct {
 	Ref        string             `json:"$ref,omitempty"`
 	Type       any                `json:"type,omitempty"` // a name, or a list of it and null
@@ -30,7 +31,8 @@ var namedOutputs = map[string]*output{
 	},
 }
 
-// result returns the schema of an operation's data; nil without a body.
+// result returns the schema of an operation's data; nil without a body. A correction wins
+// over the description, as it was made from real answers.
 func (b *builder) result(op *FactOperation, c *correction) json.RawMessage {
 	n := op.Result
 	switch {
@@ -52,8 +54,10 @@ func (b *builder) result(op *FactOperation, c *correction) json.RawMessage {
 	return raw(b.output(n, "", 0))
 }
 
-// output makes the schema of results of a node; def is the name of the definition that
-// it is.
+// output makes the schema of results of a node; def is the name of the definition that it
+// is. References stay references, since a repository holds its owner, its parent and that
+// one's owner: spelled out here, the catalog would be many times as long. spec.Expander
+// spells them out on demand.
 func (b *builder) output(n *Node, def string, depth int) *output {
 	if n.Ref != "" && depth < maxNodeDepth {
 		return b.refer(refName(n.Ref))
@@ -102,7 +106,8 @@ func nullable(n *Node, typ string) bool {
 	return n.Nullable || typ == "array" || typ == "object" || n.Format == "date-time" || n.Format == "date"
 }
 
-// definitions writes every definition that the results reach.
+// definitions writes every definition that the results reach. In rounds until nothing new
+// is reached, as each definition that is written may refer to further ones.
 func (b *builder) definitions() map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for {

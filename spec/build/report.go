@@ -2,7 +2,10 @@ package build
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"aegis/spec"
 )
 
 // Report says what a build made of an API description.
@@ -32,6 +35,51 @@ func (r *Report) note(method, path, what string) {
 
 func entry(method, path, text string) string {
 	return strings.TrimSpace(method+" "+clean(path, 200)) + ": " + text
+}
+
+// compare fills the report with what differs from the built-in catalog. It shows an
+// operator what another version of Gitea would mean for the tools of a team before the
+// catalog is put to use.
+func (r *Report) compare(base, cat *spec.Catalog) {
+	if base == nil {
+		return
+	}
+	// By route, not by id or name: these are what may have changed.
+	have := map[string]*spec.Operation{}
+	for i := range cat.Operations {
+		o := &cat.Operations[i]
+		have[o.Method+" "+o.Path] = o
+	}
+	want := map[string]bool{}
+	for i := range base.Operations {
+		o := &base.Operations[i]
+		route := o.Method + " " + o.Path
+		want[route] = true
+		switch other := have[route]; {
+		case other == nil:
+			r.Missing = append(r.Missing, route)
+		case !slices.Equal(wireNames(o), wireNames(other)):
+			r.Changed = append(r.Changed, route)
+		}
+	}
+	for _, route := range sortedKeys(have) {
+		if !want[route] {
+			r.Added = append(r.Added, route)
+		}
+	}
+	slices.Sort(r.Missing)
+	slices.Sort(r.Changed)
+}
+
+// wireNames lists what an operation takes, as the server calls it: our own names of
+// arguments change without the API changing.
+func wireNames(o *spec.Operation) []string {
+	var out []string
+	for i := range o.Params {
+		out = append(out, o.Params[i].In+" "+o.Params[i].WireName())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // String renders the report for a terminal.

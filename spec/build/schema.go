@@ -56,10 +56,6 @@ type member struct {
 	schema   *schema
 }
 
-func (list members) index(name string) int {
-	return slices.IndexFunc(list, func(m member) bool { return m.name == name })
-}
-
 // MarshalJSON writes an object in the order of its members.
 func (list members) MarshalJSON() ([]byte, error) {
 	out := []byte("{")
@@ -78,7 +74,8 @@ func (s *schema) json() json.RawMessage {
 	return raw(s)
 }
 
-// require sets Required, in everything that is in s.
+// require sets Required, in everything that is in s. Late, since twins and corrections
+// still change what is required.
 func (s *schema) require() {
 	s.Required = nil
 	for _, m := range s.Members {
@@ -91,8 +88,9 @@ func (s *schema) require() {
 	}
 }
 
-// argument makes the schema of one argument: what the description says of it,
-// corrected, then described, then bounded.
+// argument makes the schema of one argument: what the description says of it, corrected,
+// then described, then bounded. The order of the steps is their rank: a bound is only given
+// where neither the description nor a hand-made file has one.
 func (b *builder) argument(a *arg) (*schema, error) {
 	b.nodes = 0
 	s := b.schemaOf(a.node, 1, nil)
@@ -115,11 +113,11 @@ func (b *builder) argument(a *arg) (*schema, error) {
 	}
 	for _, path := range sortedKeys(a.nested) {
 		doc := a.nested[path]
-		sub := s.find(path)
-		if sub == nil {
+		in, i := s.find(path)
+		if i < 0 {
 			return nil, fmt.Errorf("descriptions: the argument has no part %q", path)
 		}
-		if err := sub.describe(&doc); err != nil {
+		if err := in.Members[i].schema.describe(&doc); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -127,44 +125,36 @@ func (b *builder) argument(a *arg) (*schema, error) {
 	return s, nil
 }
 
-// find returns the part of s at a dotted path, looking through arrays.
-func (s *schema) find(path string) *schema {
-	name, rest, deeper := strings.Cut(path, ".")
+// find returns the object that has the part of s at a dotted path, looking through arrays,
+// and the part's place in it; -1 for none.
+func (s *schema) find(path string) (in *schema, i int) {
 	for s.Items != nil {
 		s = s.Items
 	}
-	i := s.Members.index(name)
-	switch {
-	case i < 0:
-		return nil
-	case deeper:
+	name, rest, deeper := strings.Cut(path, ".")
+	i = slices.IndexFunc(s.Members, func(m member) bool { return m.name == name })
+	if i >= 0 && deeper {
 		return s.Members[i].schema.find(rest)
 	}
-	return s.Members[i].schema
+	return s, i
 }
 
 // twin puts a text member beside the base64 member at path.
 func (s *schema) twin(path, name string) bool {
-	for s.Items != nil {
-		s = s.Items
-	}
-	parent, rest, deeper := strings.Cut(path, ".")
-	i := s.Members.index(parent)
-	switch {
-	case i < 0:
+	in, i := s.find(path)
+	if i < 0 {
 		return false
-	case deeper:
-		return s.Members[i].schema.twin(rest, name)
 	}
-	s.Members[i].schema.Encoding, s.Members[i].required = "base64", false // either of the two will do
-	s.Members = slices.Insert(s.Members, i+1, member{name: name, schema: &schema{
+	in.Members[i].schema.Encoding, in.Members[i].required = "base64", false // either of the two will do
+	in.Members = slices.Insert(in.Members, i+1, member{name: name, schema: &schema{
 		Type: "string", Description: "The same as plain text.", MaxLength: fileText,
 	}})
 	return true
 }
 
-// schemaOf follows a node and its references. Deeper or recursive parts become
-// open objects.
+// schemaOf follows a node and its references. Deeper or recursive parts become open
+// objects. Spelled out, as clients and providers of models know no references in the
+// schemas of arguments.
 func (b *builder) schemaOf(n *Node, depth int, seen []string) *schema {
 	if n == nil {
 		return &schema{}
@@ -223,7 +213,9 @@ func (b *builder) arrayOf(s *schema, n *Node, depth int, seen []string) {
 	s.MaxItems = 1000
 }
 
-// objectOf completes the schema of an object: its members, or the values of a map.
+// objectOf completes the schema of an object: its members, or the values of a map. Objects
+// without described members stay open: Gitea has some whose members only its source names.
+// Those with members are closed, so that a misspelled one is an error and not ignored.
 func (b *builder) objectOf(s *schema, n *Node, depth int, seen []string) {
 	s.Enum = nil
 	if depth >= maxSchemaDepth || n.Properties == nil {
@@ -255,7 +247,8 @@ func rankMember(m member) int {
 	return 1
 }
 
-// correct applies corrections.yaml.
+// correct applies corrections.yaml. A corrected type drops what belonged to the wrong one.
+// Limits go the way of descriptions, so that both files have the same words for them.
 func (s *schema) correct(f *argFix) error {
 	if f.Type != "" {
 		s.Type, s.Items, s.Members, s.Rest = f.Type, nil, nil, nil
@@ -302,7 +295,8 @@ func (s *schema) describe(d *argDoc) error {
 	return nil
 }
 
-// fits reports whether raw can be a default of s.
+// fits reports whether raw can be a default of s. Absent fits: most arguments have no
+// default.
 func (s *schema) fits(raw json.RawMessage) bool {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {

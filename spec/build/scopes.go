@@ -12,8 +12,10 @@ type scopeRule struct {
 	Scopes []string `yaml:"scopes"`
 }
 
-// scopesOf returns the scopes of a route by the most specific rule. A route
-// that no rule knows gets none: Gitea's own answer then says what it lacks.
+// scopesOf returns the scopes of a route by the most specific rule. A route that no rule
+// knows gets none: Gitea's own answer then says what it lacks. Gitea checks them itself at
+// each call; here they show a client beforehand what to ask for, and keep a narrow grant
+// from failing half way.
 func scopesOf(rules []scopeRule, method, path string) []string {
 	var best *scopeRule
 	bestRank := [3]int{-1}

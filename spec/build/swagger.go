@@ -22,8 +22,9 @@ const (
 	maxOperations = 5000
 )
 
-// swagger is the part of a Swagger 2.0 document that is looked at. Schemas stay
-// raw: descriptions in the wild disagree about their members' types.
+// swagger is the part of a Swagger 2.0 document that is looked at. Schemas stay raw:
+// descriptions in the wild disagree about their members' types. Members that no tool is
+// made of are not named here and are skipped.
 type swagger struct {
 	Swagger  string `json:"swagger"`
 	BasePath string `json:"basePath"`
@@ -74,10 +75,21 @@ type swaggerResponse struct {
 type reader struct {
 	doc    swagger
 	report *Report
+	prose  bool // summaries and descriptions are kept
 }
 
-// ParseSwagger reduces a Swagger 2.0 document to facts. With prose, the
-// document's summaries and descriptions are kept, bounded and cleaned.
+// words returns the document's own text where it is kept.
+func (r *reader) words(text string) string {
+	if !r.prose {
+		return ""
+	}
+	return clean(text, maxProse)
+}
+
+// ParseSwagger reduces a Swagger 2.0 document to facts. With prose, the document's
+// summaries and descriptions are kept, bounded and cleaned. The document comes from
+// whatever answered at some address, so it is bounded in size, depth and number of
+// operations before anything is made of it.
 func ParseSwagger(data []byte, prose bool) (*Facts, *Report, error) {
 	if len(data) > MaxSwaggerBytes {
 		return nil, nil, fmt.Errorf("the API description has %d bytes; at most %d are read", len(data), MaxSwaggerBytes)
@@ -85,7 +97,7 @@ func ParseSwagger(data []byte, prose bool) (*Facts, *Report, error) {
 	if err := checkDepth(data, maxDepth); err != nil {
 		return nil, nil, err
 	}
-	r := reader{report: new(Report)}
+	r := reader{report: new(Report), prose: prose}
 	if err := json.Unmarshal(data, &r.doc); err != nil {
 		return nil, nil, fmt.Errorf("the API description is not a Swagger 2.0 document in JSON: %w", err)
 	}
@@ -108,13 +120,12 @@ func ParseSwagger(data []byte, prose bool) (*Facts, *Report, error) {
 	if len(f.Operations) == 0 {
 		return nil, nil, ErrNoOperations
 	}
-	if !prose {
-		f.dropProse()
-	}
 	return f, r.report, nil
 }
 
-// path adds the operations of one path, in the order of their methods.
+// path adds the operations of one path, in the order of their methods. What cannot be read
+// costs its operation alone; only too many operations end the whole, as they are no API any
+// more.
 func (r *reader) path(f *Facts, path string) error {
 	item := r.doc.Paths[path]
 	var shared []json.RawMessage
@@ -144,11 +155,13 @@ func (r *reader) path(f *Facts, path string) error {
 	return nil
 }
 
-// operation reads one operation; false when it could not be called as it is described.
+// operation reads one operation; false when it could not be called as it is described. The
+// media type is decided by what the parameters need and not by the list of the document:
+// Gitea lists types that single routes do not take.
 func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperation, bool) {
 	op := FactOperation{
 		ID: clean(o.ID, 100), Method: method, Path: path, Deprecated: o.Deprecated,
-		Summary: clean(o.Summary, maxProse), Description: clean(o.Description, maxProse),
+		Summary: r.words(o.Summary), Description: r.words(o.Description),
 	}
 	for _, raw := range o.Parameters {
 		p, ok := r.param(raw)
@@ -183,7 +196,8 @@ func (r *reader) operation(method, path string, o *swaggerOperation) (FactOperat
 	return op, true
 }
 
-// results picks the success that tells most: the lowest 2xx code with a schema.
+// results picks the success that says most: the lowest 2xx code with a schema. Error codes
+// are of no interest: all of them become the errors of proxy/gitea.
 func (r *reader) results(op *FactOperation, o *swaggerOperation) {
 	op.Empty = true
 	for _, code := range sortedKeys(o.Responses) {
@@ -210,7 +224,8 @@ func (r *reader) results(op *FactOperation, o *swaggerOperation) {
 	}
 }
 
-// param reads a parameter, or the shared one that it refers to.
+// param reads a parameter, or the shared one that it refers to. A reference that leads
+// nowhere counts as unreadable, for the same reason.
 func (r *reader) param(raw json.RawMessage) (FactParam, bool) {
 	var p swaggerParam
 	if json.Unmarshal(raw, &p) != nil {
@@ -251,8 +266,9 @@ func mediaType(types []string) string {
 // refName returns the last part of a JSON pointer.
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// checkDepth refuses documents nested deeper than limit before any decoder
-// follows them, and those that are no JSON.
+// checkDepth refuses documents nested deeper than limit before any decoder follows them,
+// and those that are no JSON. encoding/json has a bound of its own, but of ten thousand
+// levels, and readers here recurse with larger frames.
 func checkDepth(data []byte, limit int) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	// A number beyond float64 is no reason to refuse the document.

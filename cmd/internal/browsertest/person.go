@@ -30,8 +30,9 @@ type Person struct {
 	pages  func(*url.URL) bool
 }
 
-// New returns a person. Pages says which addresses have pages to go through; at
-// every other one the way ends.
+// New returns a person. Pages says which addresses have pages to go through; at every
+// other one the way ends. Redirects are not followed by the client, since the one to
+// the client's callback must be seen.
 func New(login, password string, pages func(*url.URL) bool) *Person {
 	jar, _ := cookiejar.New(nil) // has no error without options
 	return &Person{Login: login, Password: password, pages: pages,
@@ -76,6 +77,7 @@ func (p *Person) press(path string, pairs ...string) (*url.URL, error) {
 	for _, m := range hidden.FindAllStringSubmatch(p.Page, -1) {
 		form.Set(m[1], html.UnescapeString(m[2]))
 	}
+	// They come after the hidden fields, and may replace one.
 	for i := 0; i+1 < len(pairs); i += 2 {
 		form.Set(pairs[i], pairs[i+1])
 	}
@@ -91,6 +93,7 @@ func (p *Person) open(method, address string, form url.Values) (*url.URL, error)
 		}
 		if method == http.MethodPost {
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			// Aegis refuses forms that another site sent, by this header.
 			req.Header.Set("Sec-Fetch-Site", "same-origin")
 		}
 		to, err := p.send(req)
@@ -105,7 +108,9 @@ func (p *Person) open(method, address string, form url.Values) (*url.URL, error)
 	return nil, errors.New("the redirects go round in circles")
 }
 
-// send sends one request, and returns where its answer leads; nil: it stays.
+// send sends one request, and returns where its answer leads; nil: it stays. A page may
+// lead on by itself, where a redirect would be blocked by a policy of the page with the
+// form.
 func (p *Person) send(req *http.Request) (*url.URL, error) {
 	res, err := p.client.Do(req)
 	if err != nil {

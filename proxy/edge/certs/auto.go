@@ -22,6 +22,8 @@ import (
 	"github.com/mholt/acmez/v3/acme"
 	"github.com/rs/zerolog"
 	"go.uber.org/zap"
+
+	"aegis/proxy"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 	loadTimeout = 5 * time.Second
 	// tryAgain is the pause after a failure of our own, such as a full disk.
 	// Failures of the authority are tried again by the library: after a minute
-	// at first, then at growing intervals up to six hours.
+	// at first, then at growing intervals up to six hours, as authorities count them.
 	tryAgain = time.Minute
 )
 
@@ -53,9 +55,11 @@ type auto struct {
 
 	mu       sync.Mutex
 	problems map[string]string // why a host has no new certificate
-	attempt  context.CancelFunc
-	working  sync.WaitGroup
-	ctx      context.Context // of everything since start; nil before it
+	// attempt ends the work of begin, so that again can begin anew; what the library does by
+	// itself goes on.
+	attempt context.CancelFunc
+	working sync.WaitGroup
+	ctx     context.Context // of everything since start; nil before it
 }
 
 // newAuto reads the authority's own roots, and touches nothing else.
@@ -84,20 +88,19 @@ func (a *auto) start(ctx context.Context) error {
 		a.build(&certmagic.FileStorage{Path: dir})
 	}
 	a.ctx = ctx
-	loaded := a.begin()
-	wait := time.NewTimer(a.loading)
-	defer wait.Stop()
+	loaded, wait := a.begin(), time.After(a.loading)
 	for range a.opts.Hosts {
 		select {
 		case <-loaded:
-		case <-wait.C:
+		case <-wait:
 			return nil
 		}
 	}
 	return nil
 }
 
-// writable makes a folder and tries to write to it.
+// writable makes a folder and tries to write to it: a certificate that was ordered and cannot
+// be kept would be ordered again at each start, until the authority's limit is reached.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -109,10 +112,12 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// build makes the library's parts. Its log goes to ours.
+// build makes the library's parts. Its log goes to ours. The event that it may leave out comes
+// with every handshake.
 func (a *auto) build(storage certmagic.Storage) {
 	log := zap.New(&bridge{log: a.log})
 	a.cache = certmagic.NewCache(certmagic.CacheOptions{
+		// One configuration for all, which is made below with this cache.
 		GetConfigForCert:   func(certmagic.Certificate) (*certmagic.Config, error) { return a.magic, nil },
 		RenewCheckInterval: a.check,
 		Logger:             log,
@@ -130,7 +135,8 @@ func (a *auto) build(storage certmagic.Storage) {
 	close(a.built)
 }
 
-// template is what the library needs to know of the authority and of our listeners.
+// template is what the library needs to know of the authority and of our listeners. The
+// library would open a port of its own for a challenge that none of ours answers.
 func (a *auto) template(log *zap.Logger) certmagic.ACMEIssuer {
 	cfg := a.opts.TLS.ACME
 	host, port := split(a.opts.Listen)
@@ -156,7 +162,8 @@ func (a *auto) template(log *zap.Logger) certmagic.ACMEIssuer {
 	return t
 }
 
-// split returns the host and port of an address that config has checked.
+// split returns the host and port of an address that config has checked; the port is a number,
+// which is what the library takes.
 func split(addr string) (string, int) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -183,8 +190,9 @@ func (a *auto) begin() <-chan struct{} {
 // keep loads or gets the certificate of host. From then on the library renews it.
 func (a *auto) keep(ctx context.Context, host string, loaded chan<- struct{}) {
 	_, err := a.magic.CacheManagedCertificate(ctx, host)
-	loaded <- struct{}{}
+	loaded <- struct{}{} // start waits for that, and for no order
 	for {
+		// Any other failure is not a reason to order: what is there could not be read.
 		if errors.Is(err, fs.ErrNotExist) {
 			a.log.Info().Str("host", host).Str("directory", a.opts.TLS.ACME.Directory.String()).
 				Msg("getting a certificate")
@@ -254,11 +262,12 @@ func (a *auto) again() {
 		return
 	}
 	a.cancel()
-	a.working.Wait()
+	a.working.Wait() // two attempts for one host would be two orders
 	a.begin()
 }
 
-// missing returns the number of hosts without a certificate.
+// missing returns the number of hosts without a certificate. Those whose renewal fails are not
+// among them: the library has the time until the old one ends.
 func (a *auto) missing() (n int) {
 	for _, host := range a.opts.Hosts {
 		if a.leaf(host) == nil {
@@ -268,7 +277,8 @@ func (a *auto) missing() (n int) {
 	return n
 }
 
-// cancel ends the attempts under way, with their pauses.
+// cancel ends the attempts under way, with their pauses. What the authority has
+// begun for them is left to it, and the next attempt begins anew.
 func (a *auto) cancel() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,6 +287,7 @@ func (a *auto) cancel() {
 	}
 }
 
+// stop may be called after a start that failed, when nothing was built.
 func (a *auto) stop() {
 	a.cancel()
 	a.working.Wait()
@@ -288,6 +299,7 @@ func (a *auto) stop() {
 // paths are none: what the library keeps is no business of the watcher.
 func (a *auto) paths() []string { return nil }
 
+// certificate picks by the name that the client asks for; without one it is the first host's.
 func (a *auto) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return a.magic.GetCertificate(hello)
 }
@@ -305,6 +317,7 @@ func (a *auto) challenge(w http.ResponseWriter, r *http.Request) bool {
 
 // leaf returns the certificate of host that is served; nil: there is none.
 func (a *auto) leaf(host string) *x509.Certificate {
+	// After a renewal the old one may still be in the cache.
 	var newest *x509.Certificate
 	for _, c := range a.cache.AllMatchingCertificates(host) {
 		if c.Leaf != nil && (newest == nil || c.Leaf.NotAfter.After(newest.NotAfter)) {
@@ -314,11 +327,12 @@ func (a *auto) leaf(host string) *x509.Certificate {
 	return newest
 }
 
+// status is one line for each host, also for those that never had a certificate.
 func (a *auto) status() []CertStatus {
 	list := make([]CertStatus, 0, len(a.opts.Hosts))
 	for _, host := range a.opts.Hosts {
 		s := CertStatus{Host: host}
-		if a.cache != nil {
+		if a.cache != nil { // else readiness is asked before start has come so far
 			if leaf := a.leaf(host); leaf != nil {
 				s.NotBefore, s.NotAfter, s.Issuer = leaf.NotBefore, leaf.NotAfter, leaf.Issuer.CommonName
 			}
@@ -334,11 +348,8 @@ func (a *auto) status() []CertStatus {
 	return list
 }
 
-// oneLine is an error's text for a log line, bounded.
+// oneLine is an error's text for a log line, bounded: an authority's answer is in it, which may
+// be a page of HTML.
 func oneLine(err error) string {
-	s := strings.Join(strings.Fields(err.Error()), " ")
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
-	}
-	return s
+	return proxy.Clip(strings.Join(strings.Fields(err.Error()), " "), 500)
 }

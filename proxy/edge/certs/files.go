@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -25,7 +24,9 @@ type files struct {
 	host              string // the public name, which the certificate should have
 	log               zerolog.Logger
 
-	pair    atomic.Pointer[tls.Certificate]
+	// pair is read by each handshake, and exchanged when the files change.
+	pair atomic.Pointer[tls.Certificate]
+
 	mu      sync.Mutex
 	problem string // why the files could not be read again
 }
@@ -50,6 +51,7 @@ func (f *files) start(context.Context) error {
 	return nil
 }
 
+// stop has nothing to end: the watcher is that of [TLS].
 func (f *files) stop() {}
 
 func (f *files) paths() []string { return []string{f.certFile, f.keyFile} }
@@ -58,6 +60,7 @@ func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.pair.Load(), nil
 }
 
+// challenge has none to answer, as another program gets the certificates.
 func (f *files) challenge(http.ResponseWriter, *http.Request) bool { return false }
 
 // again takes the files' certificate, or keeps the one in use when it does not
@@ -73,7 +76,7 @@ func (f *files) again() {
 	}
 	f.problem = ""
 	old := f.pair.Swap(pair)
-	if bytes.Equal(old.Leaf.Raw, pair.Leaf.Raw) {
+	if bytes.Equal(old.Leaf.Raw, pair.Leaf.Raw) { // a file was touched; that is worth no line
 		return
 	}
 	f.log.Info().Time("not_after", pair.Leaf.NotAfter).Msg("the certificate was read again")
@@ -99,25 +102,27 @@ const soonOver = 14 * 24 * time.Hour
 
 // warnings are ordered: what makes clients refuse the certificate comes first.
 func (f *files) warnings(leaf *x509.Certificate, now time.Time) (list []warning) {
+	add := func(level zerolog.Level, key, text string) { list = append(list, warning{level, key, text}) }
 	day := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 	switch {
 	case now.After(leaf.NotAfter):
-		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on " +
-			day(leaf.NotAfter) + " and is not valid now; clients will refuse it: renew it"})
+		add(zerolog.ErrorLevel, "tls.cert_file", "the certificate has ended on "+day(leaf.NotAfter)+
+			" and is not valid now; clients will refuse it: renew it")
 	case now.Before(leaf.NotBefore):
-		list = append(list, warning{zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on " +
-			day(leaf.NotBefore) + " and is not valid now; clients will refuse it: check this machine's clock"})
+		add(zerolog.ErrorLevel, "tls.cert_file", "the certificate begins on "+day(leaf.NotBefore)+
+			" and is not valid now; clients will refuse it: check this machine's clock")
+	// One that lives for less than four weeks is near its end for most of its life.
 	case leaf.NotAfter.Sub(leaf.NotBefore) > 2*soonOver && now.Add(soonOver).After(leaf.NotAfter):
-		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file",
-			"the certificate ends on " + day(leaf.NotAfter) + "; renew it"})
+		add(zerolog.WarnLevel, "tls.cert_file", "the certificate ends on "+day(leaf.NotAfter)+"; renew it")
 	}
 	if f.host != "" && leaf.VerifyHostname(f.host) != nil {
-		list = append(list, warning{zerolog.WarnLevel, "tls.cert_file",
-			"the certificate is not for " + f.host + ", the host of public_url; clients will refuse it"})
+		add(zerolog.WarnLevel, "tls.cert_file",
+			"the certificate is not for "+f.host+", the host of public_url; clients will refuse it")
 	}
+	// A group may be meant: programs that get certificates often share one with those that serve.
 	if info, err := os.Stat(f.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 {
-		list = append(list, warning{zerolog.WarnLevel, "tls.key_file",
-			"everyone on this machine may read it; take the right from others: chmod o-r"})
+		add(zerolog.WarnLevel, "tls.key_file",
+			"everyone on this machine may read it; take the right from others: chmod o-r")
 	}
 	return list
 }
@@ -132,7 +137,8 @@ func (f *files) status() []CertStatus {
 	}}
 }
 
-// nameOf returns the first name that a certificate is for.
+// nameOf returns the first name that a certificate is for; the subject, which clients do not
+// look at any more, only for one without any.
 func nameOf(leaf *x509.Certificate) string {
 	switch {
 	case len(leaf.DNSNames) > 0:
@@ -146,7 +152,8 @@ func nameOf(leaf *x509.Certificate) string {
 // maxPEM bounds a PEM file; bundles of all public authorities have 250 KB.
 const maxPEM = 4 << 20
 
-// readFile reads a PEM file that key names, within bounds.
+// readFile reads a PEM file that key names, within bounds. It follows links, by which ACME
+// clients and Kubernetes exchange files.
 func readFile(key, file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err == nil {
@@ -160,15 +167,14 @@ func readFile(key, file string) ([]byte, error) {
 			return data, nil
 		}
 	}
-	why := err
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		why = pe.Err // the path is in the configuration already
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err // the path is in the configuration already
 	}
-	return nil, &KeyError{key, "cannot be read: " + why.Error(), "check path, owner and mode of the file"}
+	return nil, &KeyError{key, "cannot be read: " + err.Error(), "check path, owner and mode of the file"}
 }
 
-// readPair reads a certificate with its key. Complaints about both files come together.
+// readPair reads a certificate with its key. Complaints about both files come together. What is
+// no PEM is said before the library is asked, whose words are about the first block alone.
 func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 	cert, err1 := readFile("tls.cert_file", certFile)
 	key, err2 := readFile("tls.key_file", keyFile)
@@ -189,15 +195,11 @@ func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 		return nil, &KeyError{"tls.cert_file", "and tls.key_file do not make a pair: " + err.Error(),
 			"name a certificate, its own first and then the intermediates, and its unencrypted private key"}
 	}
-	if pair.Leaf == nil {
-		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
-			return nil, fmt.Errorf("tls.cert_file: %w", err)
-		}
-	}
 	return &pair, nil
 }
 
-// readPool reads the authorities of a PEM file.
+// readPool reads the authorities of a PEM file. One without a certificate would trust none, and
+// is an error: more likely it is the wrong file.
 func readPool(key, file string) (*x509.CertPool, error) {
 	data, err := readFile(key, file)
 	if err != nil {

@@ -118,6 +118,7 @@ func inFiles(t *testing.T, p *pki, serial int64) config.TLS {
 }
 
 func TestFilesChange(t *testing.T) {
+	t.Parallel()
 	p := newPKI(t, "server authority")
 	cfg := inFiles(t, p, 10)
 	i := serve(t, acmetest.NewSite(t), cfg, "", nil)
@@ -170,6 +171,7 @@ func TestFilesChange(t *testing.T) {
 }
 
 func TestBadFilesAreReportedTogether(t *testing.T) {
+	t.Parallel()
 	p := newPKI(t, "server authority")
 	good := inFiles(t, p, 1)
 	other := inFiles(t, p, 2)
@@ -208,6 +210,7 @@ func errText(err error) string {
 }
 
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	p, clients, strangers := newPKI(t, "server authority"), newPKI(t, "clients"), newPKI(t, "strangers")
 	cfg := inFiles(t, p, 1)
 	cfg.ClientCA = filepath.Join(t.TempDir(), "clients.pem")
@@ -290,6 +293,7 @@ func TestChallengeWithClientCertificates(t *testing.T) {
 }
 
 func TestPlainListener(t *testing.T) {
+	t.Parallel()
 	p := newPKI(t, "server authority")
 	x, err := certs.New(certs.Options{TLS: inFiles(t, p, 1), Base: &url.URL{Scheme: "https", Host: host + ":8443", Path: "/sub"}})
 	if err != nil {

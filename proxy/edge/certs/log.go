@@ -16,7 +16,8 @@ type bridge struct {
 // Enabled leaves out the library's debug level.
 func (b *bridge) Enabled(l zapcore.Level) bool { return l >= zapcore.InfoLevel }
 
-// With returns the bridge with more fields.
+// With returns the bridge with more fields. The slice is cut to its length, as two loggers made
+// of one would write over each other's fields.
 func (b *bridge) With(fields []zapcore.Field) zapcore.Core {
 	return &bridge{log: b.log, fields: append(b.fields[:len(b.fields):len(b.fields)], fields...)}
 }
@@ -31,6 +32,7 @@ func (b *bridge) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.Checke
 
 // Write writes an entry as one of ours.
 func (b *bridge) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	// Its errors are warnings here: it goes on trying, and what is lasting comes as an event.
 	ev := b.log.Debug()
 	if e.Level >= zapcore.WarnLevel {
 		ev = b.log.Warn()

@@ -23,7 +23,7 @@ func (t *TLS) Plain() http.Handler {
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		h.Set("Connection", "close")
+		h.Set("Connection", "close") // the client is to come back on the other port
 		switch {
 		case strings.HasPrefix(r.URL.Path, challengePath):
 			if !t.source.challenge(w, r) {

@@ -45,9 +45,9 @@ type TLS struct {
 	clients atomic.Pointer[x509.CertPool] // nil: clients need no certificate
 	config  *tls.Config
 
-	reloading sync.Mutex
-	mu        sync.Mutex
-	clientErr error // why client_ca could not be read again
+	reloading sync.Mutex // held for as long as files are read, or attempts end
+	mu        sync.Mutex // held for a moment
+	clientErr error      // why client_ca could not be read again
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 }
@@ -128,6 +128,7 @@ func (t *TLS) Close() {
 	}
 	stop()
 	t.running.Wait()
+	// A reload that was asked for otherwise, by a signal, may still run.
 	t.reloading.Lock()
 	defer t.reloading.Unlock()
 	t.source.stop()
@@ -148,7 +149,7 @@ func (t *TLS) Reload() {
 	t.reloading.Lock()
 	defer t.reloading.Unlock()
 	t.source.again()
-	if t.opts.TLS.ClientCA == "" {
+	if t.opts.TLS.ClientCA == "" { // switching it on needs a start
 		return
 	}
 	pool, err := readPool("tls.client_ca", t.opts.TLS.ClientCA)
@@ -233,7 +234,7 @@ func (t *TLS) serverConfig() *tls.Config {
 	}
 	// The authority's challenge shows no client certificate. It speaks nothing
 	// else, and so does this configuration: no request can come this way.
-	challenge := base.Clone()
+	challenge := base.Clone() // before base gets its hook, which this one must not have
 	challenge.NextProtos = []string{acmeProtocol}
 	challenge.SessionTicketsDisabled = true
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -241,7 +242,7 @@ func (t *TLS) serverConfig() *tls.Config {
 			return challenge, nil
 		}
 		pool := t.clients.Load()
-		if pool == nil {
+		if pool == nil { // the configuration as it is
 			return nil, nil
 		}
 		c := base.Clone()

@@ -3,18 +3,14 @@ package fakegitea
 import (
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
 
-// actionsOwner is what a repository, organisation, user or the instance has for
-// its workflows.
+// actionsOwner is what a repository or organisation has for its workflows.
 type actionsOwner struct {
 	secrets   []*secret
 	variables []*variable
-	runners   []*runner
-	token     string
 	runs      []*run
 }
 
@@ -36,113 +32,51 @@ type variable struct {
 	Description string `json:"description"`
 }
 
-// runner is a registered runner.
-type runner struct {
-	ID        int64         `json:"id"`
-	Name      string        `json:"name"`
-	Status    string        `json:"status"`
-	Busy      bool          `json:"busy"`
-	Disabled  bool          `json:"disabled"`
-	Ephemeral bool          `json:"ephemeral"`
-	Labels    []runnerLabel `json:"labels"`
-}
-
-// runnerLabel is a label of a runner.
-type runnerLabel struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
-	Type string `json:"type"`
-}
-
-// level is one of the places where settings for workflows live. The same handlers
-// serve all of them; only what a level lacks is left out when routes are registered.
-type level struct {
-	path string
-	need need
-	of   func(*call) (o *actionsOwner, ownerID, repoID int64)
-}
-
-// levels lists those places.
-func levels() []level {
-	return []level{
-		{"/repos/{owner}/{repo}", needAdmin,
-			func(c *call) (*actionsOwner, int64, int64) { return &c.repo.actions, 0, c.repo.ID }},
-		{"/orgs/{org}", needOrgOwner,
-			func(c *call) (*actionsOwner, int64, int64) { return &c.owner.actions, c.owner.ID, 0 }},
-		{"/user", needToken, func(c *call) (*actionsOwner, int64, int64) { return &c.doer.actions, c.doer.ID, 0 }},
-		{"/admin", needSiteAdmin, func(c *call) (*actionsOwner, int64, int64) { return &c.w.system, 0, 0 }},
-	}
-}
-
-// handleActionsConfig registers secrets, variables and runners at every level.
+// handleActionsConfig registers the secrets and variables of repositories and
+// organisations.
 func handleActionsConfig(t table) {
-	for _, l := range levels() {
-		p := l.path + "/actions"
-		t.on("GET "+p+"/runners", l.with(listRunners), l.need)
-		t.on("POST "+p+"/runners/registration-token", l.with(registrationToken), l.need)
-		if l.path == "/admin" {
-			continue
-		}
-		if l.path != "/user" { // the API has no list of a user's own secrets
-			t.on("GET "+p+"/secrets",
-				l.with(func(c *call, o *actionsOwner) error { return c.ok(linked(c, o.secrets)) }), l.need)
-		}
-		t.on("PUT "+p+"/secrets/{secretname}", l.with(readsFor(putSecret)), l.need)
-		t.on("DELETE "+p+"/secrets/{secretname}", l.with(deleteSecret), l.need)
-		t.on("GET "+p+"/variables",
-			l.with(func(c *call, o *actionsOwner) error { return c.ok(linked(c, o.variables)) }), l.need)
-		t.on("GET "+p+"/variables/{variablename}",
-			l.withVariable(func(c *call, _ *actionsOwner, v *variable) error { return c.ok(v) }), l.need)
-		t.on("POST "+p+"/variables/{variablename}", l.createVariable, l.need)
-		t.on("PUT "+p+"/variables/{variablename}", l.withVariable(updateVariable), l.need)
-		t.on("DELETE "+p+"/variables/{variablename}", l.withVariable(func(c *call, o *actionsOwner, v *variable) error {
-			o.variables = without(o.variables, v)
+	for path, n := range map[string]need{"/repos/{owner}/{repo}": needAdmin, "/orgs/{org}": needOrgOwner} {
+		secrets, variables := path+"/actions/secrets", path+"/actions/variables"
+		t.on("GET "+secrets, func(c *call) error { return c.ok(linked(c, c.actions().secrets)) }, n)
+		t.on("PUT "+secrets+"/{secretname}", reads(putSecret), n)
+		t.on("DELETE "+secrets+"/{secretname}", deleteSecret, n)
+		t.on("GET "+variables, func(c *call) error { return c.ok(linked(c, c.actions().variables)) }, n)
+		one := variables + "/{variablename}"
+		t.on("GET "+one, onVariable(func(c *call, v *variable) error { return c.ok(v) }), n)
+		t.on("POST "+one, reads(createVariable), n)
+		t.on("PUT "+one, onVariable(readsFor(updateVariable)), n)
+		t.on("DELETE "+one, onVariable(func(c *call, v *variable) error {
+			c.actions().variables = without(c.actions().variables, v)
 			return c.done()
-		}), l.need)
+		}), n)
 	}
 }
 
-// with hands the level's settings to f.
-func (l level) with(f func(*call, *actionsOwner) error) handler {
+// actions is what the repository or organisation of the path has for its workflows.
+func (c *call) actions() *actionsOwner {
+	if c.repo != nil {
+		return &c.repo.actions
+	}
+	return &c.owner.actions
+}
+
+// onVariable finds the variable of the path.
+func onVariable(f func(*call, *variable) error) handler {
 	return func(c *call) error {
-		o, _, _ := l.of(c)
-		return f(c, o)
-	}
-}
-
-// withVariable finds the variable of the path.
-func (l level) withVariable(f func(*call, *actionsOwner, *variable) error) handler {
-	return l.with(func(c *call, o *actionsOwner) error {
-		v, ok := find(o.variables, func(v *variable) bool {
+		v, ok := find(c.actions().variables, func(v *variable) bool {
 			return strings.EqualFold(v.Name, c.params["variablename"])
 		})
 		if !ok {
 			return fail(http.StatusNotFound, "variable not found")
 		}
-		return f(c, o, v)
-	})
-}
-
-// listRunners lists runners in the body's own form, without headers.
-func listRunners(c *call, o *actionsOwner) error {
-	return c.ok(obj{
-		"runners", append([]*runner{}, o.runners...), "total_count", len(o.runners),
-	})
-}
-
-// registrationToken hands out the token with which runners register; it stays
-// the same until it is used.
-func registrationToken(c *call, o *actionsOwner) error {
-	if o.token == "" {
-		o.token = randomHex(20)
+		return f(c, v)
 	}
-	return c.ok(map[string]string{"token": o.token})
 }
 
 // settingName is what a secret or variable may be called.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// goodName checks the name of a secret or variable and spells it as stored: in upper
+// goodName checks the name of a secret or variable and returns it as stored: in upper
 // case. The prefixes that it refuses are those of variables that runners set.
 func goodName(name string) (string, error) {
 	upper := strings.ToUpper(name)
@@ -160,11 +94,12 @@ type putSecretInput struct {
 }
 
 // putSecret creates a secret, 201, or replaces it, 204.
-func putSecret(c *call, o *actionsOwner, in *putSecretInput) error {
+func putSecret(c *call, in *putSecretInput) error {
 	name, err := goodName(c.params["secretname"])
 	if err != nil {
 		return err
 	}
+	o := c.actions()
 	if s, ok := find(o.secrets, func(s *secret) bool { return s.Name == name }); ok {
 		s.data, s.Description = in.Data, in.Description
 		return c.done()
@@ -175,51 +110,46 @@ func putSecret(c *call, o *actionsOwner, in *putSecretInput) error {
 
 // deleteSecret deletes a secret. The name is missing in the message of an unknown one,
 // as on the real server.
-func deleteSecret(c *call, o *actionsOwner) error {
-	n := len(o.secrets)
-	o.secrets = slices.DeleteFunc(o.secrets, func(s *secret) bool {
-		return strings.EqualFold(s.Name, c.params["secretname"])
-	})
-	if len(o.secrets) == n {
+func deleteSecret(c *call) error {
+	o := c.actions()
+	s, ok := find(o.secrets, func(s *secret) bool { return strings.EqualFold(s.Name, c.params["secretname"]) })
+	if !ok {
 		return fail(http.StatusNotFound, "secret was not found [name: ]")
 	}
+	o.secrets = without(o.secrets, s)
 	return c.done()
 }
 
-// createVariable creates a variable that must not exist.
-func (l level) createVariable(c *call) error {
-	var in struct {
-		Value       string `json:"value" binding:"Required"`
-		Description string `json:"description"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	name, err := goodName(c.params["variablename"])
-	if err != nil {
-		return err
-	}
-	o, ownerID, repoID := l.of(c)
-	if _, ok := find(o.variables, func(v *variable) bool { return v.Name == name }); ok {
-		return fail(http.StatusConflict, "variable name %s already exists", name)
-	}
-	o.variables = append(o.variables, &variable{ownerID, repoID, name, in.Value, in.Description})
-	return c.empty(http.StatusCreated)
-}
-
-// updateVariableInput is the body of updateVariable.
-type updateVariableInput struct {
+// variableInput is the body of a variable; a name in it renames.
+type variableInput struct {
 	Name        string  `json:"name"`
 	Value       string  `json:"value" binding:"Required"`
 	Description *string `json:"description"`
 }
 
-// updateVariable changes the value and, when it is given, the name.
-func updateVariable(c *call, _ *actionsOwner, v *variable) error {
-	var in updateVariableInput
-	if err := c.bind(&in); err != nil {
+// createVariable creates a variable that must not exist.
+func createVariable(c *call, in *variableInput) error {
+	name, err := goodName(c.params["variablename"])
+	if err != nil {
 		return err
 	}
+	o := c.actions()
+	if _, ok := find(o.variables, func(v *variable) bool { return v.Name == name }); ok {
+		return fail(http.StatusConflict, "variable name %s already exists", name)
+	}
+	v := &variable{Name: name, Data: in.Value}
+	set(&v.Description, in.Description)
+	if c.repo != nil {
+		v.RepoID = c.repo.ID
+	} else {
+		v.OwnerID = c.owner.ID
+	}
+	o.variables = append(o.variables, v)
+	return c.empty(http.StatusCreated)
+}
+
+// updateVariable changes the value and, when it is given, the name.
+func updateVariable(c *call, v *variable, in *variableInput) error {
 	if in.Name != "" {
 		name, err := goodName(in.Name)
 		if err != nil {

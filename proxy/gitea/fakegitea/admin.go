@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,10 +12,8 @@ func handleAdmin(t table) {
 	const p = "/admin/users"
 	t.on("GET "+p, listAllUsers, needSiteAdmin)
 	t.on("GET /admin/orgs", func(c *call) error { return c.ok(mapped(linked(c, c.w.orgs()), c.org)) }, needSiteAdmin)
-	t.on("GET /admin/emails", func(c *call) error { return c.listEmails() }, needSiteAdmin)
 	t.on("GET /admin/cron", listCron, needSiteAdmin)
 	t.on("POST /admin/cron/{task}", runCron, needSiteAdmin)
-	t.on("GET /admin/unadopted", func(c *call) error { return c.ok(linked(c, []string{})) }, needSiteAdmin)
 }
 
 // listAllUsers lists all people by name.
@@ -29,48 +28,42 @@ func listAllUsers(c *call) error {
 	return c.ok(c.users(linked(c, items)))
 }
 
-// listEmails lists all addresses.
-func (c *call) listEmails() error {
-	out := []emailJSON{}
-	for _, u := range c.w.people() {
-		out = append(out, emailJSON{u.Email, true, true, u.ID, u.Login})
-	}
-	return c.ok(linked(c, out))
-}
-
-// cronTask is a task that runs on a schedule.
-type cronTask struct{ name, schedule string }
-
-// cronTasks are a few of the tasks that an instance runs.
-var cronTasks = []cronTask{
-	{"update_mirrors", "@every 10m"}, {"repo_health_check", "@midnight"}, {"check_repo_stats", "@midnight"},
-	{"archive_cleanup", "@midnight"}, {"sync_external_users", "@midnight"}, {"deleted_branches_cleanup", "@midnight"},
-	{"update_migration_poster_id", "@midnight"}, {"cleanup_hook_task_table", "@midnight"}, {"cleanup_packages",
-		"@midnight"},
-	{"cleanup_actions", "@midnight"}, {"stop_zombie_tasks", "@every 5m"}, {"stop_endless_tasks", "@every 30m"},
-	{"cancel_abandoned_jobs", "@every 6h"}, {"start_schedule_tasks", "@every 1m"}, {"delete_inactive_accounts",
-		"@annually"},
-	{"delete_repo_archives", "@annually"}, {"git_gc_repos", "@every 72h"}, {"resync_all_sshkeys", "@every 72h"},
-	{"resync_all_sshprincipals", "@every 72h"}, {"resync_all_hooks", "@every 72h"}, {"reinit_missing_repos",
-		"@every 72h"},
-	{"delete_missing_repos", "@every 72h"}, {"delete_generated_repository_avatars",
-		"@every 72h"}, {"delete_old_actions", "@every 168h"},
-	{"update_checker", "@every 168h"}, {"delete_old_system_notices", "@every 168h"}, {"gc_lfs", "@every 24h"},
-	{"rebuild_issue_indexer", "@annually"}, {"sync_repo_licenses", "@annually"},
+// cronTasks are the tasks that an instance runs, by their schedule.
+var cronTasks = map[string]string{
+	"@every 1m":  "start_schedule_tasks",
+	"@every 5m":  "stop_zombie_tasks",
+	"@every 10m": "update_mirrors",
+	"@every 30m": "stop_endless_tasks",
+	"@every 6h":  "cancel_abandoned_jobs",
+	"@every 24h": "gc_lfs",
+	"@every 72h": "git_gc_repos resync_all_sshkeys resync_all_sshprincipals resync_all_hooks reinit_missing_repos " +
+		"delete_missing_repos delete_generated_repository_avatars",
+	"@every 168h": "delete_old_actions update_checker delete_old_system_notices",
+	"@midnight": "repo_health_check check_repo_stats archive_cleanup sync_external_users deleted_branches_cleanup " +
+		"update_migration_poster_id cleanup_hook_task_table cleanup_packages cleanup_actions",
+	"@annually": "delete_inactive_accounts delete_repo_archives rebuild_issue_indexer sync_repo_licenses",
 }
 
 // listCron lists the tasks. The double runs none of them.
 func listCron(c *call) error {
 	midnight := c.now.Truncate(24 * time.Hour).Add(24 * time.Hour)
-	return c.ok(mapped(counted(c, cronTasks), func(t cronTask) any {
-		return obj{
-			"name", t.name, "schedule", t.schedule, "next", midnight, "prev", time.Time{}, "exec_times", 0,
+	var out []obj
+	for _, schedule := range slices.Sorted(maps.Keys(cronTasks)) {
+		for name := range strings.FieldsSeq(cronTasks[schedule]) {
+			out = append(out, obj{
+				"name", name, "schedule", schedule, "next", midnight, "prev", time.Time{}, "exec_times", 0,
+			})
 		}
-	}))
+	}
+	return c.ok(counted(c, out))
 }
 
 // runCron takes a known task's name.
 func runCron(c *call) error {
-	named := func(t cronTask) bool { return t.name == c.params["task"] }
-	return onFirst(c, cronTasks, named, func(c *call, _ cronTask) error { return c.done() })
+	for _, names := range cronTasks {
+		if slices.Contains(strings.Fields(names), c.params["task"]) {
+			return c.done()
+		}
+	}
+	return errNotFound
 }

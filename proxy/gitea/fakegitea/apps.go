@@ -8,12 +8,18 @@ import (
 // oauthApp is an OAuth2 application of a user.
 type oauthApp struct {
 	ID                       int64
-	user                     *user
+	user                     *user // nil when it is the instance's
 	Name, ClientID           string
 	Confidential, SkipSecond bool
 	RedirectURIs             []string
 	Created                  time.Time
 	secret                   string
+}
+
+// addApp registers an application with an id and a secret of its own.
+func (w *world) addApp(a *oauthApp) {
+	a.ID, a.ClientID, a.Created, a.secret = w.next("app"), newUUID(), w.now(), newAppSecret()
+	w.apps = append(w.apps, a)
 }
 
 // handleApps registers OAuth2 applications. The login itself is not part of the
@@ -25,8 +31,16 @@ func handleApps(t table) {
 		slices.SortFunc(mine, func(a, b *oauthApp) int { return int(b.ID - a.ID) })
 		return c.ok(mapped(linked(c, mine), func(a *oauthApp) obj { return appView(a, "") }))
 	}, needToken)
-	t.on("POST "+p, reads(createApp), needToken)
-	t.on("PATCH "+p+"/{id}", onApp(readsFor(editApp)), needToken)
+	t.on("POST "+p, reads(func(c *call, in *appInput) error {
+		a := &oauthApp{user: c.doer}
+		in.apply(a)
+		c.w.addApp(a)
+		return c.created(appView(a, a.secret))
+	}), needToken)
+	t.on("PATCH "+p+"/{id}", func(c *call) error {
+		mine := func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer }
+		return onFirst(c, c.w.apps, mine, readsFor(editApp))
+	}, needToken)
 }
 
 // newAppSecret makes the secret of an application, in the server's form.
@@ -49,28 +63,15 @@ type appInput struct {
 	RedirectURIs []string `json:"redirect_uris" binding:"Required"`
 }
 
-// createApp registers an application of the caller.
-func createApp(c *call, in *appInput) error {
-	a := &oauthApp{
-		ID: c.w.next("app"), user: c.doer, Name: in.Name, ClientID: newUUID(), Confidential: in.Confidential,
-		SkipSecond: in.SkipSecond, RedirectURIs: in.RedirectURIs, Created: c.now, secret: newAppSecret(),
-	}
-	c.w.apps = append(c.w.apps, a)
-	return c.created(appView(a, a.secret))
-}
-
-// onApp finds an application of the caller.
-func onApp(f func(*call, *oauthApp) error) handler {
-	return func(c *call) error {
-		mine := func(a *oauthApp) bool { return a.ID == c.id("id") && a.user == c.doer }
-		return onFirst(c, c.w.apps, mine, f)
-	}
-}
-
-// editApp replaces everything that the body names, and the secret with it: there is
-// no other way to get a new one.
-func editApp(c *call, a *oauthApp, in *appInput) error {
+// apply replaces everything that a body names.
+func (in *appInput) apply(a *oauthApp) {
 	a.Name, a.Confidential, a.SkipSecond, a.RedirectURIs = in.Name, in.Confidential, in.SkipSecond, in.RedirectURIs
+}
+
+// editApp replaces an application and its secret with it: there is no other way to
+// get a new one.
+func editApp(c *call, a *oauthApp, in *appInput) error {
+	in.apply(a)
 	a.secret = newAppSecret()
 	return c.ok(appView(a, a.secret))
 }

@@ -1,33 +1,28 @@
 package fakegitea
 
 import (
-	"encoding/base64"
+	"cmp"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
 
 // token is a personal access token.
 type token struct {
-	id       int64
-	user     *user
-	name     string
-	secret   string
-	scopes   scopeSet
-	created  time.Time
-	lastUsed time.Time
+	id      int64
+	user    *user
+	name    string
+	secret  string
+	scopes  scopeSet
+	created time.Time
 }
 
 // credential is how a request logged in. Scopes restrict tokens only: a password may
 // do everything that its user may.
 type credential struct {
-	scoped   bool // by a token
-	scopes   scopeSet
-	token    *token
-	grant    *oauthGrant
-	basic    bool // by HTTP Basic
-	password bool // by HTTP Basic with the password
+	scoped bool // by a token
+	scopes scopeSet
+	token  *token
 }
 
 // need is what a route asks for before its handler runs. Needs are checked in a fixed
@@ -69,26 +64,18 @@ func (c *call) authenticate() error {
 
 // login sets the doer from the request's credentials.
 func (c *call) login() error {
-	if !c.s.opts.DisableQueryToken {
-		secret := c.query.Get("token")
-		if secret == "" {
-			secret = c.query.Get("access_token")
-		}
-		if secret != "" {
-			c.out.header.Set("X-Gitea-Warning",
-				"token and access_token API authentication is deprecated and may be switched off")
-			return c.useToken(secret)
-		}
+	secret := cmp.Or(c.query.Get("token"), c.query.Get("access_token"))
+	if secret != "" && !c.s.opts.DisableQueryToken {
+		c.out.header.Set("X-Gitea-Warning",
+			"token and access_token API authentication is deprecated and may be switched off")
+		return c.useToken(secret)
 	}
-	scheme, value, ok := strings.Cut(c.r.Header.Get("Authorization"), " ")
-	if !ok {
-		return nil
-	}
+	scheme, value, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	switch strings.ToLower(scheme) {
 	case "token", "bearer":
 		return c.useToken(strings.TrimSpace(value))
 	case "basic":
-		return c.useBasic(value)
+		return c.useBasic()
 	}
 	return nil
 }
@@ -100,7 +87,6 @@ func (c *call) useToken(secret string) error {
 	if t == nil {
 		return c.useAccessToken(secret)
 	}
-	t.lastUsed = c.now
 	c.doer = t.user
 	c.cred.scoped, c.cred.scopes, c.cred.token = true, t.scopes, t
 	return nil
@@ -108,25 +94,23 @@ func (c *call) useToken(secret string) error {
 
 // useBasic logs in by user and password, or by a token in either place; the
 // user name beside a token does not matter.
-func (c *call) useBasic(value string) error {
-	raw, err := base64.StdEncoding.DecodeString(value)
-	name, password, ok := strings.Cut(string(raw), ":")
-	if err != nil || !ok {
+func (c *call) useBasic() error {
+	name, password, ok := c.r.BasicAuth()
+	if !ok {
 		return errBadLogin
 	}
-	c.cred.basic = true
 	secret := password
 	if password == "" || password == "x-oauth-basic" {
 		secret = name
 	}
-	if c.w.tokens[secret] != nil || c.useAccessToken(secret) == nil {
-		return c.useToken(secret)
+	if c.useToken(secret) == nil {
+		return nil
 	}
 	u := c.w.userByLogin(name)
 	if u == nil || u.Org || u.Password == "" || u.Password != password {
 		return errBadLogin
 	}
-	c.doer, c.cred.password = u, true
+	c.doer = u
 	return nil
 }
 
@@ -134,13 +118,7 @@ func (c *call) useBasic(value string) error {
 // the header, the query or a form body; a caller who is no administrator is refused
 // for sending one, even when it is the caller's own.
 func (c *call) sudo() error {
-	login := c.query.Get("sudo")
-	if login == "" {
-		login = c.sudoInForm()
-	}
-	if login == "" {
-		login = c.r.Header.Get("Sudo")
-	}
+	login := cmp.Or(c.query.Get("sudo"), c.r.PostFormValue("sudo"), c.r.Header.Get("Sudo"))
 	if login == "" {
 		return nil
 	}
@@ -161,21 +139,6 @@ var (
 	errBarred = &apiError{http.StatusForbidden,
 		"This account is prohibited from signing in, please contact your site administrator."}
 )
-
-// sudoInForm is the sudo field of a form body.
-func (c *call) sudoInForm() string {
-	ct := c.r.Header.Get("Content-Type")
-	if strings.Contains(ct, "form-urlencoded") {
-		form, err := url.ParseQuery(string(c.body))
-		if err == nil {
-			return form.Get("sudo")
-		}
-	}
-	if strings.Contains(ct, "multipart/form-data") {
-		return c.r.PostFormValue("sudo")
-	}
-	return ""
-}
 
 // prepare checks scopes, loads what the path names, and checks the needs in the
 // order of the real server: the object first, so that the invisible is 404
@@ -250,29 +213,24 @@ func (c *call) redirect(to *repo) {
 	http.Redirect(c.out, c.r, target, http.StatusMovedPermanently)
 }
 
-// loadOwner finds the organisation, team or user that the path names.
+// loadOwner finds the organisation that the path names, and applies the needs that
+// concern it.
 func (c *call) loadOwner(n need) error {
-	if name, ok := c.params["org"]; ok && !strings.HasPrefix(c.path, "/teams/") {
-		org := c.w.userByLogin(name)
-		if org == nil || !org.Org {
-			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", name)
-		}
-		c.owner = org
-		return c.checkOrg(n, org)
+	name, ok := c.params["org"]
+	if !ok || strings.HasPrefix(c.path, "/teams/") {
+		return nil
 	}
-	return nil
-}
-
-// checkOrg applies the needs that concern an organisation.
-func (c *call) checkOrg(n need, org *user) error {
-	if org.Visibility == "private" && !c.w.isMember(org, c.doer) && (c.doer == nil || !c.doer.Admin) {
-		return errNotFound
-	}
+	org := c.w.userByLogin(name)
 	switch {
+	case org == nil || !org.Org:
+		return errNoRedirect(name)
+	case !c.sees(org):
+		return errNotFound
 	case n&needOrgOwner != 0 && !c.w.isOrgOwner(org, c.doer):
 		return fail(http.StatusForbidden, "Must be an organization owner")
 	case n&needMember != 0 && !c.w.isMember(org, c.doer) && !c.doer.Admin:
 		return fail(http.StatusForbidden, "Must be an organization member")
 	}
+	c.owner = org
 	return nil
 }

@@ -1,12 +1,12 @@
 package fakegitea
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -46,20 +46,13 @@ func readsFor[O, T any](f func(*call, O, *T) error) func(*call, O) error {
 	}
 }
 
-// decode reads the body by its content type.
+// decode reads the body by its content type. Forms, which the real server takes as well,
+// are not in the demo.
 func (c *call) decode(v any) error {
 	ct := c.r.Header.Get("Content-Type")
 	switch {
-	case strings.Contains(ct, "json"):
+	case strings.Contains(ct, "json"), ct == "" && c.r.Method != http.MethodPost && c.r.Method != http.MethodPut:
 		return decodeJSON(c.body, v)
-	case strings.Contains(ct, "form-urlencoded"):
-		form, err := url.ParseQuery(string(c.body))
-		if err != nil {
-			return err
-		}
-		return fillForm(form, reflect.ValueOf(v).Elem())
-	case ct == "" && c.r.Method != http.MethodPost && c.r.Method != http.MethodPut:
-		return fillForm(c.query, reflect.ValueOf(v).Elem())
 	case ct == "":
 		return errors.New("Empty Content-Type")
 	}
@@ -81,26 +74,11 @@ func decodeJSON(body []byte, v any) error {
 		return errors.New("jsontext: invalid character " + strconv.QuoteRune(rune(body[at])) +
 			" at start of value after offset " + strconv.Itoa(at))
 	case errors.As(err, &kind):
+		field := strings.TrimPrefix(kind.Field, "issueFields.") // embedded, no part of the path
 		return errors.New("json: cannot unmarshal JSON " + kind.Value + " into Go " + kind.Type.String() +
-			` within "/` + strings.ReplaceAll(kind.Field, ".", "/") + `"`)
+			` within "/` + strings.ReplaceAll(field, ".", "/") + `"`)
 	}
 	return err
-}
-
-// fillForm sets the texts of v that the form names, by their JSON names. Numbers,
-// flags and lists of a form are not in the demo: only tests send forms.
-func fillForm(form url.Values, v reflect.Value) error {
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		values, ok := form[name]
-		if !ok || len(values) == 0 {
-			continue
-		}
-		if f := v.Field(i); f.Kind() == reflect.String {
-			f.SetString(values[0])
-		}
-	}
-	return nil
 }
 
 var alphaDashDot = regexp.MustCompile(`[^\d\w\-_.]`)
@@ -177,9 +155,5 @@ func (c *call) upload(field string) (name string, data []byte, err error) {
 	}
 	defer file.Close()
 	data, err = io.ReadAll(file)
-	name = header.Filename
-	if q := c.query.Get("name"); q != "" {
-		name = q
-	}
-	return name, data, err
+	return cmp.Or(c.query.Get("name"), header.Filename), data, err
 }

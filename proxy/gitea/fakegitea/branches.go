@@ -1,8 +1,10 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +16,6 @@ func handleBranches(t table) {
 	t.on("GET "+p+"/branches", listBranches)
 	t.on("POST "+p+"/branches", reads(createBranch), needToken, needWrite, needActive)
 	t.on("GET "+p+"/branches/{branch}", getBranch)
-	t.on("PATCH "+p+"/branches/{branch}", reads(renameBranch), needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/branches/{branch}", deleteBranch, needToken, needWrite, needActive)
 
 	t.on("GET "+p+"/branch_protections", func(c *call) error {
@@ -28,7 +29,8 @@ func handleBranches(t table) {
 	t.on("DELETE "+p+"/branch_protections/{name}", onProtection(deleteProtection), needToken, needAdmin, needActive)
 }
 
-// listBranches lists branches in the order of the latest commit, then by name. An empty repository answers null.
+// listBranches lists branches in the order of the latest commit, then by name. An empty
+// repository answers null.
 func listBranches(c *call) error {
 	if c.repo.empty() {
 		c.setTotal(0)
@@ -52,19 +54,12 @@ func getBranch(c *call) error {
 	return c.ok(c.branchView(c.params["branch"]))
 }
 
+// badRef matches what git refuses in the name of a branch or tag: empty parts, parts that
+// begin or end with a dot, and what its own notation uses.
+var badRef = regexp.MustCompile(`[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|^-|(^|/)(\.|/|$)|(\.|\.lock)(/|$)`)
+
 // goodRef says whether git accepts the name of a branch or tag.
-func goodRef(name string) bool {
-	if name == "" || strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") ||
-		strings.Contains(name, "@{") {
-		return false
-	}
-	for seg := range strings.SplitSeq(name, "/") {
-		if seg == "" || strings.HasPrefix(seg, ".") || strings.HasSuffix(seg, ".lock") || strings.HasSuffix(seg, ".") {
-			return false
-		}
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool { return r < 32 }) && !strings.HasPrefix(name, "-")
-}
+func goodRef(name string) bool { return !badRef.MatchString(name) }
 
 // createBranchInput is the body of createBranch.
 type createBranchInput struct {
@@ -102,46 +97,6 @@ func createBranch(c *call, in *createBranchInput) error {
 	return c.created(c.branchView(in.BranchName))
 }
 
-// renameBranchInput is the body of renameBranch.
-type renameBranchInput struct {
-	Name string `json:"name" binding:"Required;GitRefName;MaxSize(100)"`
-}
-
-// renameBranch renames a branch; protections and pull requests follow.
-func renameBranch(c *call, in *renameBranchInput) error {
-	old := c.params["branch"]
-	g := c.repo.git
-	switch {
-	case g.branch(old) == nil:
-		return fail(http.StatusNotFound, "Branch doesn't exist.")
-	case g.branch(in.Name) != nil:
-		return fail(http.StatusUnprocessableEntity,
-			"Cannot rename a branch using the same name or rename to a branch that already exists.")
-	case old == c.repo.DefaultBranch && c.perm < accessAdmin:
-		return fail(http.StatusForbidden, "User must be a repo or site admin to rename default or protected branches.")
-	}
-	g.refs["refs/heads/"+in.Name] = g.refs["refs/heads/"+old]
-	delete(g.refs, "refs/heads/"+old)
-	if c.repo.DefaultBranch == old {
-		c.repo.DefaultBranch = in.Name
-	}
-	for _, rule := range c.repo.protected {
-		if rule.RuleName == old {
-			rule.RuleName, rule.BranchName = in.Name, in.Name
-		}
-	}
-	for _, r := range c.w.repos {
-		for _, is := range r.issues {
-			if p := is.pull; p != nil && p.HeadRepo == c.repo && p.Head == old {
-				p.Head = in.Name
-			} else if p != nil && r == c.repo && p.Base == old {
-				p.Base = in.Name
-			}
-		}
-	}
-	return c.done()
-}
-
 // deleteBranch deletes a branch, but not the default one or a protected one.
 func deleteBranch(c *call) error {
 	name := c.params["branch"]
@@ -150,10 +105,8 @@ func deleteBranch(c *call) error {
 		return fail(http.StatusForbidden, "branch protected")
 	case c.repo.git.branch(name) == nil:
 		return fail(http.StatusNotFound, "branch does not exist [name: %s]", name)
-	case name == c.repo.DefaultBranch, slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool {
-		return !is.Closed &&
-			is.pull.Base == name
-	}):
+	case name == c.repo.DefaultBranch,
+		slices.ContainsFunc(c.repo.pulls(), func(is *issue) bool { return !is.Closed && is.pull.Base == name }):
 		return fail(http.StatusForbidden, "can not delete default or pull request target branch")
 	}
 	c.dropBranch(name)
@@ -167,13 +120,11 @@ func (c *call) dropBranch(name string) {
 	delete(c.repo.git.refs, "refs/heads/"+name)
 	c.record("delete_branch", "", "refs/heads/"+name)
 	for _, r := range c.w.repos {
-		for _, is := range r.issues {
-			p := is.pull
-			if p == nil || is.Closed || p.HeadRepo != c.repo || p.Head != name {
-				continue
+		for _, is := range r.pulls() {
+			if p := is.pull; !is.Closed && p.HeadRepo == c.repo && p.Head == name {
+				p.HeadID = id
+				c.setState(is, true)
 			}
-			p.HeadID = id
-			c.setState(is, true)
 		}
 	}
 }
@@ -273,20 +224,16 @@ func createProtection(c *call) error {
 	if err := c.bind(p); err != nil {
 		return err
 	}
-	if p.RuleName == "" {
-		p.RuleName = p.BranchName
-	}
+	p.RuleName = cmp.Or(p.RuleName, p.BranchName)
 	if p.RuleName == "" {
 		return fail(http.StatusBadRequest, "both rule_name and branch_name are empty")
 	}
 	if _, ok := find(c.repo.protected, func(o *protection) bool { return o.RuleName == p.RuleName }); ok {
 		return fail(http.StatusForbidden, "Branch protection already exist")
 	}
-	for _, list := range [][]string{p.PushUsers, p.ForceUsers, p.MergeUsers, p.BypassUsers, p.ApprovalUsers} {
-		for _, name := range list {
-			if c.w.userByLogin(name) == nil {
-				return errNoUser(http.StatusUnprocessableEntity, name)
-			}
+	for _, name := range slices.Concat(p.PushUsers, p.ForceUsers, p.MergeUsers, p.BypassUsers, p.ApprovalUsers) {
+		if c.w.userByLogin(name) == nil {
+			return errNoUser(http.StatusUnprocessableEntity, name)
 		}
 	}
 	if p.BranchName != "" && c.repo.git.branch(p.BranchName) == nil {

@@ -2,8 +2,9 @@ package fakegitea
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,6 +77,9 @@ type call struct {
 	// out collects the answer, since a handler may fail after it wrote headers.
 	out *response
 
+	// within is what ranged reads of the query.
+	within func(time.Time) bool
+
 	form url.Values // of the web pages
 	sess *session   // of a browser that logged in
 }
@@ -98,9 +102,7 @@ func (o *response) Write(p []byte) (int, error) { return o.body.Write(p) }
 
 // send writes the collected answer.
 func (o *response) send(w http.ResponseWriter) {
-	for k, v := range o.header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), o.header)
 	w.WriteHeader(o.status)
 	w.Write(o.body.Bytes()) // a client that went away is not our concern
 }
@@ -113,7 +115,7 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 	segs := segments(r.URL.EscapedPath())
 	if len(segs) < 2 || segs[0] != "api" || segs[1] != "v1" {
 		if !s.answerPage(r, body, segs, out) {
-			s.answerWeb(r, segs, out)
+			s.answerWeb(segs, out)
 		}
 		return out
 	}
@@ -135,14 +137,11 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 
 // newCall prepares a call without a route.
 func (s *Server) newCall(r *http.Request, body []byte, out *response) *call {
-	root := strings.TrimSuffix(s.opts.RootURL, "/")
-	switch {
-	case root != "":
-	case r.TLS != nil:
-		root = "https://" + r.Host + strings.TrimSuffix(s.opts.SubPath, "/")
-	default:
-		root = "http://" + r.Host + strings.TrimSuffix(s.opts.SubPath, "/")
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
 	}
+	root := strings.TrimSuffix(cmp.Or(s.opts.RootURL, scheme+"://"+r.Host+s.opts.SubPath), "/")
 	return &call{
 		s: s, w: s.world, r: r, body: body, out: out, root: root,
 		query: r.URL.Query(), now: s.world.now(),
@@ -201,16 +200,12 @@ func notInDemo(*call) error { return fail(http.StatusNotImplemented, "not in the
 
 // json writes v. HTML characters stay as they are.
 func (c *call) json(status int, v any) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fail(http.StatusInternalServerError, "%v", err)
-	}
 	c.out.header.Set("Content-Type", "application/json;charset=utf-8")
 	c.out.status = status
-	c.out.body.Write(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
-	return nil
+	var w jsonWriter
+	w.value(v)
+	c.out.body.Write(w.Bytes())
+	return w.err
 }
 
 // ok writes v with status 200.
@@ -243,26 +238,20 @@ func (c *call) text(s string) error {
 // id is a numeric path parameter; anything else than a number is 0, which no
 // object has.
 func (c *call) id(name string) int64 {
-	n, err := strconv.ParseInt(c.params[name], 10, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.ParseInt(c.params[name], 10, 64)
 	return n
 }
 
 // queryInt is a number in the query; nonsense is 0, as on the real server.
 func (c *call) queryInt(name string) int {
-	n, err := strconv.Atoi(c.query.Get(name))
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(c.query.Get(name))
 	return n
 }
 
-// queryBool is a flag in the query.
+// queryBool is a flag in the query; nonsense is false.
 func (c *call) queryBool(name string) bool {
-	b, err := strconv.ParseBool(c.query.Get(name))
-	return err == nil && b
+	b, _ := strconv.ParseBool(c.query.Get(name))
+	return b
 }
 
 // queryTime is a time in the query; a malformed one is refused.
@@ -291,14 +280,21 @@ func (c *call) queryRange(from, to string) (func(time.Time) bool, error) {
 	}, err
 }
 
+// ranged is a handler whose list lies between since and before, as c.within says.
+func ranged(h handler) handler {
+	return func(c *call) error {
+		var err error
+		if c.within, err = c.queryRange("since", "before"); err != nil {
+			return err
+		}
+		return h(c)
+	}
+}
+
 // escape encodes a name for a path, every special character at once.
 func escape(s string) string { return url.PathEscape(s) }
 
 // escapePath encodes each segment of a path and leaves its slashes.
 func escapePath(p string) string {
-	segs := strings.Split(p, "/")
-	for i, s := range segs {
-		segs[i] = url.PathEscape(s)
-	}
-	return strings.Join(segs, "/")
+	return strings.Join(mapped(strings.Split(p, "/"), url.PathEscape), "/")
 }

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"net/http"
 	"path"
@@ -15,40 +16,30 @@ func handleContents(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/contents", getContents)
 	t.on("GET "+p+"/contents/{filepath}", getContents)
-	t.on("GET "+p+"/contents-ext", getContentsExt)
-	t.on("GET "+p+"/contents-ext/{filepath}", getContentsExt)
 	t.on("GET "+p+"/raw/{filepath}", func(c *call) error { return c.rawFile(true) })
 	t.on("GET "+p+"/media/{filepath}", func(c *call) error { return c.rawFile(false) })
-	t.on("GET "+p+"/editorconfig/{filepath}", getEditorConfig)
 	t.on("GET "+p+"/languages", func(c *call) error { return c.ok(languages(c.repo)) })
 	t.on("GET "+p+"/licenses", func(c *call) error { return c.ok(licensesOf(c.repo)) })
 }
 
 // refOf finds the commit of a name, with the kind that web addresses show.
-func (r *repo) refOf(name string) (treeAt, bool) {
-	g := r.git
+func (r *repo) refOf(name string) (treeAt, error) {
+	at := treeAt{name, "commit", r.git.resolve(name)}
 	switch {
-	case g.branch(name) != nil:
-		return treeAt{name, "branch", g.branch(name)}, true
-	case g.tag(name) != nil:
-		return treeAt{name, "tag", g.tag(name)}, true
+	case r.git.branch(name) != nil:
+		at.kind = "branch"
+	case r.git.tag(name) != nil:
+		at.kind = "tag"
+	case at.head == nil:
+		return at, errNoObject(name, "")
 	}
-	cm := g.resolve(name)
-	return treeAt{name, "commit", cm}, cm != nil
+	return at, nil
 }
 
 // queryRef is the commit of ?ref=, the default branch without one. An empty ?ref= is
 // the same as none.
 func (c *call) queryRef() (treeAt, error) {
-	name := c.query.Get("ref")
-	if name == "" {
-		name = c.repo.DefaultBranch
-	}
-	at, ok := c.repo.refOf(name)
-	if !ok {
-		return at, errNoObject(name, "")
-	}
-	return at, nil
+	return c.repo.refOf(cmp.Or(c.query.Get("ref"), c.repo.DefaultBranch))
 }
 
 // errNoObject is git's message for a missing reference or path.
@@ -115,43 +106,6 @@ func (c *call) folder(at treeAt, p string, dir treeEntry) []obj {
 	})
 }
 
-// contentsExt has either the one or the other.
-type contentsExt struct {
-	File obj   `json:"file_contents,omitempty"`
-	Dir  []obj `json:"dir_contents,omitempty"`
-}
-
-// getContentsExt is the newer form, in which a file's content is asked for by
-// name.
-func getContentsExt(c *call) error {
-	at, err := c.queryRef()
-	if err != nil {
-		return err
-	}
-	p := cleanPath(c.params["filepath"])
-	e, err := c.lookup(at, p)
-	if err != nil {
-		return err
-	}
-	includes := c.query.Get("includes")
-	var out contentsExt
-	if e.dir {
-		out.Dir = c.folder(at, p, e)
-	} else {
-		out.File = c.contentView(at, p, e, strings.Contains(includes, "file_content"))
-	}
-	if !strings.Contains(includes, "commit_metadata") {
-		for _, v := range append(out.Dir, out.File) {
-			if v != nil {
-				v.set("last_commit_sha", omitted)
-				v.set("last_committer_date", omitted)
-				v.set("last_author_date", omitted)
-			}
-		}
-	}
-	return c.ok(out)
-}
-
 // rawFile answers the bytes of a file. The path is not cleaned, and may begin
 // with a reference.
 func (c *call) rawFile(cached bool) error {
@@ -205,8 +159,8 @@ func (c *call) rawTarget() (treeAt, string, bool) {
 			name := strings.Join(segs[:i], "/")
 			g := c.repo.git
 			if g.branch(name) != nil || g.tag(name) != nil || len(name) == 40 && g.commits[name] != nil {
-				at, _ := c.repo.refOf(name)
-				return at, strings.Join(segs[i:], "/"), true
+				at, err := c.repo.refOf(name)
+				return at, strings.Join(segs[i:], "/"), err == nil
 			}
 		}
 	}
@@ -216,68 +170,6 @@ func (c *call) rawTarget() (treeAt, string, bool) {
 		return treeAt{c.repo.DefaultBranch, "branch", head}, p, head != nil
 	}
 	return at, p, true
-}
-
-// getEditorConfig answers the rules of .editorconfig that apply to a file name.
-func getEditorConfig(c *call) error {
-	if c.repo.empty() {
-		return fail(http.StatusNotFound, "repository is empty")
-	}
-	at, err := c.queryRef()
-	if err != nil {
-		return err
-	}
-	e, ok := c.repo.git.at(at.head.tree, ".editorconfig")
-	if !ok {
-		return errNotFound
-	}
-	return c.ok(editorRules(string(c.repo.git.blobs[e.id]), c.params["filepath"]))
-}
-
-// editorRule is what an .editorconfig says about a file.
-type editorRule struct {
-	Charset     string `json:"charset,omitempty"`
-	IndentStyle string `json:"indent_style,omitempty"`
-	IndentSize  string `json:"indent_size,omitempty"`
-	EndOfLine   string `json:"end_of_line,omitempty"`
-}
-
-// editorRules reads the sections whose pattern matches the file.
-func editorRules(text, file string) editorRule {
-	var out editorRule
-	applies := false
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if pattern, ok := strings.CutPrefix(line, "["); ok {
-			applies = editorMatch(strings.TrimSuffix(pattern, "]"), file)
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || !applies {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(key) {
-		case "charset":
-			out.Charset = value
-		case "indent_style":
-			out.IndentStyle = value
-		case "indent_size":
-			out.IndentSize = value
-		case "end_of_line":
-			out.EndOfLine = value
-		}
-	}
-	return out
-}
-
-// editorMatch matches a section: a pattern without a slash is for the base name.
-func editorMatch(pattern, file string) bool {
-	if !strings.Contains(pattern, "/") {
-		file = path.Base(file)
-	}
-	ok, err := path.Match(strings.TrimPrefix(pattern, "/"), file)
-	return err == nil && ok
 }
 
 // commitTime picks the date of a commit: the body's, or now.

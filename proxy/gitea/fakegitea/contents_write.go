@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -13,34 +14,25 @@ import (
 func handleWrites(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("POST "+p+"/contents", reads(changeFiles), needToken, needBranch, needActive)
-	t.on("POST "+p+"/contents/{filepath}", reads(createFile), needToken, needBranch, needActive)
-	t.on("PUT "+p+"/contents/{filepath}", reads(updateFile), needToken, needBranch, needActive)
-	t.on("DELETE "+p+"/contents/{filepath}", reads(deleteFile), needToken, needBranch, needActive)
-}
-
-// identityInput is an author or committer of a body.
-type identityInput struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
-}
-
-// datesInput are the dates of a commit.
-type datesInput struct {
-	Author    *time.Time `json:"author"`
-	Committer *time.Time `json:"committer"`
+	for method, operation := range map[string]string{"POST": "create", "PUT": "update", "DELETE": "delete"} {
+		t.on(method+" "+p+"/contents/{filepath}", writeFile(operation), needToken, needBranch, needActive)
+	}
 }
 
 // commitInput is what every write of files takes. The author and committer that it
 // names are taken on trust, as a commit that is pushed is.
 type commitInput struct {
-	Message       string        `json:"message"`
-	BranchName    string        `json:"branch" binding:"GitRefName;MaxSize(100)"`
-	NewBranchName string        `json:"new_branch" binding:"GitRefName;MaxSize(100)"`
-	ForcePush     bool          `json:"force_push"`
-	Author        identityInput `json:"author"`
-	Committer     identityInput `json:"committer"`
-	Dates         datesInput    `json:"dates"`
-	Signoff       bool          `json:"signoff"`
+	Message       string    `json:"message"`
+	BranchName    string    `json:"branch" binding:"GitRefName;MaxSize(100)"`
+	NewBranchName string    `json:"new_branch" binding:"GitRefName;MaxSize(100)"`
+	ForcePush     bool      `json:"force_push"`
+	Author        signature `json:"author"`
+	Committer     signature `json:"committer"`
+	Dates         struct {
+		Author    *time.Time `json:"author"`
+		Committer *time.Time `json:"committer"`
+	} `json:"dates"`
+	Signoff bool `json:"signoff"`
 }
 
 // fileOp is one change of a file. Content is nil when the body has none, which a rename
@@ -53,46 +45,32 @@ type fileOp struct {
 	SHA       string  `json:"sha"`
 }
 
-// createFileInput is the body of createFile.
-type createFileInput struct {
-	commitInput
-	Content string `json:"content"`
-}
-
-// createFile creates a file that must not exist.
-func createFile(c *call, in *createFileInput) error {
-	return c.writeOne(in.commitInput, fileOp{Operation: "create", Path: c.params["filepath"], Content: &in.Content},
-		http.StatusCreated)
-}
-
-// updateFileInput is the body of updateFile.
-type updateFileInput struct {
+// fileInput is the body of a write of one file.
+type fileInput struct {
 	commitInput
 	Content string `json:"content"`
 	SHA     string `json:"sha"`
 	From    string `json:"from_path"`
 }
 
-// updateFile replaces a file, or creates it when no sha is given.
-func updateFile(c *call, in *updateFileInput) error {
-	op := fileOp{Operation: "update", Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
-	status := http.StatusOK
-	if in.SHA == "" {
-		op.Operation, status = "create", http.StatusCreated
-	}
-	return c.writeOne(in.commitInput, op, status)
-}
-
-// deleteFileInput is the body of deleteFile.
-type deleteFileInput struct {
-	commitInput
-	SHA string `json:"sha" binding:"Required"`
-}
-
-// deleteFile deletes a file; the sha is required.
-func deleteFile(c *call, in *deleteFileInput) error {
-	return c.writeOne(in.commitInput, fileOp{Operation: "delete", Path: c.params["filepath"], SHA: in.SHA},
-		http.StatusOK)
+// writeFile is the handler that creates a file that must not exist, replaces one, or
+// deletes it. A file is deleted by its sha only; without one a replacement creates.
+func writeFile(operation string) handler {
+	return reads(func(c *call, in *fileInput) error {
+		op := fileOp{Operation: operation, Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
+		status := http.StatusOK
+		switch {
+		case operation == "delete" && in.SHA == "":
+			return fail(http.StatusUnprocessableEntity, "[SHA]: Required")
+		case operation == "create" || in.SHA == "":
+			op.Operation, status = "create", http.StatusCreated
+		}
+		cm, views, err := c.commitFiles(in.commitInput, []fileOp{op})
+		if err != nil {
+			return err
+		}
+		return c.json(status, obj{"content", views[0], "commit", c.fileCommit(cm), "verification", unsigned()})
+	})
 }
 
 // changeFilesInput is the body of changeFiles.
@@ -114,19 +92,10 @@ func changeFiles(c *call, in *changeFilesInput) error {
 func (c *call) fileCommit(cm *commit) obj {
 	return obj{
 		"url", c.api(c.repo, "git", "commits", cm.id), "sha", cm.id, "created", time.Time{},
-		"html_url", c.repoURL(c.repo, "commit", cm.id), "author", identity(cm.author),
-		"committer", identity(cm.committer), "parents", c.parents(c.repo, cm), "message", cm.message,
+		"html_url", c.repoURL(c.repo, "commit", cm.id), "author", cm.author, "committer", cm.committer,
+		"parents", c.parents(c.repo, cm), "message", cm.message,
 		"tree", meta(c.api(c.repo, "git", "trees", cm.tree), cm.tree, time.Time{}),
 	}
-}
-
-// writeOne changes one file and answers it.
-func (c *call) writeOne(in commitInput, op fileOp, status int) error {
-	cm, views, err := c.commitFiles(in, []fileOp{op})
-	if err != nil {
-		return err
-	}
-	return c.json(status, obj{"content", views[0], "commit", c.fileCommit(cm), "verification", unsigned()})
 }
 
 // commitFiles applies the changes on the branch and returns the commit and the
@@ -165,10 +134,7 @@ func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []obj, error)
 // branches picks the branch that a write starts from and the one it goes to,
 // and refuses what a protection forbids.
 func (c *call) branches(in commitInput) (from, to string, err error) {
-	from = in.BranchName
-	if from == "" {
-		from = c.repo.DefaultBranch
-	}
+	from = cmp.Or(in.BranchName, c.repo.DefaultBranch)
 	to = from
 	g := c.repo.git
 	if in.NewBranchName != "" && in.NewBranchName != from {
@@ -212,10 +178,7 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 		delete(files, op.Path)
 		return nil
 	case "update", "rename":
-		from := op.Path
-		if op.From != "" {
-			from = cleanPath(op.From)
-		}
+		from := cmp.Or(cleanPath(op.From), op.Path)
 		if err := checkSHA(files, from, op.SHA); err != nil {
 			return err
 		}
@@ -251,11 +214,7 @@ func checkSHA(files map[string]string, p, sha string) error {
 // putFile decodes and stores the content. A file and a folder cannot share a
 // name.
 func (c *call) putFile(files map[string]string, op *fileOp) error {
-	content := ""
-	if op.Content != nil {
-		content = *op.Content
-	}
-	data, err := base64.StdEncoding.DecodeString(content)
+	data, err := base64.StdEncoding.DecodeString(*cmp.Or(op.Content, new(string)))
 	if err != nil {
 		return fail(http.StatusUnprocessableEntity, "%v", err)
 	}
@@ -276,20 +235,18 @@ func (c *call) putFile(files map[string]string, op *fileOp) error {
 // signatures are the author and committer of a write: the caller, unless the
 // body names others.
 func (c *call) signatures(in commitInput) (author, committer signature) {
-	me := c.signature()
-	author, committer = me, me
-	if in.Author.Name != "" || in.Author.Email != "" {
-		author.Name, author.Email = in.Author.Name, in.Author.Email
-		committer = author
+	pick := func(named, or signature, at *time.Time) signature {
+		if named.Name == "" && named.Email == "" {
+			named = or
+		}
+		named.When = c.commitTime(at)
+		return named
 	}
-	if in.Committer.Name != "" || in.Committer.Email != "" {
-		committer.Name, committer.Email = in.Committer.Name, in.Committer.Email
-	}
-	author.When, committer.When = c.commitTime(in.Dates.Author), c.commitTime(in.Dates.Committer)
-	return author, committer
+	author = pick(in.Author, c.signature(), in.Dates.Author)
+	return author, pick(in.Committer, author, in.Dates.Committer)
 }
 
-// signature is the caller as git sees her.
+// signature is the caller as an author.
 func (c *call) signature() signature {
 	return signature{c.doer.displayName(), c.doer.Email, c.now}
 }

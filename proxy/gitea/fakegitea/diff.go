@@ -12,81 +12,55 @@ import (
 type change struct {
 	path, oldPath string
 	status        string // added, removed, modified, renamed
-	before, after []byte
 	oldID, newID  string
 	plus, minus   int
 	hunks         string
 	binary        bool
 }
 
-// changes compares two snapshots, with the text of the differences.
+// changes compares two snapshots, with the text of the differences. A removed and
+// an added file of the same content are one that was renamed.
 func (g *gitStore) changes(from, to map[string]string) []change {
-	paths := map[string]bool{}
-	for p, id := range from {
-		paths[p] = paths[p] || to[p] != id
-	}
-	for p, id := range to {
-		paths[p] = paths[p] || from[p] != id
+	all := map[string]string{}
+	maps.Copy(all, from)
+	maps.Copy(all, to)
+	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(p string) bool { return from[p] == to[p] })
+	removed, added := map[string]string{}, map[string]bool{} // by content
+	for _, p := range slices.Backward(paths) {
+		if to[p] == "" {
+			removed[from[p]] = p
+		} else if from[p] == "" {
+			added[to[p]] = true
+		}
 	}
 	var out []change
-	for _, p := range slices.Sorted(maps.Keys(paths)) {
-		if !paths[p] {
-			continue
-		}
+	for _, p := range paths {
 		c := change{path: p, oldPath: p, status: "modified", oldID: from[p], newID: to[p]}
-		c.before, c.after = g.blobs[c.oldID], g.blobs[c.newID]
 		switch {
-		case c.oldID == "":
-			c.status = "added"
+		case c.newID == "" && added[c.oldID]:
+			continue // it is listed by its new name
 		case c.newID == "":
 			c.status = "removed"
+		case c.oldID == "" && removed[c.newID] != "":
+			c.status, c.oldPath, c.oldID = "renamed", removed[c.newID], c.newID
+		case c.oldID == "":
+			c.status = "added"
 		}
-		out = append(out, c)
-	}
-	out = pairRenames(out)
-	for i := range out {
-		out[i].compare()
-	}
-	return out
-}
-
-// pairRenames joins a removed and an added file of the same content.
-func pairRenames(in []change) []change {
-	out := in[:0:0]
-	for _, c := range in {
-		if c.status == "removed" && slices.ContainsFunc(in, func(o change) bool {
-			return o.status == "added" &&
-				o.newID == c.oldID
-		}) {
-			continue
-		}
-		if c.status == "added" {
-			i := slices.IndexFunc(in, func(o change) bool { return o.status == "removed" && o.oldID == c.newID })
-			if i >= 0 {
-				c.status, c.oldPath, c.oldID, c.before = "renamed", in[i].path, in[i].oldID, in[i].before
-			}
-		}
+		c.compare(g.blobs[c.oldID], g.blobs[c.newID])
 		out = append(out, c)
 	}
 	return out
 }
 
 // compare fills in the hunks and the counts.
-func (c *change) compare() {
-	if bytes.IndexByte(c.before, 0) >= 0 || bytes.IndexByte(c.after, 0) >= 0 {
+func (c *change) compare(before, after []byte) {
+	if bytes.IndexByte(before, 0) >= 0 || bytes.IndexByte(after, 0) >= 0 {
 		c.binary = true
 		return
 	}
-	ops := diffLines(lines(c.before), lines(c.after))
-	for _, op := range ops {
-		switch op.kind {
-		case '+':
-			c.plus++
-		case '-':
-			c.minus++
-		}
-	}
-	c.hunks = hunks(ops)
+	edits := diffLines(lines(before), lines(after))
+	c.plus, c.minus = countEdits(edits)
+	c.hunks = hunks(edits)
 }
 
 // noNewline follows the last line of a file that does not end in a newline, so
@@ -106,136 +80,105 @@ func lines(b []byte) []string {
 	return out
 }
 
-// edit is one line of a diff: kept, added or removed.
-type edit struct {
-	kind byte
-	text string
+// marked puts a sign before each line: a space keeps it, a minus removes it, a plus
+// adds it. A diff is a list of such lines.
+func marked(sign string, lines []string) []string {
+	return mapped(lines, func(l string) string { return sign + l })
 }
 
-// diffLines is a line diff by longest common subsequence. Equal lines at both ends are
-// cut off first, which is nearly everything in an ordinary change. Very different big
-// files are replaced as a whole, to keep the table small.
-func diffLines(a, b []string) []edit {
-	var out []edit
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		out = append(out, edit{' ', a[0]})
-		a, b = a[1:], b[1:]
+// diffLines is a line diff. Equal lines at both ends are cut off first, which is
+// nearly everything in an ordinary change.
+func diffLines(a, b []string) []string {
+	head, tail, short := 0, 0, min(len(a), len(b))
+	for head < short && a[head] == b[head] {
+		head++
 	}
-	var tail []edit
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		tail = append(tail, edit{' ', a[len(a)-1]})
-		a, b = a[:len(a)-1], b[:len(b)-1]
+	for tail < short-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
 	}
-	slices.Reverse(tail)
-	if len(a)*len(b) > 4_000_000 {
-		for _, l := range a {
-			out = append(out, edit{'-', l})
-		}
-		for _, l := range b {
-			out = append(out, edit{'+', l})
-		}
-		return append(out, tail...)
-	}
-	return append(append(out, lcs(a, b)...), tail...)
+	out := append(marked(" ", a[:head]), lcs(a[head:len(a)-tail], b[head:len(b)-tail])...)
+	return append(out, marked(" ", a[len(a)-tail:])...)
 }
 
-// lcs is the diff of two short sequences.
-func lcs(a, b []string) []edit {
-	t := make([][]int32, len(a)+1)
-	for i := range t {
-		t[i] = make([]int32, len(b)+1)
+// maxTable bounds the memory of lcs.
+const maxTable = 4_000_000
+
+// lcs is a diff by longest common subsequence. Very different big texts are replaced
+// as a whole.
+func lcs(a, b []string) []string {
+	if len(a)*len(b) > maxTable {
+		return append(marked("-", a), marked("+", b)...)
+	}
+	common := make([][]int32, len(a)+1)
+	for i := range common {
+		common[i] = make([]int32, len(b)+1)
 	}
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
+			common[i][j] = max(common[i+1][j], common[i][j+1])
 			if a[i] == b[j] {
-				t[i][j] = t[i+1][j+1] + 1
-			} else {
-				t[i][j] = max(t[i+1][j], t[i][j+1])
+				common[i][j] = common[i+1][j+1] + 1
 			}
 		}
 	}
-	var out []edit
+	var out []string
 	i, j := 0, 0
-	for i < len(a) || j < len(b) {
+	for i < len(a) && j < len(b) {
 		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, edit{' ', a[i]})
+		case a[i] == b[j]:
+			out = append(out, " "+a[i])
 			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && t[i+1][j] >= t[i][j+1]:
-			out = append(out, edit{'-', a[i]})
+		case common[i+1][j] >= common[i][j+1]:
+			out = append(out, "-"+a[i])
 			i++
 		default:
-			out = append(out, edit{'+', b[j]})
+			out = append(out, "+"+b[j])
 			j++
 		}
 	}
-	return out
+	return append(append(out, marked("-", a[i:])...), marked("+", b[j:])...)
+}
+
+// countEdits counts the added and removed lines of a diff.
+func countEdits(edits []string) (plus, minus int) {
+	for _, e := range edits {
+		switch e[0] {
+		case '+':
+			plus++
+		case '-':
+			minus++
+		}
+	}
+	return plus, minus
 }
 
 // context is how many unchanged lines surround a change.
 const context = 3
 
-// hunks writes the edits as a unified diff body.
-func hunks(ops []edit) string {
+// hunks writes a diff as the body of a unified one: runs of the lines that are
+// changed or near a change.
+func hunks(edits []string) string {
+	shown := make([]bool, len(edits))
+	for i, e := range edits {
+		for k := max(i-context, 0); e[0] != ' ' && k < min(i+context+1, len(edits)); k++ {
+			shown[k] = true
+		}
+	}
 	var out strings.Builder
 	oldLine, newLine := 1, 1
-	for i := 0; i < len(ops); {
-		if ops[i].kind == ' ' && !changeWithin(ops, i, context) {
-			i, oldLine, newLine = i+1, oldLine+1, newLine+1
-			continue
-		}
-		end := i
-		for end < len(ops) && (ops[end].kind != ' ' || changeWithin(ops, end, context) || changedBefore(ops, i, end)) {
+	for at, end := 0, 0; at < len(edits); at = end {
+		for end = at; end < len(edits) && shown[end] == shown[at]; {
 			end++
 		}
-		writeHunk(&out, ops[i:end], oldLine, newLine)
-		for ; i < end; i++ {
-			if ops[i].kind != '+' {
-				oldLine++
-			}
-			if ops[i].kind != '-' {
-				newLine++
-			}
+		plus, minus := countEdits(edits[at:end])
+		olds, news := end-at-plus, end-at-minus
+		if shown[at] {
+			fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(oldLine, olds), span(newLine, news))
+			out.WriteString(strings.Join(edits[at:end], "\n") + "\n")
 		}
+		oldLine, newLine = oldLine+olds, newLine+news
 	}
 	return out.String()
-}
-
-// changeWithin says whether a change follows within n lines.
-func changeWithin(ops []edit, at, n int) bool {
-	for _, op := range ops[at:min(at+n+1, len(ops))] {
-		if op.kind != ' ' {
-			return true
-		}
-	}
-	return false
-}
-
-// changedBefore says whether a change lies within the context before at.
-func changedBefore(ops []edit, from, at int) bool {
-	for _, op := range ops[max(from, at-context):at] {
-		if op.kind != ' ' {
-			return true
-		}
-	}
-	return false
-}
-
-// writeHunk writes one hunk with its header.
-func writeHunk(out *strings.Builder, ops []edit, oldLine, newLine int) {
-	var olds, news int
-	for _, op := range ops {
-		if op.kind != '+' {
-			olds++
-		}
-		if op.kind != '-' {
-			news++
-		}
-	}
-	fmt.Fprintf(out, "@@ -%s +%s @@\n", span(oldLine, olds), span(newLine, news))
-	for _, op := range ops {
-		fmt.Fprintf(out, "%c%s\n", op.kind, op.text)
-	}
 }
 
 // span is a line range of a hunk header.

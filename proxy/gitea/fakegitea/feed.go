@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -22,12 +23,12 @@ type activity struct {
 // thread is a notification of one user about one issue. There is one for each pair, and
 // new events make it unread again instead of adding another.
 type thread struct {
-	ID             int64
-	user           *user
-	issue          *issue
-	latest         *comment
-	Unread, Pinned bool
-	Updated        time.Time
+	ID      int64
+	user    *user
+	issue   *issue
+	latest  *comment
+	state   string // unread, read or pinned
+	Updated time.Time
 }
 
 // record adds an event to the feeds.
@@ -61,10 +62,10 @@ func (w *world) notifyUser(u *user, is *issue, m *comment) {
 		t = &thread{ID: w.next("thread"), user: u, issue: is}
 		w.threads = append(w.threads, t)
 	}
-	t.Unread, t.Updated = true, w.now()
-	if m != nil {
-		t.latest = m
+	if t.state != "pinned" {
+		t.state = "unread"
 	}
+	t.latest, t.Updated = cmp.Or(m, t.latest), w.now()
 }
 
 // handleFeed registers activities and notifications.
@@ -84,8 +85,11 @@ func handleFeed(t table) {
 	t.on("GET /notifications", func(c *call) error { return c.listThreads(nil) }, needToken)
 	t.on("PUT /notifications", func(c *call) error { return c.readThreads(nil) }, needToken)
 	t.on("GET /notifications/new", newThreads, needToken)
-	t.on("GET /notifications/threads/{id}", getThread, needToken)
-	t.on("PATCH /notifications/threads/{id}", markThread, needToken)
+	t.on("GET /notifications/threads/{id}", onThread(renders((*call).threadView)), needToken)
+	t.on("PATCH /notifications/threads/{id}", onThread(func(c *call, t *thread) error {
+		t.mark(c)
+		return c.json(http.StatusResetContent, c.threadView(t))
+	}), needToken)
 	t.on("GET /repos/{owner}/{repo}/notifications", func(c *call) error { return c.listThreads(c.repo) }, needToken)
 	t.on("PUT /repos/{owner}/{repo}/notifications", func(c *call) error { return c.readThreads(c.repo) }, needToken)
 }
@@ -94,8 +98,8 @@ func handleFeed(t table) {
 func (c *call) listFeed(keep func(*activity) bool) error {
 	day := c.query.Get("date")
 	items := filter(c.w.feed, func(a *activity) bool {
-		return keep(a) && c.w.access(c.doer,
-			a.repo) >= accessRead && (day == "" || a.Created.Format(time.DateOnly) == day)
+		return keep(a) && c.w.access(c.doer, a.repo) >= accessRead &&
+			(day == "" || a.Created.Format(time.DateOnly) == day)
 	})
 	slices.Reverse(items)
 	return c.ok(mapped(counted(c, items), func(a *activity) obj {
@@ -124,20 +128,10 @@ func (c *call) threadView(t *thread) obj {
 		"html_url", c.issueURL(is), "latest_comment_html_url", page, "type", t.kind(), "state", word,
 	}
 	return obj{
-		"id", t.ID, "repository", c.repoBare(is.Repo), "subject", sub, "unread", t.Unread, "pinned", t.Pinned,
+		"id", t.ID, "repository", c.repoBare(is.Repo), "subject", sub, "unread", t.state == "unread",
+		"pinned", t.state == "pinned",
 		"updated_at", t.Updated, "url", fmt.Sprintf("%s/api/v1/notifications/threads/%d", c.root, t.ID),
 	}
-}
-
-// state is the word of status-types for a notification. Pinned wins over unread.
-func (t *thread) state() string {
-	switch {
-	case t.Pinned:
-		return "pinned"
-	case t.Unread:
-		return "unread"
-	}
-	return "read"
 }
 
 // kind is the word for what a notification is about.
@@ -161,7 +155,7 @@ func (c *call) wantedThreads(r *repo) []*thread {
 	}
 	return filter(c.myThreads(r), func(t *thread) bool {
 		kinds := c.query["subject-type"]
-		return (c.queryBool("all") || slices.Contains(types, t.state())) &&
+		return (c.queryBool("all") || slices.Contains(types, t.state)) &&
 			(len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool {
 				return strings.EqualFold(k, t.kind())
 			}))
@@ -176,10 +170,7 @@ func (c *call) listThreads(r *repo) error {
 	}
 	items := filter(c.wantedThreads(r), func(t *thread) bool { return within(t.Updated) })
 	slices.SortStableFunc(items, func(a, b *thread) int {
-		if d := b.Updated.Compare(a.Updated); d != 0 {
-			return d
-		}
-		return int(b.ID - a.ID)
+		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.ID, a.ID))
 	})
 	return c.ok(mapped(linked(c, items), c.threadView))
 }
@@ -201,43 +192,26 @@ func (c *call) readThreads(r *repo) error {
 // mark puts a notification into the state that the query names, which is read
 // without one.
 func (t *thread) mark(c *call) {
-	to := c.query.Get("to-status")
-	t.Pinned, t.Unread = to == "pinned", to == "unread"
+	t.state = cmp.Or(c.query.Get("to-status"), "read")
 }
 
 // newThreads counts the unread notifications.
 func newThreads(c *call) error {
-	return c.ok(map[string]int{"new": len(filter(c.myThreads(nil), func(t *thread) bool { return t.Unread }))})
+	unread := filter(c.myThreads(nil), func(t *thread) bool { return t.state == "unread" })
+	return c.ok(map[string]int{"new": len(unread)})
 }
 
-// threadOf finds the notification of the path.
-func (c *call) threadOf() (*thread, error) {
-	t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })
-	switch {
-	case !ok:
-		return nil, fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
-	case t.user != c.doer:
-		return nil, fail(http.StatusForbidden,
-			"only user itself and admin are allowed to read/change this thread %d", t.ID)
+// onThread finds the notification of the path.
+func onThread(f func(*call, *thread) error) handler {
+	return func(c *call) error {
+		t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })
+		switch {
+		case !ok:
+			return fail(http.StatusNotFound, "notification does not exist [id: %d]", c.id("id"))
+		case t.user != c.doer:
+			return fail(http.StatusForbidden,
+				"only user itself and admin are allowed to read/change this thread %d", t.ID)
+		}
+		return f(c, t)
 	}
-	return t, nil
-}
-
-// getThread answers one notification.
-func getThread(c *call) error {
-	t, err := c.threadOf()
-	if err != nil {
-		return err
-	}
-	return c.ok(c.threadView(t))
-}
-
-// markThread marks one notification, as read by default.
-func markThread(c *call) error {
-	t, err := c.threadOf()
-	if err != nil {
-		return err
-	}
-	t.mark(c)
-	return c.json(http.StatusResetContent, c.threadView(t))
 }

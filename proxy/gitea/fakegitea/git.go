@@ -13,11 +13,12 @@ import (
 
 // signature is an author or committer.
 type signature struct {
-	Name, Email string
-	When        time.Time
+	Name  string    `json:"name"`
+	Email string    `json:"email"`
+	When  time.Time `json:"date"`
 }
 
-// String spells the signature as a git object has it.
+// String is the form that a git object has.
 func (s signature) String() string {
 	return fmt.Sprintf("%s <%s> %d +0000", s.Name, s.Email, s.When.Unix())
 }
@@ -52,7 +53,6 @@ type gitStore struct {
 	commits map[string]*commit
 	tags    map[string]*tagObject
 	refs    map[string]string // full reference name to object id
-	notes   map[string]string // commit id to note
 	seq     int
 }
 
@@ -60,7 +60,7 @@ type gitStore struct {
 func newGitStore() *gitStore {
 	return &gitStore{
 		blobs: map[string][]byte{}, trees: map[string][]treeEntry{}, commits: map[string]*commit{},
-		tags: map[string]*tagObject{}, refs: map[string]string{}, notes: map[string]string{},
+		tags: map[string]*tagObject{}, refs: map[string]string{},
 	}
 }
 
@@ -68,7 +68,7 @@ func newGitStore() *gitStore {
 func (g *gitStore) clone() *gitStore {
 	return &gitStore{
 		blobs: maps.Clone(g.blobs), trees: maps.Clone(g.trees), commits: maps.Clone(g.commits),
-		tags: maps.Clone(g.tags), refs: maps.Clone(g.refs), notes: maps.Clone(g.notes), seq: g.seq,
+		tags: maps.Clone(g.tags), refs: maps.Clone(g.refs), seq: g.seq,
 	}
 }
 
@@ -116,8 +116,9 @@ func (g *gitStore) addTree(files map[string]string) string {
 	slices.SortFunc(entries, func(a, b treeEntry) int { return cmp.Compare(a.sortKey(), b.sortKey()) })
 	var raw []byte
 	for _, e := range entries {
+		mode, _ := e.kind()
 		id, _ := hex.DecodeString(e.id)
-		raw = append(append(raw, strings.TrimPrefix(e.mode(), "0")+" "+e.name+"\x00"...), id...)
+		raw = append(append(raw, strings.TrimPrefix(mode, "0")+" "+e.name+"\x00"...), id...)
 	}
 	id := objectID("tree", raw)
 	g.trees[id] = entries
@@ -132,29 +133,19 @@ func (e treeEntry) sortKey() string {
 	return e.name
 }
 
-// mode is the entry's file mode.
-func (e treeEntry) mode() string {
+// kind is the entry's file mode and object type.
+func (e treeEntry) kind() (mode, kind string) {
 	if e.dir {
-		return "040000"
+		return "040000", "tree"
 	}
-	return "100644"
-}
-
-// kind is the entry's object type.
-func (e treeEntry) kind() string {
-	if e.dir {
-		return "tree"
-	}
-	return "blob"
+	return "100644", "blob"
 }
 
 // addCommit stores a snapshot.
 func (g *gitStore) addCommit(
 	files map[string]string, parents []string, author, committer signature, message string,
 ) *commit {
-	if !strings.HasSuffix(message, "\n") {
-		message += "\n"
-	}
+	message = strings.TrimSuffix(message, "\n") + "\n"
 	tree := g.addTree(files)
 	var raw strings.Builder
 	fmt.Fprintf(&raw, "tree %s\n", tree)
@@ -176,9 +167,7 @@ func (g *gitStore) addCommit(
 
 // addTag stores an annotated tag object and its reference.
 func (g *gitStore) addTag(name, target, message string, tagger signature) {
-	if !strings.HasSuffix(message, "\n") {
-		message += "\n"
-	}
+	message = strings.TrimSuffix(message, "\n") + "\n"
 	raw := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger %s\n\n%s", target, name, tagger, message)
 	t := &tagObject{id: objectID("tag", []byte(raw)), target: target, name: name, message: message, tagger: tagger}
 	g.tags[t.id] = t
@@ -222,19 +211,12 @@ func (g *gitStore) resolve(rev string) *commit {
 	if c := g.commits[rev]; c != nil {
 		return c
 	}
-	if len(rev) < 4 || len(rev) >= 40 || strings.Trim(rev, "0123456789abcdef") != "" {
+	all := slices.Collect(maps.Values(g.commits))
+	short := filter(all, func(c *commit) bool { return strings.HasPrefix(c.id, rev) })
+	if len(rev) < 4 || len(short) != 1 { // several: it is ambiguous
 		return nil
 	}
-	var found *commit
-	for id, c := range g.commits {
-		if strings.HasPrefix(id, rev) {
-			if found != nil {
-				return nil // ambiguous
-			}
-			found = c
-		}
-	}
-	return found
+	return short[0]
 }
 
 // ancestors is every commit reachable from c, itself included.

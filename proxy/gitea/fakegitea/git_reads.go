@@ -1,15 +1,14 @@
 package fakegitea
 
 import (
-	"maps"
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// handleGit registers commits, references and raw git objects.
+// handleGit registers commits, references, raw git objects and archives.
 func handleGit(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/commits", listCommits)
@@ -17,9 +16,9 @@ func handleGit(t table) {
 	t.on("GET "+p+"/git/commits/{sha}", getCommit)
 	t.on("GET "+p+"/git/commits/{sha}.{diffType}", getCommitDiff)
 	t.on("GET "+p+"/git/trees/{sha}", getTree)
+	t.on("GET "+p+"/archive/{archive}", getArchive)
 	t.on("GET "+p+"/git/refs", listRefs)
 	t.on("GET "+p+"/git/refs/{ref}", listRefs)
-	t.on("GET "+p+"/git/notes/{sha}", getNote)
 }
 
 // listCommits pages the log, with every paging header there is.
@@ -27,17 +26,12 @@ func listCommits(c *call) error {
 	if c.repo.empty() {
 		return fail(http.StatusConflict, "Git Repository is empty.")
 	}
-	name := c.query.Get("sha")
-	if name == "" {
-		name = c.repo.DefaultBranch
+	at, err := c.repo.refOf(cmp.Or(c.query.Get("sha"), c.repo.DefaultBranch))
+	if err != nil {
+		return err
 	}
 	g := c.repo.git
-	head := g.resolve(name)
-	if head == nil {
-		return errNoObject(name, "")
-	}
-	not := c.query.Get("not")
-	list := g.history(head, g.resolve(not))
+	list := g.history(at.head, g.resolve(c.query.Get("not")))
 	if file := c.query.Get("path"); file != "" {
 		list = filter(list, func(cm *commit) bool { return g.touched(cm, file) })
 		if len(list) == 0 {
@@ -150,37 +144,24 @@ func getTree(c *call) error {
 	})
 }
 
-// treeID finds the tree of a reference, a commit, a tree id, or name~n.
+// treeID finds the tree of a reference or a commit, or by its id.
 func (c *call) treeID(name string) (string, bool) {
 	g := c.repo.git
-	if _, ok := g.trees[name]; ok && name != "" {
-		return name, true
+	if cm := g.resolve(name); cm != nil {
+		return cm.tree, true
 	}
-	stem, steps, relative := strings.Cut(name, "~")
-	cm := g.resolve(stem)
-	if relative {
-		n, err := strconv.Atoi(steps)
-		if err != nil {
-			n = 1
-		}
-		for ; n > 0 && cm != nil; n-- {
-			cm = g.commits[firstParent(cm)]
-		}
-	}
-	if cm == nil {
-		return "", false
-	}
-	return cm.tree, true
+	_, ok := g.trees[name]
+	return name, ok
 }
 
 // walkTree lists a tree, folders before what is in them.
 func (c *call) walkTree(id, prefix string, deep bool) []obj {
 	out := []obj{}
 	for _, e := range c.repo.git.trees[id] {
+		mode, kind := e.kind()
 		out = append(out, obj{
-			"path", prefix + e.name, "mode", e.mode(), "type", e.kind(), "size", len(c.repo.git.blobs[e.id]),
-			"sha", e.id,
-			"url", c.api(c.repo, "git", e.kind()+"s", e.id),
+			"path", prefix + e.name, "mode", mode, "type", kind, "size", len(c.repo.git.blobs[e.id]), "sha", e.id,
+			"url", c.api(c.repo, "git", kind+"s", e.id),
 		})
 		if e.dir && deep {
 			out = append(out, c.walkTree(e.id, prefix+e.name+"/", true)...)
@@ -213,34 +194,4 @@ func listRefs(c *call) error {
 		return errNotFound
 	}
 	return c.ok(out)
-}
-
-// getNote answers the note of a commit.
-func getNote(c *call) error {
-	name := c.params["sha"]
-	g := c.repo.git
-	cm := g.resolve(name)
-	if cm == nil {
-		return errNoObject(name, "")
-	}
-	note, ok := g.notes[cm.id]
-	holder := g.commits[g.refs["refs/notes/commits"]]
-	if !ok || holder == nil {
-		return fail(http.StatusNotFound, "commit doesn't exist: %s", name)
-	}
-	return c.ok(obj{"message", note, "commit", c.commitView(c.repo, g, holder)})
-}
-
-// addNote attaches a note to a commit, as "git notes add" does.
-func (g *gitStore) addNote(cm *commit, text string, by signature, at time.Time) {
-	by.When = at
-	g.notes[cm.id] = text
-	files := map[string]string{}
-	var parents []string
-	if old := g.commits[g.refs["refs/notes/commits"]]; old != nil {
-		maps.Copy(files, old.files)
-		parents = []string{old.id}
-	}
-	files[cm.id] = g.addBlob([]byte(text))
-	g.refs["refs/notes/commits"] = g.addCommit(files, parents, by, by, "Notes added by 'git notes add'").id
 }

@@ -3,33 +3,29 @@ package fakegitea
 import (
 	"net/http"
 	"slices"
-	"time"
 )
 
-// issueEdit is the body of an edit; nil leaves a field alone.
-type issueEdit struct {
-	Title     string     `json:"title"`
-	Body      *string    `json:"body"`
-	Ref       *string    `json:"ref"`
-	Assignee  *string    `json:"assignee"`
-	Assignees []string   `json:"assignees"`
-	Milestone *int64     `json:"milestone"`
-	State     *string    `json:"state"`
-	Due       *time.Time `json:"due_date"`
-	Unset     *bool      `json:"unset_due_date"`
+// handleIssueExtras registers dependencies and assignees.
+func handleIssueExtras(t table) {
+	const p = "/repos/{owner}/{repo}/issues/{index}"
+	t.on("GET "+p+"/dependencies", onNamedIssue(listDependencies))
+	t.on("POST "+p+"/dependencies", onDependency(addDependency), needToken, needActive)
+	t.on("DELETE "+p+"/dependencies", onDependency(removeDependency), needToken, needActive)
+	t.on("POST "+p+"/assignees", onIssue(readsFor(changeAssignees(http.StatusCreated, with))), needToken, needWrite)
+	t.on("DELETE "+p+"/assignees", onIssue(readsFor(changeAssignees(http.StatusOK, without))), needToken, needWrite)
 }
 
 // editIssue edits an issue; its poster and writers may.
-func editIssue(c *call, is *issue, in *issueEdit) error {
-	if err := c.applyEdit(is, *in); err != nil {
+func editIssue(c *call, is *issue, in *issueFields) error {
+	if err := c.applyEdit(is, in); err != nil {
 		return err
 	}
 	return c.created(c.issueView(is))
 }
 
 // applyEdit applies what issues and pull requests share.
-func (c *call) applyEdit(is *issue, in issueEdit) error {
-	if c.doer != is.Poster && c.perm < accessWrite {
+func (c *call) applyEdit(is *issue, in *issueFields) error {
+	if !c.mayChange(is.Poster) {
 		return errForbidden
 	}
 	if in.State != nil && *in.State != "open" && *in.State != "closed" {
@@ -46,9 +42,7 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 		is.Body = *in.Body
 		is.Version++
 	}
-	if in.Ref != nil {
-		is.Ref = *in.Ref
-	}
+	set(&is.Ref, in.Ref)
 	is.Updated = c.now
 	if c.perm >= accessWrite {
 		if err := c.applyTriage(is, in); err != nil {
@@ -68,18 +62,14 @@ func (c *call) applyEdit(is *issue, in issueEdit) error {
 
 // applyTriage applies what only writers may change. For others these fields are passed
 // over without a word, as when an issue is created.
-func (c *call) applyTriage(is *issue, in issueEdit) error {
+func (c *call) applyTriage(is *issue, in *issueFields) error {
 	if in.Assignee != nil || in.Assignees != nil {
-		one := ""
-		if in.Assignee != nil {
-			one = *in.Assignee
-		}
-		people, err := c.assigneesOf(one, in.Assignees)
-		if err != nil && is.pull != nil {
-			return err
-		}
-		if err != nil { // unlike creating, editing an issue does not say why
+		people, err := c.assigneesOf(in)
+		if err != nil && is.pull == nil { // unlike creating, editing an issue does not say why
 			return fail(http.StatusInternalServerError, "%v", err)
+		}
+		if err != nil {
+			return err
 		}
 		c.assign(is, people)
 	}
@@ -97,7 +87,7 @@ func (c *call) applyTriage(is *issue, in issueEdit) error {
 	if in.Due != nil {
 		is.Due = in.Due
 	}
-	if in.Unset != nil && *in.Unset {
+	if in.Unset {
 		is.Due = nil
 	}
 	return nil
@@ -106,6 +96,7 @@ func (c *call) applyTriage(is *issue, in issueEdit) error {
 // deleteIssue removes an issue for good. Its number is not used again.
 func deleteIssue(c *call, is *issue) error {
 	c.repo.issues = without(c.repo.issues, is)
+	c.w.times = slices.DeleteFunc(c.w.times, func(tt *trackedTime) bool { return tt.issue == is })
 	c.w.threads = slices.DeleteFunc(c.w.threads, func(t *thread) bool { return t.issue == is })
 	return c.done()
 }
@@ -122,9 +113,6 @@ func (c *call) pinned(pulls bool) []*issue {
 
 // listPinned lists the pinned issues.
 func listPinned(c *call) error { return c.ok(mapped(c.pinned(false), c.issueView)) }
-
-// listPinnedPulls lists the pinned pull requests.
-func listPinnedPulls(c *call) error { return c.ok(mapped(c.pinned(true), c.pullView)) }
 
 // pinIssue pins at the end.
 func pinIssue(c *call, is *issue) error {
@@ -144,15 +132,101 @@ func pinIssue(c *call, is *issue) error {
 func unpinIssue(c *call, is *issue) error {
 	if is.PinOrder > 0 {
 		is.PinOrder = 0
-		c.renumber(c.pinned(is.pull != nil))
+		for i, o := range c.pinned(is.pull != nil) {
+			o.PinOrder = i + 1
+		}
 		c.w.addEvent(is, c.doer, comment{Kind: "unpin"})
 	}
 	return c.done()
 }
 
-// renumber gives pins their places.
-func (c *call) renumber(pins []*issue) {
-	for i, is := range pins {
-		is.PinOrder = i + 1
+// listDependencies lists what an issue depends on, as far as the caller may see it.
+func listDependencies(c *call, is *issue) error {
+	items := filter(is.DependsOn, func(o *issue) bool { return c.w.access(c.doer, o.Repo) >= accessRead })
+	return c.ok(mapped(counted(c, items), c.issueView))
+}
+
+// issueMeta names an issue in a body.
+type issueMeta struct {
+	Index int64  `json:"index"`
+	Owner string `json:"owner"`
+	Repo  string `json:"repo"`
+}
+
+// onDependency finds the issue of the path and the one that the body names.
+func onDependency(f func(c *call, is, to *issue) error) handler {
+	return onNamedIssue(readsFor(func(c *call, is *issue, in *issueMeta) error {
+		r := c.w.repoByName(in.Owner, in.Repo)
+		if r == nil || c.w.access(c.doer, r) < accessRead {
+			return fail(http.StatusNotFound,
+				"repository does not exist [id: 0, uid: 0, owner_name: %s, name: %s]", in.Owner, in.Repo)
+		}
+		to := r.issueByIndex(in.Index)
+		if to == nil {
+			return errNoIssue(r, in.Index)
+		}
+		if c.perm < accessWrite {
+			return fail(http.StatusForbidden, "write permission is required")
+		}
+		if err := f(c, is, to); err != nil {
+			return err
+		}
+		return c.created(c.issueView(is))
+	}))
+}
+
+// addDependency adds a dependency. What is wrong with a new one is an internal error on
+// the real server.
+func addDependency(c *call, is, to *issue) error {
+	switch {
+	case slices.Contains(is.DependsOn, to):
+		return fail(http.StatusInternalServerError,
+			"issue dependency does already exist [issue id: %d, dependency id: %d]", is.ID, to.ID)
+	case is != to && slices.Contains(to.DependsOn, is):
+		return fail(http.StatusInternalServerError, "circular dependencies exists "+
+			"(two issues blocking each other) [issue id: %d, dependency id: %d]", is.ID, to.ID)
+	}
+	is.DependsOn = append(is.DependsOn, to)
+	c.w.addEvent(is, c.doer, comment{Kind: "add_dependency", dependent: to})
+	return nil
+}
+
+// removeDependency removes a dependency.
+func removeDependency(c *call, is, to *issue) error {
+	if !slices.Contains(is.DependsOn, to) {
+		return errNotFound
+	}
+	is.DependsOn = without(is.DependsOn, to)
+	c.w.addEvent(is, c.doer, comment{Kind: "remove_dependency", dependent: to})
+	return nil
+}
+
+// assigneesInput is the body of a change of assignees.
+type assigneesInput struct {
+	Assignees []string `json:"assignees"`
+}
+
+// changeAssignees gives an issue other assignees: change is applied to those that it has
+// for each one of the body.
+func changeAssignees(
+	status int, change func([]*user, *user) []*user,
+) func(*call, *issue, *assigneesInput) error {
+	return func(c *call, is *issue, in *assigneesInput) error {
+		_, err := c.w.usersNamed(in.Assignees, func(name string) error { // these routes alone say it like this
+			return errNoUser(http.StatusUnprocessableEntity, name)
+		})
+		if err != nil {
+			return err
+		}
+		people, err := c.assigneesOf(&issueFields{Assignees: in.Assignees})
+		if err != nil {
+			return err
+		}
+		next := slices.Clone(is.Assignees)
+		for _, u := range people {
+			next = change(next, u)
+		}
+		c.assign(is, next)
+		return c.json(status, c.issueView(is))
 	}
 }

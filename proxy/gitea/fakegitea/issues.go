@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -12,27 +11,15 @@ import (
 // handleIssues registers the routes of issues themselves.
 func handleIssues(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
-	t.on("GET "+p, listIssues)
+	t.on("GET "+p, ranged(listIssues))
 	t.on("POST "+p, reads(createIssue), needToken, needActive)
 	t.on("GET "+p+"/{index}", onIssue(renders((*call).issueView)))
 	t.on("PATCH "+p+"/{index}", onIssue(readsFor(editIssue)), needToken)
 	t.on("DELETE "+p+"/{index}", onNamedIssue(deleteIssue), needToken, needAdmin)
 	t.on("GET "+p+"/pinned", listPinned)
-	t.on("GET /repos/{owner}/{repo}/pulls/pinned", listPinnedPulls)
 	t.on("POST "+p+"/{index}/pin", onIssue(pinIssue), needToken, needAdmin)
 	t.on("DELETE "+p+"/{index}/pin", onIssue(unpinIssue), needToken, needAdmin)
-	t.on("GET /repos/issues/search", searchIssues)
-}
-
-// onIssue finds the issue of the path.
-func onIssue(f func(*call, *issue) error) handler {
-	return func(c *call) error {
-		is := c.repo.issueByIndex(c.id("index"))
-		if is == nil {
-			return errNotFound
-		}
-		return f(c, is)
-	}
+	t.on("GET /repos/issues/search", ranged(searchIssues))
 }
 
 // issueByIndex finds an issue or pull request by the number people see.
@@ -76,24 +63,74 @@ func listIssues(c *call) error {
 	return c.ok(mapped(linked(c, items), c.issueView))
 }
 
+// searchIssues searches over all visible repositories.
+func searchIssues(c *call) error {
+	keep, err := c.searchScope()
+	if err != nil {
+		return err
+	}
+	var items []*issue
+	for _, r := range c.w.readable(c.doer) {
+		if keep(r) && !(c.cred.scopes.publicOnly && r.Private) {
+			items = append(items, r.issues...)
+		}
+	}
+	if c.doer != nil {
+		items = filter(items, func(is *issue) bool {
+			p := is.pull
+			return (!c.queryBool("assigned") || slices.Contains(is.Assignees, c.doer)) &&
+				(!c.queryBool("created") || is.Poster == c.doer) &&
+				(!c.queryBool("mentioned") || strings.Contains(is.Body, "@"+c.doer.Login)) &&
+				(!c.queryBool("review_requested") || p != nil && slices.Contains(p.Reviewers, c.doer)) &&
+				(!c.queryBool("reviewed") || p != nil && slices.ContainsFunc(p.Reviews, func(v *review) bool {
+					return v.User == c.doer
+				}))
+		})
+	}
+	items, err = c.filterIssues(items)
+	if err != nil {
+		return err
+	}
+	return c.ok(mapped(linked(c, items), c.issueView))
+}
+
+// searchScope reads owner. Unlike other filters, an unknown one is refused. The filter
+// on a team of it is not in the demo.
+func (c *call) searchScope() (func(*repo) bool, error) {
+	name := c.query.Get("owner")
+	if c.query.Get("team") != "" {
+		return nil, notInDemo(c)
+	}
+	owner := c.w.userByLogin(name)
+	if name != "" && owner == nil {
+		return nil, errNoUser(http.StatusBadRequest, name)
+	}
+	return func(r *repo) bool { return owner == nil || r.Owner == owner }, nil
+}
+
 // filterIssues applies the query. As on the real server, a label, milestone or
 // unknown value drops the filter instead of emptying the list;
 // only users are checked.
 func (c *call) filterIssues(items []*issue) ([]*issue, error) {
-	keep, err := c.byPeople()
+	by, err := c.byPeople()
 	if err != nil {
 		return nil, err
 	}
-	within, err := c.queryRange("since", "before")
-	if err != nil {
-		return nil, err
-	}
-	keep = append(keep, c.byState(), c.byLabels(items), c.byMilestones(items), c.byType(), c.byText())
+	inState, named, kind := c.byState(), c.byNames(items), c.query.Get("type")
+	q := strings.ToLower(strings.TrimSpace(c.query.Get("q")))
 	out := filter(items, func(is *issue) bool {
-		return within(is.Updated) && !slices.ContainsFunc(keep, func(f func(*issue) bool) bool { return !f(is) })
+		return c.within(is.Updated) && inState(is) && named(is) && by(is) &&
+			(q == "" || strings.Contains(is.words(), q)) &&
+			(kind != "issues" || is.pull == nil) && (kind != "pulls" || is.pull != nil)
 	})
 	sortIssues(out, c.query.Get("sort"))
 	return out, nil
+}
+
+// words is the text that a search looks in.
+func (is *issue) words() string {
+	texts := mapped(is.talk(), func(m *comment) string { return m.Body })
+	return strings.ToLower(strings.Join(append(texts, is.Title, is.Body), "\n"))
 }
 
 // sortIssues orders issues, newest first by default.
@@ -117,163 +154,142 @@ func sortIssues(items []*issue, order string) {
 
 // byState keeps the asked state; anything unknown means open.
 func (c *call) byState() func(*issue) bool {
-	switch c.query.Get("state") {
-	case "all":
-		return func(*issue) bool { return true }
-	case "closed":
-		return func(is *issue) bool { return is.Closed }
-	}
-	return func(is *issue) bool { return !is.Closed }
+	st := c.query.Get("state")
+	return func(is *issue) bool { return st == "all" || is.Closed == (st == "closed") }
 }
 
-// byType keeps issues or pull requests.
-func (c *call) byType() func(*issue) bool {
-	switch c.query.Get("type") {
-	case "issues":
-		return func(is *issue) bool { return is.pull == nil }
-	case "pulls":
-		return func(is *issue) bool { return is.pull != nil }
+// byNames keeps what has all the asked labels and is in one of the asked milestones, as
+// far as the repositories of the issues have such. Names are case-sensitive and split
+// at commas; a milestone can also be named by its id.
+func (c *call) byNames(items []*issue) func(*issue) bool {
+	names := strings.Split(c.query.Get("labels"), ",")
+	titles := strings.Split(c.query.Get("milestones"), ",")
+	var repos []*repo
+	for _, is := range items {
+		repos = with(repos, is.Repo)
 	}
-	return func(*issue) bool { return true }
-}
-
-// byText keeps what contains the words of q.
-func (c *call) byText() func(*issue) bool {
-	q := strings.ToLower(strings.TrimSpace(c.query.Get("q")))
-	return func(is *issue) bool {
-		if q == "" || strings.Contains(strings.ToLower(is.Title+"\n"+is.Body), q) {
-			return true
-		}
-		return slices.ContainsFunc(is.talk(), func(m *comment) bool {
-			return strings.Contains(strings.ToLower(m.Body), q)
-		})
-	}
-}
-
-// byLabels keeps what has all the known labels. Names are case-sensitive and
-// split at commas.
-func (c *call) byLabels(items []*issue) func(*issue) bool {
-	var known []string
-	for name := range strings.SplitSeq(c.query.Get("labels"), ",") {
-		if name != "" && c.knowsLabel(items, name) {
-			known = append(known, name)
-		}
-	}
-	return func(is *issue) bool {
-		for _, name := range known {
-			if !slices.ContainsFunc(is.Labels, func(l *label) bool { return l.Name == name }) {
-				return false
+	var labels []string
+	var milestones []*milestone
+	for _, r := range repos {
+		for _, l := range r.allLabels() {
+			if slices.Contains(names, l.Name) {
+				labels = with(labels, l.Name)
 			}
 		}
-		return true
+		milestones = append(milestones, filter(r.milestones, func(m *milestone) bool {
+			return slices.Contains(titles, m.Title) || slices.Contains(titles, fmt.Sprint(m.ID))
+		})...)
+	}
+	return func(is *issue) bool {
+		have := mapped(is.Labels, func(l *label) string { return l.Name })
+		return hasAll(have, labels) && (len(milestones) == 0 || slices.Contains(milestones, is.Milestone))
 	}
 }
 
-// knowsLabel says whether a label of that name exists where the issues are.
-func (c *call) knowsLabel(items []*issue, name string) bool {
-	if c.repo != nil {
-		return slices.ContainsFunc(c.repo.allLabels(), func(l *label) bool { return l.Name == name })
-	}
-	return slices.ContainsFunc(items, func(is *issue) bool {
-		return slices.ContainsFunc(is.Repo.allLabels(), func(l *label) bool { return l.Name == name })
-	})
-}
-
-// byMilestones keeps what is in one of the known milestones.
-func (c *call) byMilestones(items []*issue) func(*issue) bool {
-	var known []*milestone
-	repos := map[*repo]bool{}
-	for _, is := range items {
-		repos[is.Repo] = true
-	}
-	for name := range strings.SplitSeq(c.query.Get("milestones"), ",") {
-		for r := range repos {
-			known = append(known, filter(r.milestones, func(m *milestone) bool {
-				return m.Title == name || name != "" && strconv.FormatInt(m.ID, 10) == name
-			})...)
-		}
-	}
-	return func(is *issue) bool { return len(known) == 0 || slices.Contains(known, is.Milestone) }
-}
-
-// byPeople keeps what the named users wrote or are assigned to.
-func (c *call) byPeople() ([]func(*issue) bool, error) {
-	tests := map[string]func(*issue, *user) bool{
-		"created_by":  func(is *issue, u *user) bool { return is.Poster == u },
-		"assigned_by": func(is *issue, u *user) bool { return slices.Contains(is.Assignees, u) },
-		"mentioned_by": func(is *issue, u *user) bool {
-			return strings.Contains(is.Body, "@"+u.Login)
-		},
-	}
-	var out []func(*issue) bool
-	for param, test := range tests {
+// byPeople keeps what the named users wrote, are assigned to or are mentioned in. The
+// search over all repositories knows the first of these only.
+func (c *call) byPeople() (func(*issue) bool, error) {
+	people := map[string]*user{}
+	for _, param := range []string{"created_by", "assigned_by", "mentioned_by"} {
 		name := c.query.Get(param)
-		if name == "" || c.repo == nil && param != "created_by" { // the search over all passes over the others
+		if name == "" || c.repo == nil && param != "created_by" {
 			continue
 		}
-		u := c.w.userByLogin(name)
-		if u == nil {
+		if people[param] = c.w.userByLogin(name); people[param] == nil {
 			return nil, errNoUser(http.StatusNotFound, name)
 		}
-		out = append(out, func(is *issue) bool { return test(is, u) })
 	}
-	return out, nil
+	poster, assignee, mentioned := people["created_by"], people["assigned_by"], people["mentioned_by"]
+	return func(is *issue) bool {
+		return (poster == nil || is.Poster == poster) &&
+			(assignee == nil || slices.Contains(is.Assignees, assignee)) &&
+			(mentioned == nil || strings.Contains(is.Body, "@"+mentioned.Login))
+	}, nil
 }
 
-// issueInput is the body of a new issue.
-type issueInput struct {
-	Title     string     `json:"title" binding:"Required"`
-	Body      string     `json:"body"`
-	Ref       string     `json:"ref"`
-	Assignee  string     `json:"assignee"`
+// issueFields are the fields of issues and pull requests in the bodies that create or
+// edit them; nil leaves a field alone.
+type issueFields struct {
+	Title     string     `json:"title"`
+	Body      *string    `json:"body"`
+	Ref       *string    `json:"ref"`
+	Assignee  *string    `json:"assignee"`
 	Assignees []string   `json:"assignees"`
-	Milestone int64      `json:"milestone"`
+	Milestone *int64     `json:"milestone"`
 	Labels    []int64    `json:"labels"`
+	State     *string    `json:"state"`
 	Closed    bool       `json:"closed"`
 	Due       *time.Time `json:"due_date"`
+	Unset     bool       `json:"unset_due_date"`
 }
 
 // createIssue creates an issue. Labels, assignees and the like that a caller
 // without write access sends are dropped silently, as on the real server.
-func createIssue(c *call, in *issueInput) error {
-	var people []*user
-	if c.perm >= accessWrite {
-		var err error
-		if people, err = c.assigneesOf(in.Assignee, in.Assignees); err != nil {
-			return err
-		}
+func createIssue(c *call, in *issueFields) error {
+	if c.perm < accessWrite {
+		*in = issueFields{Title: in.Title, Body: in.Body, Ref: in.Ref, Closed: in.Closed}
 	}
-	is := c.w.newIssue(c.repo, c.doer, in.Title, in.Body)
-	is.Ref = in.Ref
-	if c.perm >= accessWrite {
-		is.Due, is.Milestone = in.Due, c.repo.milestoneByID(in.Milestone)
-		is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(in.Labels, l.ID) })
-		for _, l := range is.Labels {
-			c.w.addEvent(is, c.doer, comment{Kind: "label", Body: "1", label: l})
-		}
-		c.assign(is, people)
+	is, err := c.open(in, "create_issue")
+	if err != nil {
+		return err
 	}
 	c.setState(is, in.Closed)
-	c.record("create_issue", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
-	c.notify(is, nil)
 	return c.created(c.issueView(is))
+}
+
+// open makes an issue of a body and says so to the feeds, as op, and to those who follow
+// the repository.
+func (c *call) open(in *issueFields, op string) (*issue, error) {
+	if in.Title == "" {
+		return nil, fail(http.StatusUnprocessableEntity, "[Title]: Required")
+	}
+	people, err := c.assigneesOf(in)
+	if err != nil {
+		return nil, err
+	}
+	is := c.w.newIssue(c.repo, c.doer, in.Title, "")
+	set(&is.Body, in.Body)
+	set(&is.Ref, in.Ref)
+	is.Due = in.Due
+	if in.Milestone != nil {
+		is.Milestone = c.repo.milestoneByID(*in.Milestone)
+	}
+	c.setLabels(is, c.labelsOf(in))
+	c.assign(is, people)
+	c.record(op, fmt.Sprintf("%d|%s", is.Index, is.Title), "")
+	c.notify(is, nil)
+	return is, nil
+}
+
+// labelsOf looks the labels of a body up; unknown ones are passed over.
+func (c *call) labelsOf(in *issueFields) []*label {
+	return filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(in.Labels, l.ID) })
 }
 
 // assigneesOf looks the named users up. All are checked before anything changes, so an
 // unknown one among several leaves the issue as it was.
-func (c *call) assigneesOf(one string, many []string) ([]*user, error) {
-	var out []*user
-	for _, name := range append(append([]string{}, many...), one) {
-		if name == "" {
-			continue
-		}
-		u := c.w.userByLogin(name)
-		if u == nil || u.Org {
-			return nil, errNoAssignee(name)
-		}
+func (c *call) assigneesOf(in *issueFields) ([]*user, error) {
+	names := slices.Clone(in.Assignees)
+	if in.Assignee != nil && *in.Assignee != "" {
+		names = append(names, *in.Assignee)
+	}
+	people, err := c.w.usersNamed(names, errNoAssignee)
+	for _, u := range people {
 		if c.w.access(u, c.repo) < accessRead {
 			return nil, fail(http.StatusUnprocessableEntity,
 				"user does not have access to repo [repo_id: %d, user_id: %d]", c.repo.ID, u.ID)
+		}
+	}
+	return people, err
+}
+
+// usersNamed looks users up, each once.
+func (w *world) usersNamed(names []string, missing func(string) error) ([]*user, error) {
+	var out []*user
+	for _, name := range names {
+		u := w.userByLogin(name)
+		if u == nil || u.Org {
+			return nil, missing(name)
 		}
 		out = with(out, u)
 	}
@@ -282,17 +298,9 @@ func (c *call) assigneesOf(one string, many []string) ([]*user, error) {
 
 // assign replaces the assignees and says so in the timeline.
 func (c *call) assign(is *issue, people []*user) {
-	for _, u := range people {
-		if !slices.Contains(is.Assignees, u) {
-			c.w.addEvent(is, c.doer, comment{Kind: "assignees", assignee: u})
-		}
-	}
-	for _, u := range is.Assignees {
-		if !slices.Contains(people, u) {
-			c.w.addEvent(is, c.doer, comment{Kind: "assignees", assignee: u, removed: true})
-		}
-	}
-	is.Assignees = people
+	replaceList(&is.Assignees, people, func(u *user, mark string) {
+		c.w.addEvent(is, c.doer, comment{Kind: "assignees", assignee: u, removed: mark == ""})
+	})
 }
 
 // setState closes or reopens.
@@ -308,4 +316,60 @@ func (c *call) setState(is *issue, closed bool) {
 	}
 	c.w.addEvent(is, c.doer, comment{Kind: kind})
 	c.record(kind+"_issue", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
+}
+
+// errNoUser is the refusal for an unknown user.
+func errNoUser(status int, name string) error {
+	return fail(status, "user does not exist [uid: 0, name: %s]", name)
+}
+
+// errNoAssignee is the refusal for an unknown assignee.
+func errNoAssignee(name string) error {
+	return fail(http.StatusUnprocessableEntity, "Assignee does not exist: [name: %v]", errNoUser(0, name))
+}
+
+// errNoIssue is the refusal for an issue by its number.
+func errNoIssue(r *repo, index int64) error {
+	return fail(http.StatusNotFound, "issue does not exist [id: 0, repo_id: %d, index: %d]", r.ID, index)
+}
+
+// errNoComment is the refusal for a comment.
+func errNoComment(id int64) error {
+	return fail(http.StatusNotFound, "comment does not exist [id: %d, issue_id: 0]", id)
+}
+
+// onIndex finds what the number of the path means; missing is the refusal.
+func onIndex(f func(*call, *issue) error, pulls bool, missing func(*call) error) handler {
+	return func(c *call) error {
+		is := c.repo.issueByIndex(c.id("index"))
+		if is == nil || pulls && is.pull == nil {
+			return missing(c)
+		}
+		return f(c, is)
+	}
+}
+
+// onIssue finds the issue or pull request of the path.
+func onIssue(f func(*call, *issue) error) handler {
+	return onIndex(f, false, func(*call) error { return errNotFound })
+}
+
+// onNamedIssue is onIssue for the routes that name the missing issue.
+func onNamedIssue(f func(*call, *issue) error) handler {
+	return onIndex(f, false, func(c *call) error { return errNoIssue(c.repo, c.id("index")) })
+}
+
+// onPull finds the pull request of the path.
+func onPull(f func(*call, *issue) error) handler {
+	return onIndex(f, true, func(*call) error { return errNotFound })
+}
+
+// onNamedPull is onPull for the routes that name the missing pull request.
+func onNamedPull(f func(*call, *issue) error) handler {
+	return onIndex(f, true, func(c *call) error {
+		return fail(http.StatusNotFound,
+			"pull request does not exist "+
+				"[id: 0, issue_id: 0, head_repo_id: 0, base_repo_id: %d, head_branch: , base_branch: ]",
+			c.repo.ID)
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,24 +22,19 @@ type publicKey struct {
 
 // handleKeys registers the SSH keys of users.
 func handleKeys(t table) {
-	t.on("GET /user/keys", onSelf(listKeys), needToken)
-	t.on("POST /user/keys", onSelf(createKey), needToken)
-	t.on("GET /user/keys/{id}", func(c *call) error { // anybody's: keys are public
+	t.on("POST /user/keys", func(c *call) error { return readsFor(createKey)(c, c.doer) }, needToken)
+	t.on("GET /user/keys/{id}", func(c *call) error { // of any user: keys are public
 		named := func(k *publicKey) bool { return k.ID == c.id("id") }
 		return onFirst(c, c.w.keys, named, renders((*call).keyView))
 	}, needToken)
 	t.on("DELETE /user/keys/{id}", func(c *call) error {
 		mine := func(k *publicKey) bool { return k.ID == c.id("id") && k.user == c.doer }
-		return onFirst(c, c.w.keys, mine, deleteKey)
+		return onFirst(c, c.w.keys, mine, func(c *call, k *publicKey) error {
+			c.w.keys = without(c.w.keys, k)
+			return c.done()
+		})
 	}, needToken)
-	t.on("GET /users/{username}/keys", onUser(listKeys))
-	t.on("POST /admin/users/{username}/keys", onUser(createKey), needSiteAdmin)
-
-	t.on("GET /user/gpg_key_token", func(c *call) error {
-		err := c.text(c.gpgToken())
-		c.out.header.Set("Content-Type", "text/plain;charset=utf-8") // spelled so here alone
-		return err
-	}, needToken)
+	t.on("POST /admin/users/{username}/keys", onUser(readsFor(createKey)), needSiteAdmin)
 }
 
 // keyInput is the body of a key.
@@ -47,55 +44,28 @@ type keyInput struct {
 	ReadOnly bool   `json:"read_only"`
 }
 
-// readKey decodes a key and checks that it looks like one.
-func (c *call) readKey() (keyInput, error) {
-	var in keyInput
-	if err := c.bind(&in); err != nil {
-		return in, err
-	}
-	fields := strings.Fields(in.Key)
-	if len(fields) == 1 { // the bare base64 of a key
-		if _, err := base64.StdEncoding.DecodeString(fields[0]); err != nil {
-			return in, fail(http.StatusUnprocessableEntity,
-				"Invalid key content: extractTypeFromBase64Key: invalid key format: %v", err)
-		}
-	}
-	if len(fields) < 2 || !strings.HasPrefix(fields[0], "ssh-") && !strings.HasPrefix(fields[0], "ecdsa-") &&
-		!strings.HasPrefix(fields[0], "sk-") {
-		return in, fail(http.StatusUnprocessableEntity, "Invalid key content: unsupported key")
-	}
-	if _, err := base64.StdEncoding.DecodeString(fields[1]); err != nil {
-		return in, fail(http.StatusUnprocessableEntity, "Invalid key content: %v", err)
-	}
-	in.Key = strings.TrimSpace(in.Key)
-	return in, nil
-}
+// keyKinds are the first words of the keys that OpenSSH knows.
+var keyKinds = regexp.MustCompile(`^(ssh|ecdsa|sk)-`)
 
 // fingerprint is the SHA-256 fingerprint of a key, as ssh-keygen prints it. Keys are
 // compared by it: the comment at the end of a key does not make another key.
 func fingerprint(key string) string {
-	fields := strings.Fields(key)
-	if len(fields) < 2 {
-		return ""
-	}
-	raw, _ := base64.StdEncoding.DecodeString(fields[1]) // checked when the key came in
+	_, data, _ := strings.Cut(key, " ")
+	data, _, _ = strings.Cut(data, " ")
+	raw, _ := base64.StdEncoding.DecodeString(data) // as far as it can be read
 	sum := sha256.Sum256(raw)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
 // keyView renders a key; only the owner and administrators see whose it is.
 func (c *call) keyView(k *publicKey) obj {
-	out := obj{
+	mine := c.doer != nil && (c.doer == k.user || c.doer.Admin)
+	return obj{
 		"id", k.ID, "key", k.Key, "url", fmt.Sprintf("%s/api/v1/user/keys/%d", c.root, k.ID), "title", k.Title,
-		"fingerprint", fingerprint(k.Key), "created_at", k.Created, "last_used_at", k.Created, "user", omitted,
-		"read_only", omitted, "key_type", omitted,
+		"fingerprint", fingerprint(k.Key), "created_at", k.Created, "last_used_at", k.Created,
+		"user", opt(when(mine, c.user(k.user))), "read_only", opt(mine && k.ReadOnly),
+		"key_type", opt(when(mine, "user")),
 	}
-	if c.doer != nil && (c.doer == k.user || c.doer.Admin) {
-		out.set("user", opt(c.user(k.user)))
-		out.set("read_only", opt(k.ReadOnly))
-		out.set("key_type", opt("user"))
-	}
-	return out
 }
 
 // listKeys lists the keys of u.
@@ -108,27 +78,21 @@ func listKeys(c *call, u *user) error {
 }
 
 // createKey adds a key to u; a key belongs to one user only.
-func createKey(c *call, u *user) error {
-	in, err := c.readKey()
-	if err != nil {
-		return err
-	}
-	if _, ok := find(c.w.keys, func(k *publicKey) bool { return fingerprint(k.Key) == fingerprint(in.Key) }); ok {
+func createKey(c *call, u *user, in *keyInput) error {
+	key := strings.Join(strings.Fields(in.Key), " ")
+	kind, _, more := strings.Cut(key, " ")
+	_, err := base64.StdEncoding.DecodeString(kind)
+	same := func(k *publicKey) bool { return fingerprint(k.Key) == fingerprint(key) }
+	switch {
+	case !more && err != nil: // not the bare base64 of a key either
+		return fail(http.StatusUnprocessableEntity,
+			"Invalid key content: extractTypeFromBase64Key: invalid key format: %v", err)
+	case !more || !keyKinds.MatchString(kind):
+		return fail(http.StatusUnprocessableEntity, "Invalid key content: unsupported key")
+	case slices.ContainsFunc(c.w.keys, same):
 		return fail(http.StatusUnprocessableEntity, "Key content has been used as non-deploy key")
 	}
-	k := &publicKey{ID: c.w.next("key"), user: u, Title: in.Title, Key: in.Key, ReadOnly: in.ReadOnly, Created: c.now}
+	k := &publicKey{ID: c.w.next("key"), user: u, Title: in.Title, Key: key, ReadOnly: in.ReadOnly, Created: c.now}
 	c.w.keys = append(c.w.keys, k)
 	return c.created(c.keyView(k))
-}
-
-// deleteKey removes a key.
-func deleteKey(c *call, k *publicKey) error {
-	c.w.keys = without(c.w.keys, k)
-	return c.done()
-}
-
-// gpgToken is the text that proves the possession of a key when signed.
-func (c *call) gpgToken() string {
-	sum := sha256.Sum256([]byte(c.doer.Login + c.now.Format(time.DateOnly)))
-	return fmt.Sprintf("%x", sum)
 }

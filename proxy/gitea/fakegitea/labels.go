@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"slices"
@@ -20,22 +21,18 @@ func handleLabels(t table) {
 	t.on("GET "+p+"/issues/{index}/labels", onIssue(func(c *call, is *issue) error {
 		return c.ok(c.labels(sortedLabels(is.Labels)))
 	}))
-	t.on("POST "+p+"/issues/{index}/labels", onIssue(addIssueLabels), needToken)
-	t.on("PUT "+p+"/issues/{index}/labels", onIssue(setIssueLabels), needToken)
+	t.on("POST "+p+"/issues/{index}/labels", onIssue(changeLabels(false)), needToken)
+	t.on("PUT "+p+"/issues/{index}/labels", onIssue(changeLabels(true)), needToken)
 	t.on("DELETE "+p+"/issues/{index}/labels/{id}", onIssue(removeIssueLabel), needToken)
 
 	t.on("GET "+p+"/milestones", listMilestones)
-	t.on("POST "+p+"/milestones", reads(createMilestone), needToken, needWrite)
-	t.on("GET "+p+"/milestones/{id}", onMilestone(func(c *call, m *milestone) error {
-		return c.ok(c.milestone(c.repo, m))
-	}))
-	t.on("PATCH "+p+"/milestones/{id}", onMilestone(readsFor(editMilestone)), needToken, needWrite)
+	t.on("POST "+p+"/milestones", createMilestone, needToken, needWrite)
+	t.on("GET "+p+"/milestones/{id}", onMilestone(renders((*call).milestoneView)))
+	t.on("PATCH "+p+"/milestones/{id}", onMilestone(editMilestone), needToken, needWrite)
 
 	t.on("GET /orgs/{org}/labels", func(c *call) error {
 		return c.ok(c.labels(counted(c, sortedLabels(c.owner.Labels))))
 	})
-	t.on("POST /orgs/{org}/labels", reads(createLabel), needOrgOwner)
-	t.on("DELETE /orgs/{org}/labels/{id}", deleteLabel, needOrgOwner)
 }
 
 // allLabels is what an issue of the repository can carry: its own labels and
@@ -51,23 +48,6 @@ func sortedLabels(ls []*label) []*label {
 		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 	})
 	return out
-}
-
-// ownLabels is the list that the path is about.
-func (c *call) ownLabels() *[]*label {
-	if c.repo != nil {
-		return &c.repo.labels
-	}
-	return &c.owner.Labels
-}
-
-// labelInput is the body of a label.
-type labelInput struct {
-	Name        string `json:"name" binding:"Required"`
-	Color       string `json:"color" binding:"Required"`
-	Description string `json:"description"`
-	Exclusive   bool   `json:"exclusive"`
-	Archived    bool   `json:"is_archived"`
 }
 
 var colorPattern = regexp.MustCompile(`^#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
@@ -88,21 +68,17 @@ func color(s string) (string, error) {
 	return s, nil
 }
 
-// createLabel creates a label of the repository or organisation.
-func createLabel(c *call, in *labelInput) error {
-	col, err := color(in.Color)
-	if err != nil {
+// createLabel makes a label of the body.
+func createLabel(c *call, l *label) error {
+	var err error
+	if l.Color, err = color(l.Color); err != nil {
 		return err
 	}
-	l := &label{
-		ID: c.w.next("label"), Name: in.Name, Color: col, Description: in.Description,
-		Exclusive: in.Exclusive, Archived: in.Archived,
+	if l.Exclusive { // would put other labels off an issue
+		return notInDemo(c)
 	}
-	if c.repo == nil {
-		l.Org = c.owner
-	}
-	list := c.ownLabels()
-	*list = append(*list, l)
+	l.ID = c.w.next("label")
+	c.repo.labels = append(c.repo.labels, l)
 	return c.created(c.label(l))
 }
 
@@ -127,28 +103,19 @@ func set[T any](to *T, from *T) {
 // deleteLabel deletes by id and answers 204 whether or not there was one; a
 // name counts as id 0.
 func deleteLabel(c *call) error {
-	gone, ok := find(*c.ownLabels(), func(l *label) bool { return l.ID == c.id("id") })
-	if !ok {
-		return c.done()
-	}
-	list := c.ownLabels()
-	*list = without(*list, gone)
-	for _, r := range c.w.repos {
-		for _, is := range r.issues {
-			is.Labels = without(is.Labels, gone)
-		}
+	gone := func(l *label) bool { return l.Org == nil && l.ID == c.id("id") }
+	c.repo.labels = slices.DeleteFunc(c.repo.labels, gone)
+	for _, is := range c.repo.issues {
+		is.Labels = slices.DeleteFunc(is.Labels, gone)
 	}
 	return c.done()
 }
 
-// issueLabelInput names labels by id or by name.
-type issueLabelInput struct {
-	Labels []any `json:"labels"`
-}
-
-// readLabels decodes the labels of a body; unknown ones are skipped.
+// readLabels decodes the labels of a body, by id or by name; unknown ones are skipped.
 func (c *call) readLabels() ([]*label, error) {
-	var in issueLabelInput
+	var in struct {
+		Labels []any `json:"labels"`
+	}
 	if err := c.bind(&in); err != nil {
 		return nil, err
 	}
@@ -156,9 +123,8 @@ func (c *call) readLabels() ([]*label, error) {
 		return nil, fail(http.StatusForbidden, "write permission is required")
 	}
 	for _, v := range in.Labels {
-		switch v.(type) {
-		case string, float64:
-		default:
+		_, isName := v.(string)
+		if _, isID := v.(float64); !isID && !isName {
 			return nil, fail(http.StatusBadRequest, "a label must be an integer or a string")
 		}
 	}
@@ -167,54 +133,43 @@ func (c *call) readLabels() ([]*label, error) {
 	}), nil
 }
 
-// addIssueLabels adds labels to an issue.
-func addIssueLabels(c *call, is *issue) error {
-	ls, err := c.readLabels()
-	if err != nil {
-		return err
+// changeLabels adds labels to those of an issue, or replaces them.
+func changeLabels(replace bool) func(*call, *issue) error {
+	return func(c *call, is *issue) error {
+		next, err := c.readLabels()
+		if err != nil {
+			return err
+		}
+		if !replace {
+			next = slices.Concat(is.Labels, filter(next, func(l *label) bool { return !slices.Contains(is.Labels, l) }))
+		}
+		c.setLabels(is, next)
+		return c.ok(c.labels(sortedLabels(is.Labels)))
 	}
-	for _, l := range ls {
-		c.setLabel(is, l, true)
-	}
-	return c.ok(c.labels(sortedLabels(is.Labels)))
 }
 
-// setLabel adds or removes one label and says so in the timeline. A label of an
-// exclusive scope replaces the others of that scope.
-func (c *call) setLabel(is *issue, l *label, on bool) {
-	if slices.Contains(is.Labels, l) == on {
-		return
-	}
-	body := ""
-	if on {
-		body = "1"
-		if i := strings.LastIndexByte(l.Name, '/'); l.Exclusive && i > 0 {
-			is.Labels = slices.DeleteFunc(is.Labels, func(o *label) bool {
-				return o.Exclusive && strings.HasPrefix(o.Name, l.Name[:i+1]) && !strings.Contains(o.Name[i+1:], "/")
-			})
-		}
-		is.Labels = append(is.Labels, l)
-	} else {
-		is.Labels = without(is.Labels, l)
-	}
-	c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
+// setLabels replaces the labels of an issue and says so in the timeline.
+func (c *call) setLabels(is *issue, next []*label) {
+	replaceList(&is.Labels, next, func(l *label, body string) {
+		c.w.addEvent(is, c.doer, comment{Kind: "label", Body: body, label: l})
+	})
 }
 
-// setIssueLabels replaces the labels of an issue; those that stay get no event.
-func setIssueLabels(c *call, is *issue) error {
-	ls, err := c.readLabels()
-	if err != nil {
-		return err
-	}
-	for _, l := range slices.Clone(is.Labels) {
-		if !slices.Contains(ls, l) {
-			c.setLabel(is, l, false)
+// replaceList replaces a list. It calls event for each item that comes, with "1", and for each
+// that goes, with "", as Gitea marks them; those that stay get none.
+func replaceList[T comparable](list *[]T, next []T, event func(it T, mark string)) {
+	old := *list
+	*list = next
+	for _, it := range next {
+		if !slices.Contains(old, it) {
+			event(it, "1")
 		}
 	}
-	for _, l := range ls {
-		c.setLabel(is, l, true)
+	for _, it := range old {
+		if !slices.Contains(next, it) {
+			event(it, "")
+		}
 	}
-	return c.ok(c.labels(sortedLabels(is.Labels)))
 }
 
 // removeIssueLabel removes one label of an issue by id or name.
@@ -222,12 +177,11 @@ func removeIssueLabel(c *call, is *issue) error {
 	if c.perm < accessWrite {
 		return errForbidden
 	}
-	key := c.params["id"]
-	l, ok := find(c.repo.allLabels(), func(l *label) bool { return l.ID == c.id("id") || l.Name == key })
-	if !ok {
+	named := func(l *label) bool { return l.ID == c.id("id") || l.Name == c.params["id"] }
+	if !slices.ContainsFunc(c.repo.allLabels(), named) {
 		return fail(http.StatusUnprocessableEntity, "label does not exist [label_id: 0]")
 	}
-	c.setLabel(is, l, false)
+	c.setLabels(is, slices.DeleteFunc(slices.Clone(is.Labels), named))
 	return c.done()
 }
 
@@ -237,86 +191,67 @@ func (r *repo) milestoneByID(id int64) *milestone {
 	return m
 }
 
-// onMilestone finds a milestone by id, then by title.
+// onMilestone finds the milestone of the path, by id or title.
 func onMilestone(f func(*call, *milestone) error) handler {
 	return func(c *call) error {
-		m := c.repo.milestoneByID(c.id("id"))
-		if m == nil {
-			m, _ = find(c.repo.milestones, func(m *milestone) bool { return m.Title == c.params["id"] })
-		}
-		if m == nil {
-			return errNotFound
-		}
-		return f(c, m)
+		return onFirst(c, c.repo.milestones, func(m *milestone) bool {
+			return m.ID == c.id("id") || m.Title == c.params["id"]
+		}, f)
 	}
 }
 
-// listMilestones lists milestones by due date; the default is the open ones.
+// milestoneView renders a milestone of the repository at hand.
+func (c *call) milestoneView(m *milestone) obj { return c.milestone(c.repo, m) }
+
+// listMilestones lists milestones by due date, those without one last; the default is
+// the open ones.
 func listMilestones(c *call) error {
 	st, name := c.query.Get("state"), c.query.Get("name")
 	items := filter(c.repo.milestones, func(m *milestone) bool {
-		return (st == "all" || m.Closed == (st == "closed")) && strings.Contains(m.Title, name)
+		return (st == "all" || (m.State == "closed") == (st == "closed")) && strings.Contains(m.Title, name)
 	})
-	slices.SortStableFunc(items, func(a, b *milestone) int { return dueOf(a).Compare(dueOf(b)) })
-	return c.ok(mapped(counted(c, items), func(m *milestone) obj { return c.milestone(c.repo, m) }))
+	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	slices.SortStableFunc(items, func(a, b *milestone) int {
+		return cmp.Or(a.Due, &never).Compare(*cmp.Or(b.Due, &never))
+	})
+	return c.ok(mapped(counted(c, items), c.milestoneView))
 }
 
-// dueOf is the due date for sorting; none comes last.
-func dueOf(m *milestone) time.Time {
-	if m.Due == nil {
-		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// createMilestone makes a milestone of the body.
+func createMilestone(c *call) error {
+	m := &milestone{ID: c.w.next("milestone"), State: "open", Created: c.now}
+	if err := c.fillMilestone(m); err != nil {
+		return err
 	}
-	return *m.Due
-}
-
-// createMilestoneInput is the body of createMilestone.
-type createMilestoneInput struct {
-	Title       string     `json:"title"`
-	Description string     `json:"description"`
-	Due         *time.Time `json:"due_on"`
-	State       string     `json:"state"`
-}
-
-// createMilestone creates a milestone.
-func createMilestone(c *call, in *createMilestoneInput) error {
-	m := &milestone{
-		ID: c.w.next("milestone"), Title: in.Title, Description: in.Description, Due: in.Due, Created: c.now,
-		Updated: c.now,
-	}
-	c.closeMilestone(m, in.State)
 	c.repo.milestones = append(c.repo.milestones, m)
-	return c.created(c.milestone(c.repo, m))
-}
-
-// closeMilestone applies a state; others than open and closed change nothing.
-func (c *call) closeMilestone(m *milestone, to string) {
-	switch to {
-	case "closed":
-		at := c.now
-		m.Closed, m.ClosedAt = true, &at
-	case "open":
-		m.Closed, m.ClosedAt = false, nil
-	}
-}
-
-// editMilestoneInput is the body of editMilestone.
-type editMilestoneInput struct {
-	Title       string     `json:"title"`
-	Description *string    `json:"description"`
-	Due         *time.Time `json:"due_on"`
-	State       *string    `json:"state"`
+	return c.created(c.milestoneView(m))
 }
 
 // editMilestone edits a milestone.
-func editMilestone(c *call, m *milestone, in *editMilestoneInput) error {
-	if in.Title != "" {
-		m.Title = in.Title
+func editMilestone(c *call, m *milestone) error {
+	if err := c.fillMilestone(m); err != nil {
+		return err
 	}
-	set(&m.Description, in.Description)
-	m.Due = in.Due // an edit that does not name a date takes it away
-	if in.State != nil {
-		c.closeMilestone(m, *in.State)
+	return c.ok(c.milestoneView(m))
+}
+
+// fillMilestone reads the body into a milestone. What it does not name stays, but for the
+// date, which goes. States other than open and closed change nothing.
+func (c *call) fillMilestone(m *milestone) error {
+	next := *m
+	next.Due = nil
+	if err := c.bind(&next); err != nil {
+		return err
 	}
-	m.Updated = c.now
-	return c.ok(c.milestone(c.repo, m))
+	next.Title, next.Updated = cmp.Or(next.Title, m.Title), c.now
+	switch {
+	case next.State == "open":
+		next.ClosedAt = nil
+	case next.State != "closed":
+		next.State = m.State
+	case m.State != "closed":
+		next.ClosedAt = &next.Updated
+	}
+	*m = next
+	return nil
 }

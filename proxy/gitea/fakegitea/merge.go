@@ -1,12 +1,13 @@
 package fakegitea
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 )
 
-// handleMerge registers merging and updating.
+// handleMerge registers merging.
 func handleMerge(t table) {
 	const p = "/repos/{owner}/{repo}/pulls/{index}"
 	t.on("GET "+p+"/merge", onPull(isMerged))
@@ -34,18 +35,16 @@ type mergeInput struct {
 	OtherMessage  string `json:"merge_message_field"`
 }
 
-// mergePull merges, under the rules and in the words of the real server: 405
+// mergePull merges or squashes, under the rules and in the words of the real server: 405
 // for what cannot be merged, 409 for a head that moved.
 func mergePull(c *call, is *issue, in *mergeInput) error {
 	if err := c.mayMerge(is, in); err != nil {
 		return err
 	}
-	if in.WhenSucceeded || in.DeleteBranch { // better refused than left out
+	if in.WhenSucceeded || in.DeleteBranch || in.Do != "merge" && in.Do != "squash" { // better refused than left out
 		return notInDemo(c)
 	}
-	if err := c.merge(is, in); err != nil {
-		return err
-	}
+	c.merge(is, in)
 	return c.empty(http.StatusOK)
 }
 
@@ -63,7 +62,7 @@ func (c *call) mayMerge(is *issue, in *mergeInput) error {
 		return fail(http.StatusMethodNotAllowed, "Work in progress PRs cannot be merged")
 	case !is.clean():
 		return fail(http.StatusMethodNotAllowed, "Please try again later")
-	case !c.allowsStyle(in.Do):
+	case in.Do == "merge" && !c.repo.Settings.AllowMerge, in.Do == "squash" && !c.repo.Settings.AllowSquash:
 		return fail(http.StatusMethodNotAllowed, "%s is not allowed an allowed merge style for this repository", in.Do)
 	}
 	_, head, _ := is.sides()
@@ -71,15 +70,6 @@ func (c *call) mayMerge(is *issue, in *mergeInput) error {
 		return fail(http.StatusConflict, "head out of date")
 	}
 	return c.checkApprovals(is, in.Force)
-}
-
-// allowsStyle says whether the repository allows a way of merging.
-func (c *call) allowsStyle(do string) bool {
-	s := c.repo.Settings
-	return map[string]bool{
-		"merge": s.AllowMerge, "rebase": s.AllowRebase, "rebase-merge": s.AllowRebaseMerge, "squash": s.AllowSquash,
-		"fast-forward-only": s.AllowFastForward, "manually-merged": s.AllowManual,
-	}[do]
 }
 
 // checkApprovals applies the protection of the base branch. Force helps administrators
@@ -106,75 +96,15 @@ func (c *call) checkApprovals(is *issue, force bool) error {
 }
 
 // merge moves the base branch.
-func (c *call) merge(is *issue, in *mergeInput) error {
+func (c *call) merge(is *issue, in *mergeInput) {
+	me := c.signature()
 	base, head, fork := is.sides()
-	g, me := c.repo.git, c.signature()
-	files, ok := mergeFiles(fork.files, base.files, head.files)
-	if !ok {
-		return fail(http.StatusMethodNotAllowed, "Please try again later")
+	files, _ := mergeFiles(fork.files, base.files, head.files) // mayMerge looked for conflicts
+	parents := []string{base.id}
+	if in.Do == "merge" {
+		parents = append(parents, head.id)
 	}
-	message := c.mergeMessage(is, in)
-	var made *commit
-	switch in.Do {
-	case "merge":
-		made = g.addCommit(files, []string{base.id, head.id}, me, me, message)
-	case "squash":
-		made = g.addCommit(files, []string{base.id}, me, me, message)
-	case "fast-forward-only":
-		if fork != base {
-			return fail(http.StatusMethodNotAllowed, "fast-forward-only merge is not possible")
-		}
-		made = head
-	case "manually-merged":
-		return notInDemo(nil)
-	default:
-		made = c.replay(is, base, files)
-		if in.Do == "rebase-merge" {
-			made = g.addCommit(files, []string{base.id, made.id}, me, me, message)
-		}
-	}
-	c.finish(is, base, head, fork, made)
-	return nil
-}
-
-// mergeMessage is the message of a merge or squash commit.
-func (c *call) mergeMessage(is *issue, in *mergeInput) string {
-	title, body := in.Title+in.OtherTitle, in.Message+in.OtherMessage
-	if title == "" && in.Do == "squash" {
-		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
-	}
-	if title == "" {
-		title = fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", is.Title, is.Index, is.pull.Head,
-			is.pull.Base)
-	}
-	return strings.TrimRight(title+"\n\n"+body, "\n")
-}
-
-// replay puts the commits of a pull request on top of the base, in order; the
-// last one has the merged files.
-func (c *call) replay(is *issue, base *commit, final map[string]string) *commit {
-	g := c.repo.git
-	list := is.commitsOf()
-	at := base
-	for i := len(list) - 1; i >= 0; i-- {
-		files := final
-		if before := g.commits[firstParent(list[i])]; i > 0 && before != nil {
-			if merged, ok := mergeFiles(before.files, at.files, list[i].files); ok {
-				files = merged
-			}
-		}
-		committer := c.signature()
-		at = g.addCommit(files, []string{at.id}, list[i].author, committer, list[i].message)
-	}
-	return at
-}
-
-// firstParent is the id of the first parent, or "".
-func firstParent(cm *commit) string {
-	if len(cm.parents) == 0 {
-		return ""
-	}
-	return cm.parents[0]
+	c.finish(is, base, head, fork, c.repo.git.addCommit(files, parents, me, me, mergeMessage(is, in)))
 }
 
 // finish records a merge. The commits of both sides are fixed from here on, so that the
@@ -187,4 +117,15 @@ func (c *call) finish(is *issue, base, head, fork, made *commit) {
 	is.Closed, is.ClosedAt, is.Updated = true, &at, at
 	c.w.addEvent(is, c.doer, comment{Kind: "merge_pull"})
 	c.record("merge_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
+}
+
+// mergeMessage is the message of a merge or squash commit.
+func mergeMessage(is *issue, in *mergeInput) string {
+	title := fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s",
+		is.Title, is.Index, is.pull.Head, is.pull.Base)
+	if in.Do == "squash" {
+		title = fmt.Sprintf("%s (#%d)", is.Title, is.Index)
+	}
+	title = cmp.Or(in.Title+in.OtherTitle, title)
+	return strings.TrimRight(title+"\n\n"+in.Message+in.OtherMessage, "\n")
 }

@@ -22,7 +22,7 @@ type pushMirror struct {
 func handleMirrors(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/push_mirrors", func(c *call) error { return c.ok(linked(c, c.repo.mirrors)) }, needAdmin)
-	t.on("POST "+p+"/push_mirrors", reads(createMirror), needAdmin, needActive)
+	t.on("POST "+p+"/push_mirrors", createMirror, needAdmin, needActive)
 	t.on("DELETE "+p+"/push_mirrors/{name}", onMirror(func(c *call, m *pushMirror) error {
 		c.repo.mirrors = without(c.repo.mirrors, m)
 		return c.done()
@@ -36,30 +36,23 @@ func handleMirrors(t table) {
 	}, needAdmin, needActive)
 }
 
-// createMirrorInput is the body of createMirror.
-type createMirrorInput struct {
-	Address  string `json:"remote_address"`
-	Username string `json:"remote_username"`
-	Password string `json:"remote_password"`
-	Interval string `json:"interval"`
-	OnCommit bool   `json:"sync_on_commit"`
-}
-
-// createMirror adds a push mirror. The password is dropped at once: no route shows it,
-// and nothing is ever pushed.
-func createMirror(c *call, in *createMirrorInput) error {
-	if !strings.HasPrefix(in.Address, "https://") && !strings.HasPrefix(in.Address, "http://") {
+// createMirror adds a push mirror. A password in the body is not even read: no route
+// shows it, and nothing is ever pushed.
+func createMirror(c *call) error {
+	m := &pushMirror{}
+	if err := c.bind(m); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(m.Address, "https://") && !strings.HasPrefix(m.Address, "http://") {
 		return fail(http.StatusBadRequest, "Invalid mirror remote URL")
 	}
-	if in.Interval != "" {
-		if _, err := time.ParseDuration(in.Interval); err != nil {
+	if m.Interval != "" {
+		if _, err := time.ParseDuration(m.Interval); err != nil {
 			return fail(http.StatusBadRequest, "%v", err)
 		}
 	}
-	m := &pushMirror{
-		Repo: c.repo.Name, Remote: "remote_mirror_" + randomHex(5), Address: in.Address, Created: c.now,
-		Interval: in.Interval, OnCommit: in.OnCommit,
-	}
+	m.Repo, m.Remote, m.Created = c.repo.Name, "remote_mirror_"+randomHex(5), c.now
+	m.Updated, m.Error = nil, ""
 	c.repo.mirrors = append(c.repo.mirrors, m)
 	return c.ok(m)
 }

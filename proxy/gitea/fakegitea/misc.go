@@ -2,7 +2,6 @@ package fakegitea
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 )
 
@@ -16,11 +15,9 @@ func handlers() table {
 	t := table{}
 	for _, family := range []func(table){
 		handleMisc, handleTemplates, handleUsers, handleSelf, handleOrgs, handleTeams, handleRepos, handleRepoPeople,
-		handleContents, handleWrites, handleBranches, handleReleases, handleTagProtections, handleGit, handleStatuses,
-		handleArchives, handleIssues, handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge,
-		handleReviews,
-		handleWiki, handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin,
-		handleTimes,
+		handleContents, handleWrites, handleBranches, handleReleases, handleGit, handleStatuses, handleIssues,
+		handleIssueExtras, handleComments, handleLabels, handlePulls, handleMerge, handleReviews, handleWiki,
+		handleHooks, handleKeys, handleFeed, handlePackages, handleMirrors, handleApps, handleAdmin, handleTimes,
 		handleRuns, handleActionsConfig, handleEmpty,
 	} {
 		family(t)
@@ -28,7 +25,7 @@ func handlers() table {
 	return t
 }
 
-// handleMisc registers the version, the settings and rendering.
+// handleMisc registers the version and the settings of the API.
 func handleMisc(t table) {
 	t.on("GET /version", func(c *call) error { return c.ok(map[string]string{"version": c.s.opts.Version}) })
 	t.on("GET /settings/api", func(c *call) error {
@@ -38,58 +35,6 @@ func handleMisc(t table) {
 			"default_max_response_size", 104857600,
 		})
 	})
-	t.on("GET /settings/repository", func(c *call) error {
-		return c.ok(obj{
-			"mirrors_disabled", false, "http_git_disabled", false, "migrations_disabled", false,
-			"stars_disabled", false, "time_tracking_disabled", false, "lfs_disabled", false,
-		})
-	})
-	t.on("GET /settings/ui", func(c *call) error {
-		return c.ok(obj{
-			"default_theme", "gitea-auto", "allowed_reactions", allowedReactions,
-			"custom_emojis", []string{"git", "gitea", "codeberg", "gitlab", "github", "gogs"},
-		})
-	})
-	t.on("GET /settings/attachment", func(c *call) error {
-		return c.ok(obj{
-			"enabled", true, "allowed_types", ".csv,.docx,.gif,.gz,.jpeg,.jpg,.json,.log,.md," +
-				".mov,.mp4,.patch,.pdf,.png,.svg,.txt,.webp,.zip",
-			"max_size", 100, "max_files", 5,
-		})
-	})
-	t.on("POST /markdown", (*call).render, needToken)
-	t.on("POST /markdown/raw", func(c *call) error { return c.html(string(c.body)) }, needToken)
-	t.on("POST /markup", (*call).render, needToken)
-}
-
-// html answers a text, rendered.
-func (c *call) html(text string) error {
-	s, err := renderMarkdown(text)
-	if err != nil {
-		return err
-	}
-	c.out.header.Set("Content-Type", "text/html; charset=utf-8")
-	c.out.body.WriteString(s)
-	return nil
-}
-
-// render answers the rendered text of the body.
-func (c *call) render() error {
-	var in struct {
-		Text     string `json:"Text"`
-		Mode     string `json:"Mode"`
-		Context  string `json:"Context"`
-		Wiki     bool   `json:"Wiki"`
-		FilePath string `json:"FilePath"`
-	}
-	if err := c.bind(&in); err != nil {
-		return err
-	}
-	if !slices.Contains([]string{"", "comment", "gfm", "markdown", "wiki", "file"}, in.Mode) {
-		c.out.status = http.StatusUnprocessableEntity
-		return c.text("unsupported render mode: " + in.Mode + "\n") // the one refusal that is not JSON
-	}
-	return c.html(in.Text)
 }
 
 // gitignoreTemplates are the .gitignore files that new repositories can have.

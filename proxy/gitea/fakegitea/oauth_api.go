@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -42,130 +43,106 @@ type Grant struct {
 
 // SetOAuthOptions changes the settings. Tokens that are out keep their lifetime.
 func (s *Server) SetOAuthOptions(o OAuthOptions) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.oauth.options = o.filled()
+	s.change(func(w *world) bool { w.oauth.options = o.filled(); return true })
 }
 
 // SetClock changes the clock of the whole double; nil means time.Now.
 func (s *Server) SetClock(now func() time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if now == nil {
 		now = time.Now
 	}
-	s.world.clock = now
+	s.change(func(w *world) bool { w.clock = now; return true })
 }
 
 // RotateSigningKey makes every token that is out unreadable, as a new key of the
 // server does.
 func (s *Server) RotateSigningKey() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.world.oauth.keyID = randomKeyID()
+	s.change(func(w *world) bool { w.oauth.key = rand.Text(); return true })
 }
 
 // RegisterOAuthApp registers an application of the instance and returns its
 // client id and secret. Public clients have a secret too, and need not show it.
 func (s *Server) RegisterOAuthApp(name string, confidential bool, redirectURIs ...string) (clientID, secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := &oauthApp{
-		ID: s.world.next("app"), Name: name, ClientID: newUUID(), Confidential: confidential,
-		RedirectURIs: slices.Clone(redirectURIs), Created: s.world.now(), secret: newAppSecret(),
-	}
-	s.world.apps = append(s.world.apps, a)
+	a := &oauthApp{Name: name, Confidential: confidential, RedirectURIs: slices.Clone(redirectURIs)}
+	s.change(func(w *world) bool { w.addApp(a); return true })
 	return a.ClientID, a.secret
 }
 
 // RotateOAuthSecret gives an application a new secret and returns it; "" when
 // there is no such application. Tokens live on.
-func (s *Server) RotateOAuthSecret(clientID string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.world.appByClientID(clientID)
-	if a == nil {
-		return ""
-	}
-	a.secret = newAppSecret()
-	return a.secret
+func (s *Server) RotateOAuthSecret(clientID string) (secret string) {
+	s.changeApp(clientID, func(_ *world, a *oauthApp) bool {
+		a.secret = newAppSecret()
+		secret = a.secret
+		return true
+	})
+	return secret
 }
 
 // DeleteOAuthApp deletes an application with its grants, which ends its tokens.
 // It is false when there is no such application.
 func (s *Server) DeleteOAuthApp(clientID string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.world.appByClientID(clientID)
-	if a != nil {
-		s.world.dropApp(a)
-	}
-	return a != nil
+	return s.changeApp(clientID, func(w *world, a *oauthApp) bool {
+		w.apps = without(w.apps, a)
+		w.dropGrants(func(g *oauthGrant) bool { return g.app == a })
+		return true
+	})
 }
 
 // Grants lists the grants of a user, oldest first.
-func (s *Server) Grants(login string) []Grant {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.world.userByLogin(login)
-	mine := filter(s.world.oauth.grants, func(g *oauthGrant) bool { return g.user == u })
-	return mapped(mine, func(g *oauthGrant) Grant {
-		return Grant{
-			ID: g.id, Login: g.user.Login, UserID: g.user.ID, App: g.app.Name, ClientID: g.app.ClientID,
-			Scope: g.scope, Effective: strings.Join(grantScopes(g.scope).list(), ","), Counter: g.counter,
-		}
+func (s *Server) Grants(login string) (grants []Grant) {
+	s.change(func(w *world) bool {
+		u := w.userByLogin(login)
+		mine := filter(w.oauth.grants, func(g *oauthGrant) bool { return g.user == u })
+		grants = mapped(mine, func(g *oauthGrant) Grant {
+			return Grant{
+				ID: g.id, Login: u.Login, UserID: u.ID, App: g.app.Name, ClientID: g.app.ClientID,
+				Scope: g.scope, Effective: strings.Join(grantScopes(g.scope).list(), ","), Counter: g.counter,
+			}
+		})
+		return true
 	})
+	return grants
 }
 
 // AddGrant makes a grant without a browser, with a scope as it would be asked
 // for. It is false when user or application are unknown, or when there is a
 // grant already, which then stays as it is.
 func (s *Server) AddGrant(login, clientID, scope string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, a := s.world.userByLogin(login), s.world.appByClientID(clientID)
-	if u == nil || u.Org || a == nil || s.world.grantOf(u, a) != nil {
-		return false
-	}
-	s.world.addGrant(u, a, scope)
-	return true
+	return s.changeGrant(login, clientID, func(w *world, u *user, a *oauthApp) bool {
+		return w.grantOf(u, a) == nil && w.addGrant(u, a, scope) != nil
+	})
 }
 
 // RevokeGrant takes back what the user allowed the application, as the button on
 // the page of her applications does. It is false when there was nothing.
 func (s *Server) RevokeGrant(login, clientID string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, a := s.world.userByLogin(login), s.world.appByClientID(clientID)
-	return u != nil && a != nil && s.world.dropGrants(func(g *oauthGrant) bool { return g.user == u && g.app == a })
+	return s.changeGrant(login, clientID, func(w *world, u *user, a *oauthApp) bool {
+		return w.dropGrants(func(g *oauthGrant) bool { return g.user == u && g.app == a })
+	})
 }
 
 // IssueOAuthTokens makes a pair of tokens of an existing grant, just as one more
 // answer of the token endpoint.
 func (s *Server) IssueOAuthTokens(login, clientID string) (access, refresh string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, a := s.world.userByLogin(login), s.world.appByClientID(clientID)
-	if u == nil || a == nil {
-		return "", "", errors.New("no such user or application")
+	if !s.changeGrant(login, clientID, func(w *world, u *user, a *oauthApp) bool {
+		g := w.grantOf(u, a)
+		if g != nil {
+			answer := w.issue(g)
+			access, refresh = answer.Access, answer.Refresh
+		}
+		return g != nil
+	}) {
+		err = errors.New("the user has no grant for the application; call AddGrant first")
 	}
-	g := s.world.grantOf(u, a)
-	if g == nil {
-		return "", "", errors.New("the user has no grant for the application; call AddGrant or Approve first")
-	}
-	c := &call{s: s, w: s.world, now: s.world.now(), root: s.opts.RootURL}
-	answer, err := c.issue(g)
-	if err != nil {
-		return "", "", err
-	}
-	return answer.Access, answer.Refresh, nil
+	return access, refresh, err
 }
 
 // RenameUser gives a user another name; the number stays. It is false when there
 // is no such user or the name is taken.
 func (s *Server) RenameUser(login, to string) bool {
-	return s.changeUser(login, func(u *user) bool {
-		if other := s.world.userByLogin(to); to == "" || other != nil && other != u {
+	return s.changeUser(login, func(w *world, u *user) bool {
+		if other := w.userByLogin(to); to == "" || other != nil && other != u {
 			return false
 		}
 		u.Login = to
@@ -176,39 +153,60 @@ func (s *Server) RenameUser(login, to string) bool {
 // SetUserActive activates or deactivates a user. The API refuses the deactivated,
 // and the pages show them nothing else.
 func (s *Server) SetUserActive(login string, active bool) bool {
-	return s.changeUser(login, func(u *user) bool { u.Active = active; return true })
+	return s.changeUser(login, func(_ *world, u *user) bool { u.Active = active; return true })
 }
 
 // ProhibitUser forbids a user to log in, or allows it again.
 func (s *Server) ProhibitUser(login string, prohibited bool) bool {
-	return s.changeUser(login, func(u *user) bool { u.ProhibitLogin = prohibited; return true })
-}
-
-// changeUser runs f on a person; false when there is no such person.
-func (s *Server) changeUser(login string, f func(*user) bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.world.userByLogin(login)
-	return u != nil && !u.Org && f(u)
+	return s.changeUser(login, func(_ *world, u *user) bool { u.ProhibitLogin = prohibited; return true })
 }
 
 // SetTeamMember puts a user into a team of an organisation, or takes her out. It
 // is false when one of the three does not exist.
 func (s *Server) SetTeamMember(org, teamName, login string, member bool) bool {
-	return s.changeUser(login, func(u *user) bool {
-		o := s.world.userByLogin(org)
-		if o == nil || !o.Org {
+	return s.changeUser(login, func(w *world, u *user) bool {
+		o := w.userByLogin(org)
+		if o == nil { // a person has no teams
 			return false
 		}
 		t, ok := find(o.Teams, func(t *team) bool { return strings.EqualFold(t.Name, teamName) })
-		if !ok {
-			return false
-		}
-		if member {
+		switch {
+		case ok && member:
 			t.Members = with(t.Members, u)
-		} else {
+		case ok:
 			t.Members = without(t.Members, u)
 		}
-		return true
+		return ok
+	})
+}
+
+// change runs f on the world, and returns what it returns.
+func (s *Server) change(f func(*world) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(s.world)
+}
+
+// changeUser runs f on a person; false when there is no such person.
+func (s *Server) changeUser(login string, f func(*world, *user) bool) bool {
+	return s.change(func(w *world) bool {
+		u := w.userByLogin(login)
+		return u != nil && !u.Org && f(w, u)
+	})
+}
+
+// changeApp runs f on an application; false when there is none of that id.
+func (s *Server) changeApp(clientID string, f func(*world, *oauthApp) bool) bool {
+	return s.change(func(w *world) bool {
+		a := w.appByClientID(clientID)
+		return a != nil && f(w, a)
+	})
+}
+
+// changeGrant runs f on a person and an application; false when one is unknown.
+func (s *Server) changeGrant(login, clientID string, f func(*world, *user, *oauthApp) bool) bool {
+	return s.changeUser(login, func(w *world, u *user) bool {
+		a := w.appByClientID(clientID)
+		return a != nil && f(w, u, a)
 	})
 }

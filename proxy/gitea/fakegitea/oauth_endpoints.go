@@ -8,17 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 )
-
-// refuseToken answers an error of the token endpoint (RFC 6749 section 5.2). The
-// server always answers it with 400, also invalid_client, where the RFC asks for
-// 401 when the client used HTTP Basic.
-func (c *call) refuseToken(code, format string, args ...any) {
-	c.line(http.StatusBadRequest, obj{"error", code, "error_description", fmt.Sprintf(format, args...)})
-}
 
 // line writes v as JSON with a line feed, the way the pages do.
 func (c *call) line(status int, v any) {
@@ -48,9 +40,7 @@ func formOf(r *http.Request, body []byte) url.Values {
 	switch strings.ToLower(strings.TrimSpace(kind)) {
 	case "application/json":
 		var fields map[string]any
-		if json.Unmarshal(body, &fields) != nil {
-			return out
-		}
+		_ = json.Unmarshal(body, &fields) // as above
 		for name, v := range fields {
 			if text, ok := v.(string); ok {
 				out.Set(name, text)
@@ -65,115 +55,106 @@ func formOf(r *http.Request, body []byte) url.Values {
 	return out
 }
 
-// tokenRequest is a request of the token endpoint.
-type tokenRequest struct {
-	form             url.Values
-	clientID, secret string
+// accessToken is POST /login/oauth/access_token. The server answers every error of
+// it with 400 (RFC 6749 section 5.2), also invalid_client, where the RFC asks for
+// 401 when the client used HTTP Basic.
+func accessToken(c *call) {
+	g, refusal := c.entitled()
+	if refusal != nil {
+		c.line(http.StatusBadRequest, refusal)
+		return
+	}
+	c.line(http.StatusOK, c.w.issue(g))
 }
 
-// accessToken is POST /login/oauth/access_token.
-func accessToken(c *call) {
-	q := &tokenRequest{form: c.form, clientID: c.form.Get("client_id"), secret: c.form.Get("client_secret")}
-	if header := c.r.Header.Get("Authorization"); header != "" && (q.clientID == "" || q.secret == "") {
-		id, secret, ok := c.r.BasicAuth()
+// refused is an error of the token endpoint.
+func refused(code, format string, args ...any) (*oauthGrant, obj) {
+	return nil, obj{"error", code, "error_description", fmt.Sprintf(format, args...)}
+}
+
+// entitled authenticates the client and finds the grant that it gets tokens of. The
+// two ways differ in how they name an unknown client and a wrong secret.
+func (c *call) entitled() (*oauthGrant, obj) {
+	id, secret := c.form.Get("client_id"), c.form.Get("client_secret")
+	if c.r.Header.Get("Authorization") != "" && (id == "" || secret == "") {
+		basicID, basicSecret, ok := c.r.BasicAuth()
+		const inconsistent = "%s in request body inconsistent with Authorization header"
 		switch {
 		case !ok:
-			c.refuseToken("invalid_request", "cannot parse basic auth header")
-			return
-		case q.clientID != "" && q.clientID != id:
-			c.refuseToken("invalid_request", "client_id in request body inconsistent with Authorization header")
-			return
-		case q.secret != "" && q.secret != secret:
-			c.refuseToken("invalid_request", "client_secret in request body inconsistent with Authorization header")
-			return
+			return refused("invalid_request", "cannot parse basic auth header")
+		case id != "" && id != basicID:
+			return refused("invalid_request", inconsistent, "client_id")
+		case secret != "" && secret != basicSecret:
+			return refused("invalid_request", inconsistent, "client_secret")
 		}
-		q.clientID, q.secret = id, secret
+		id, secret = basicID, basicSecret
 	}
+	grant, unknown, wrong := c.refresh, "cannot load client with client id: %q", "invalid_client"
 	switch c.form.Get("grant_type") {
 	case "refresh_token":
-		c.refresh(q)
 	case "authorization_code":
-		c.redeem(q)
+		grant, unknown, wrong = c.redeem, "cannot load client with client id: '%s'", "unauthorized_client"
 	default:
-		c.refuseToken("unsupported_grant_type", "Only refresh_token or authorization_code grant type is supported")
+		return refused("unsupported_grant_type", "Only refresh_token or authorization_code grant type is supported")
 	}
-}
-
-// wrongSecret says what is wrong with a confidential client's secret, or "".
-func (a *oauthApp) wrongSecret(secret string) string {
+	app := c.w.appByClientID(id)
 	switch {
-	case !a.Confidential || a.secret != "" && subtle.ConstantTimeCompare([]byte(a.secret), []byte(secret)) == 1:
-		return ""
+	case app == nil:
+		return refused("invalid_client", unknown, id)
+	case !app.Confidential || app.knows(secret):
+		return grant(app)
 	case secret == "":
-		return "invalid empty client secret"
+		return refused(wrong, "invalid empty client secret")
 	}
-	return "invalid client secret"
+	return refused(wrong, "invalid client secret")
 }
 
-// refresh answers grant_type=refresh_token. The kind of the token is not looked
-// at: while refresh tokens are not used up, an access token is as good.
-func (c *call) refresh(q *tokenRequest) {
-	app := c.w.appByClientID(q.clientID)
-	if app == nil {
-		c.refuseToken("invalid_client", "cannot load client with client id: %q", q.clientID)
-		return
-	}
-	if wrong := app.wrongSecret(q.secret); wrong != "" {
-		c.refuseToken("invalid_client", "%s", wrong)
-		return
-	}
-	claims, err := c.w.oauth.parse(q.form.Get("refresh_token"), c.now)
-	if err != nil {
-		c.refuseToken("unauthorized_client", "unable to parse refresh token")
-		return
-	}
+// knows compares the application's secret. One without a secret knows none.
+func (a *oauthApp) knows(secret string) bool {
+	return a.secret != "" && subtle.ConstantTimeCompare([]byte(a.secret), []byte(secret)) == 1
+}
+
+// refresh is grant_type=refresh_token. The kind of the token is not looked at: while
+// refresh tokens are not used up, an access token is as good.
+func (c *call) refresh(app *oauthApp) (*oauthGrant, obj) {
+	claims, ok := c.w.oauth.parse(c.form.Get("refresh_token"), c.now)
 	g := c.w.grantByID(claims.Grant)
 	switch {
+	case !ok:
+		return refused("unauthorized_client", "unable to parse refresh token")
 	case g == nil:
-		c.refuseToken("invalid_grant", "grant does not exist")
+		return refused("invalid_grant", "grant does not exist")
 	case g.app != app:
-		c.refuseToken("invalid_grant", "refresh token belongs to a different client")
+		return refused("invalid_grant", "refresh token belongs to a different client")
 	case c.w.oauth.options.InvalidateRefreshTokens && (claims.Counter == 0 || claims.Counter != g.counter):
-		c.refuseToken("unauthorized_client", "token was already used")
-	default:
-		c.sendTokens(g)
+		return refused("unauthorized_client", "token was already used")
 	}
+	return g, nil
 }
 
-// redeem answers grant_type=authorization_code, with the checks in the server's
-// order. Only success uses a code up.
-func (c *call) redeem(q *tokenRequest) {
-	app := c.w.appByClientID(q.clientID)
-	if app == nil {
-		c.refuseToken("invalid_client", "cannot load client with client id: '%s'", q.clientID)
-		return
-	}
-	if wrong := app.wrongSecret(q.secret); wrong != "" {
-		c.refuseToken("unauthorized_client", "%s", wrong)
-		return
-	}
-	redirect := q.form.Get("redirect_uri")
+// redeem is grant_type=authorization_code, with the checks in the server's order.
+// Only success and expiry use a code up.
+func (c *call) redeem(app *oauthApp) (*oauthGrant, obj) {
+	redirect := c.form.Get("redirect_uri")
 	if redirect != "" && !app.takesRedirect(redirect) {
-		c.refuseToken("unauthorized_client", "unexpected redirect URI")
-		return
+		return refused("unauthorized_client", "unexpected redirect URI")
 	}
-	code, _ := find(c.w.oauth.codes, func(k *oauthCode) bool { return k.secret == q.form.Get("code") })
+	code, _ := find(c.w.oauth.codes, func(k *oauthCode) bool { return k.secret == c.form.Get("code") })
 	switch {
 	case code == nil:
-		c.refuseToken("unauthorized_client", "client is not authorized")
+		return refused("unauthorized_client", "client is not authorized")
 	case !code.expires.After(c.now):
 		c.w.oauth.codes = without(c.w.oauth.codes, code)
-		c.refuseToken("invalid_grant", "authorization code expired")
-	case !code.verified(q.form.Get("code_verifier")):
-		c.refuseToken("unauthorized_client", "failed PKCE code challenge")
+		return refused("invalid_grant", "authorization code expired")
+	case !code.verified(c.form.Get("code_verifier")):
+		return refused("unauthorized_client", "failed PKCE code challenge")
 	case code.redirectURI != "" && redirect != code.redirectURI:
-		c.refuseToken("invalid_grant", "redirect_uri differs from the original authorization request")
+		return refused("invalid_grant", "redirect_uri differs from the original authorization request")
 	case code.grant.app != app:
-		c.refuseToken("invalid_grant", "invalid grant")
-	default:
-		c.w.oauth.codes = without(c.w.oauth.codes, code)
-		c.sendTokens(code.grant)
+		return refused("invalid_grant", "invalid grant")
 	}
+	c.w.oauth.codes = without(c.w.oauth.codes, code)
+	return code.grant, nil
 }
 
 // verified checks the PKCE verifier (RFC 7636 section 4.6).
@@ -189,78 +170,37 @@ func (k *oauthCode) verified(verifier string) bool {
 	return verifier != "" && k.method != "" && subtle.ConstantTimeCompare([]byte(have), []byte(k.challenge)) == 1
 }
 
-// sendTokens answers a new pair of tokens.
-func (c *call) sendTokens(g *oauthGrant) {
-	answer, err := c.issue(g)
-	if err != nil {
-		c.refuseToken("invalid_request", "cannot sign token")
-		return
-	}
-	c.line(http.StatusOK, answer)
-}
-
 // introspect is POST /login/oauth/introspect (RFC 7662), for the client's own
 // tokens. The answer does not say when the token ends.
 func introspect(c *call) {
 	id, secret, _ := c.r.BasicAuth()
 	app := c.w.appByClientID(id)
-	if app == nil || app.secret == "" || subtle.ConstantTimeCompare([]byte(app.secret), []byte(secret)) != 1 {
+	if app == nil || !app.knows(secret) {
 		c.out.header.Set("WWW-Authenticate", `Basic realm="Gitea OAuth2"`)
 		c.plain(http.StatusUnauthorized, "no valid authorization")
 		return
 	}
-	out := obj{"active", false}
-	if claims, err := c.w.oauth.parse(c.form.Get("token"), c.now); err == nil {
-		g := c.w.grantByID(claims.Grant)
-		if g != nil && (g.app == app || c.w.oauth.options.OldIntrospection) {
-			out = obj{
-				"active", true, "scope", opt(g.scope), "username", g.user.Login, "iss", opt(c.root),
-				"sub", strconv.FormatInt(g.user.ID, 10), "aud", []string{g.app.ClientID},
-			}
-		}
-	}
-	c.line(http.StatusOK, out)
-}
-
-// userInfo is GET and POST /login/oauth/userinfo, for any bearer.
-func userInfo(c *call) {
-	if c.doer == nil {
-		c.out.header.Set("WWW-Authenticate", `Bearer realm="Gitea OAuth2"`)
-		c.plain(http.StatusUnauthorized, "no valid authorization")
+	claims, ok := c.w.oauth.parse(c.form.Get("token"), c.now)
+	g := c.w.grantByID(claims.Grant)
+	if !ok || g == nil || g.app != app && !c.w.oauth.options.OldIntrospection {
+		c.line(http.StatusOK, obj{"active", false})
 		return
 	}
-	if scopes := c.cred.scopes; c.cred.scoped && !scopes.all && scopes.level["user"] < 1 {
-		c.plain(http.StatusForbidden, "token does not have required scope: read:user")
-		return
-	}
-	u := c.doer
 	c.line(http.StatusOK, obj{
-		"sub", strconv.FormatInt(u.ID, 10), "name", u.displayName(), "preferred_username", u.Login,
-		"email", u.Email, "picture", c.avatar(u), "groups", c.w.groupsOf(u, c.cred.scopes.publicOnly),
+		"active", true, "scope", opt(g.scope), "username", g.user.Login, "iss", opt(c.root),
+		"sub", strconv.FormatInt(g.user.ID, 10), "aud", []string{g.app.ClientID},
 	})
-}
-
-// signingKeys is GET /login/oauth/keys.
-func signingKeys(c *call) {
-	key, err := c.w.oauth.jwk()
-	if err != nil {
-		c.plain(http.StatusInternalServerError, "Internal Server Error\n")
-		return
-	}
-	c.line(http.StatusOK, map[string]any{"keys": []any{key}})
-	c.out.header.Set("Content-Type", "application/json")
 }
 
 // discovery is GET /.well-known/openid-configuration.
 func discovery(c *call) {
+	at := c.root + "/login/oauth/"
 	c.line(http.StatusOK, obj{
-		"issuer", c.root, "authorization_endpoint", c.root + "/login/oauth/authorize",
-		"token_endpoint", c.root + "/login/oauth/access_token", "jwks_uri", c.root + "/login/oauth/keys",
-		"userinfo_endpoint", c.root + "/login/oauth/userinfo",
-		"introspection_endpoint", c.root + "/login/oauth/introspect",
+		"issuer", c.root, "authorization_endpoint", at + "authorize", "token_endpoint", at + "access_token",
+		"jwks_uri", at + "keys", "userinfo_endpoint", at + "userinfo", "introspection_endpoint", at + "introspect",
 		"response_types_supported", []string{"code", "id_token"},
-		"id_token_signing_alg_values_supported", []string{"RS256"},
-		"subject_types_supported", []string{"public"}, "scopes_supported", slices.Clone(identityScopes),
+		"id_token_signing_alg_values_supported", []string{"HS256"},
+		"subject_types_supported", []string{"public"}, "scopes_supported", identityScopes,
 		"claims_supported", []string{
 			"aud", "exp", "iat", "iss", "sub", "name", "preferred_username", "profile", "picture", "website",
 			"locale", "updated_at", "email", "email_verified", "groups",
@@ -270,3 +210,7 @@ func discovery(c *call) {
 	})
 	c.out.header.Set("Content-Type", "application/json")
 }
+
+// pageNotInDemo answers for what OpenID Connect has beyond OAuth: ID tokens, the key
+// that signs them, and who the user is.
+func pageNotInDemo(c *call) { c.plain(http.StatusNotImplemented, "not in the demo\n") }

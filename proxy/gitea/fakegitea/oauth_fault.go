@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,10 +14,10 @@ type FaultKind int
 const (
 	// FaultDown closes the connection; nothing is done.
 	FaultDown FaultKind = iota
-	// FaultStatus answers Status, 502 by default, with Body; nothing is done.
+	// FaultStatus answers Status, 502 by default; nothing is done.
 	FaultStatus
-	// FaultHTML answers 200 with a page, or with Status and Body, as a proxy in
-	// front of the server may; nothing is done.
+	// FaultHTML answers 200 or Status with a page, as a proxy in front of the server
+	// may; nothing is done.
 	FaultHTML
 	// FaultLostRace answers as if another refresh had come first in the same
 	// moment; nothing is done.
@@ -29,6 +30,18 @@ const (
 	FaultLostAnswer
 )
 
+// faultBodies are the answers of the kinds that answer by themselves.
+var faultBodies = map[FaultKind]struct {
+	status            int
+	contentType, body string
+}{
+	FaultStatus: {http.StatusBadGateway, "text/plain; charset=utf-8", "Bad Gateway\n"},
+	FaultHTML: {http.StatusOK, "text/html; charset=utf-8",
+		"<!DOCTYPE html><title>Maintenance</title><h1>Back soon</h1>\n"},
+	FaultLostRace: {http.StatusBadRequest, "application/json;charset=utf-8",
+		`{"error":"invalid_grant","error_description":"cannot increase the grant counter"}` + "\n"},
+}
+
 // OAuthFault is a failure of OAuth endpoints.
 type OAuthFault struct {
 	// Kind is what happens.
@@ -39,8 +52,6 @@ type OAuthFault struct {
 	Paths []string
 	// Status replaces the status of FaultStatus and FaultHTML.
 	Status int
-	// Body replaces the body of FaultStatus and FaultHTML.
-	Body string
 	// Times is how many requests it hits; 0 means all until it is cleared.
 	Times int
 	// Release ends the waiting when it is closed. The client's going away does
@@ -50,9 +61,6 @@ type OAuthFault struct {
 	// full.
 	Entered chan<- struct{}
 }
-
-// maxScopesSeen bounds the scopes that are remembered.
-const maxScopesSeen = 1000
 
 // oauthFront is what happens to requests before the world sees them.
 type oauthFront struct {
@@ -66,13 +74,11 @@ type OAuthCounts struct {
 	// Authorize counts requests of the authorization endpoint; a browser that
 	// has to log in asks twice.
 	Authorize int
-	// Login and Grant count the forms sent by the two pages.
-	Login, Grant int
+	// Grant counts the forms sent by the consent page.
+	Grant int
 	// Token counts requests of the token endpoint; Refresh are those among them
 	// with grant_type=refresh_token.
 	Token, Refresh int
-	// Introspect, UserInfo and Discovery count their endpoints.
-	Introspect, UserInfo, Discovery int
 	// AuthorizeScopes are the scope parameters at the authorization endpoint, as
 	// they came, oldest first, at most the last 1000.
 	AuthorizeScopes []string
@@ -114,10 +120,7 @@ func (f *oauthFront) arrive(r *http.Request, body []byte) *OAuthFault {
 	path := "/" + strings.Join(segments(r.URL.EscapedPath()), "/")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.count(r.Method, path, func() (scope, grantType string) {
-		form := formOf(r, body)
-		return form.Get("scope"), form.Get("grant_type")
-	})
+	f.counts.add(r, path, body)
 	for i, fault := range f.faults {
 		if !fault.covers(path) {
 			continue
@@ -125,44 +128,26 @@ func (f *oauthFront) arrive(r *http.Request, body []byte) *OAuthFault {
 		hit := *fault
 		if fault.Times == 1 {
 			f.faults = slices.Delete(f.faults, i, i+1)
-		} else if fault.Times > 1 {
-			fault.Times--
 		}
+		fault.Times-- // below 0 it goes on for ever
 		return &hit
 	}
 	return nil
 }
 
-// count counts one request. The form is read when it is needed only.
-func (f *oauthFront) count(method, path string, read func() (scope, grantType string)) {
-	n, post := &f.counts, method == http.MethodPost
+// add counts one request.
+func (n *OAuthCounts) add(r *http.Request, path string, body []byte) {
 	switch path {
 	case "/login/oauth/authorize":
-		scope, _ := read()
 		n.Authorize++
-		if len(n.AuthorizeScopes) == maxScopesSeen {
-			n.AuthorizeScopes = slices.Delete(n.AuthorizeScopes, 0, 1)
-		}
-		n.AuthorizeScopes = append(n.AuthorizeScopes, scope)
+		n.AuthorizeScopes = keep(n.AuthorizeScopes, formOf(r, body).Get("scope"))
 	case "/login/oauth/access_token":
 		n.Token++
-		if _, kind := read(); kind == "refresh_token" {
+		if formOf(r, body).Get("grant_type") == "refresh_token" {
 			n.Refresh++
 		}
-	case "/login/oauth/introspect":
-		n.Introspect++
-	case "/login/oauth/userinfo":
-		n.UserInfo++
-	case "/.well-known/openid-configuration":
-		n.Discovery++
-	case "/user/login":
-		if post {
-			n.Login++
-		}
 	case "/login/oauth/grant":
-		if post {
-			n.Grant++
-		}
+		n.Grant++
 	}
 }
 
@@ -176,69 +161,33 @@ func (f *OAuthFault) covers(path string) bool {
 
 // serve fails a request. The work is what the double would do without the fault.
 func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *response) {
-	if f.Kind != FaultHoldAnswer && f.Kind != FaultLostAnswer { // those enter after the work
-		f.enter()
+	var done *response
+	if f.Kind == FaultHoldAnswer || f.Kind == FaultLostAnswer {
+		done = work()
 	}
-	switch f.Kind {
-	case FaultStatus:
-		f.say(w, http.StatusBadGateway, "text/plain; charset=utf-8", "Bad Gateway\n")
-	case FaultHTML:
-		f.say(w, http.StatusOK, "text/html; charset=utf-8",
-			"<!DOCTYPE html><title>Maintenance</title><h1>Back soon</h1>\n")
-	case FaultLostRace:
-		f.say(w, http.StatusBadRequest, "application/json;charset=utf-8",
-			`{"error":"invalid_grant","error_description":"cannot increase the grant counter"}`+"\n")
-	case FaultHold:
-		f.wait(r)
-		work().send(w)
-	case FaultHoldAnswer:
-		out := work()
-		f.enter()
-		f.wait(r)
-		out.send(w)
-	case FaultLostAnswer:
-		work()
-		f.enter()
-		hangUp(w)
-	default:
-		hangUp(w)
-	}
-}
-
-// enter signals the test that a request was hit. It never blocks: a test that does
-// not wait must not stop the request.
-func (f *OAuthFault) enter() {
-	if f.Entered == nil {
-		return
-	}
-	select {
+	select { // a test that does not listen must not stop the request
 	case f.Entered <- struct{}{}:
 	default:
 	}
-}
-
-// wait waits for the release or the end of the client.
-func (f *OAuthFault) wait(r *http.Request) {
-	select {
-	case <-f.Release:
-	case <-r.Context().Done():
+	if f.Kind == FaultHold || f.Kind == FaultHoldAnswer {
+		select {
+		case <-f.Release:
+		case <-r.Context().Done():
+		}
 	}
-}
-
-// say answers with the fault's own status and body, or the given ones.
-func (f *OAuthFault) say(w http.ResponseWriter, status int, contentType, body string) {
-	if f.Status != 0 && f.Kind != FaultLostRace {
-		status = f.Status
+	answer, ok := faultBodies[f.Kind]
+	switch {
+	case f.Kind == FaultHold:
+		work().send(w)
+	case f.Kind == FaultHoldAnswer:
+		done.send(w)
+	case ok:
+		w.Header().Set("Content-Type", answer.contentType)
+		w.WriteHeader(cmp.Or(f.Status, answer.status))
+		w.Write([]byte(answer.body)) // a client that went away is not our concern
+	default:
+		hangUp(w)
 	}
-	if f.Body != "" && f.Kind != FaultLostRace {
-		body = f.Body
-	}
-	if strings.HasPrefix(body, "{") {
-		contentType = "application/json;charset=utf-8"
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	w.Write([]byte(body)) // a client that went away is not our concern
 }
 
 // hangUp closes the connection without an answer. Where that cannot be done, the

@@ -89,7 +89,6 @@ type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	Type    string `json:"token_type"`
-	ID      string `json:"id_token"`
 	Expires int    `json:"expires_in"`
 	Code    string `json:"error"`
 	Text    string `json:"error_description"`

@@ -2,12 +2,10 @@ package fakegitea
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The cookies of the web pages.
@@ -49,12 +47,6 @@ func (c *call) openSession() {
 	}
 }
 
-// loginForm is what the login page shows.
-type loginForm struct {
-	Name  string
-	Wrong bool
-}
-
 // showLogin is GET /user/login. Where to go afterwards is kept in a cookie.
 func showLogin(c *call) {
 	to := c.form.Get("redirect_to")
@@ -65,7 +57,7 @@ func showLogin(c *call) {
 	if to != "" {
 		c.setCookie(redirectCookie, url.QueryEscape(to))
 	}
-	c.loginPage(loginForm{})
+	c.loginPage("", false)
 }
 
 // doLogin is POST /user/login. A user who was deactivated gets in, and then sees
@@ -80,7 +72,7 @@ func doLogin(c *call) {
 		return strings.EqualFold(u.Login, name) || u.Email != "" && strings.EqualFold(u.Email, name)
 	})
 	if !ok || u.Password == "" || u.Password != c.form.Get("password") {
-		c.loginPage(loginForm{Name: name, Wrong: true})
+		c.loginPage(name, true)
 		return
 	}
 	if u.ProhibitLogin {
@@ -92,7 +84,7 @@ func doLogin(c *call) {
 		to, _ = url.QueryUnescape(k.Value) // nonsense leads home
 	}
 	u.LastLogin = c.now
-	c.setCookie(sessionCookie, c.w.newSession(u).id)
+	c.setCookie(sessionCookie, c.w.newSession(u))
 	c.setCookie(redirectCookie, "")
 	c.seeOther(c.onSite(to))
 }
@@ -104,14 +96,10 @@ func (u *user) barred() bool { return u.ProhibitLogin || !u.Active }
 func (c *call) onSite(to string) string {
 	u, err := url.Parse(to)
 	home := c.link() + "/"
-	if err != nil || to == "" || len(to) > 1 && strings.ContainsRune(`/\`, rune(to[0])) &&
-		strings.ContainsRune(`/\`, rune(to[1])) {
+	switch {
+	case err != nil || strings.HasPrefix(to, "//") || strings.Contains(u.Path, `\`):
 		return home
-	}
-	if u.Scheme == "" && u.Host == "" && !strings.Contains(u.Path, `\`) && strings.HasPrefix(to, home) {
-		return to
-	}
-	if strings.HasPrefix(to, c.root+"/") {
+	case u.Scheme == "" && u.Host == "" && strings.HasPrefix(to, home) || strings.HasPrefix(to, c.root+"/"):
 		return to
 	}
 	return home
@@ -133,34 +121,15 @@ func showHome(c *call) {
 		c.plain(http.StatusNotFound, "Not found.\n")
 		return
 	}
-	name := ""
-	if c.doer != nil {
-		name = c.doer.Login
-	}
-	c.homePage(name)
+	c.homePage()
 }
 
 // wantsPage says whether a browser asks.
 func (c *call) wantsPage() bool { return strings.Contains(c.r.Header.Get("Accept"), "text/html") }
 
-// grantRow is a line of the applications page.
-type grantRow struct {
-	App, Scope, Revoke string
-	Everything         bool
-	Since              string
-}
-
 // showApplications is GET /user/settings/applications.
 func showApplications(c *call) {
-	mine := filter(c.w.oauth.grants, func(g *oauthGrant) bool { return g.user == c.doer })
-	rows := mapped(mine, func(g *oauthGrant) grantRow {
-		return grantRow{
-			App: g.app.Name, Scope: g.scope, Everything: grantScopes(g.scope).all,
-			Since:  g.created.Format(time.DateOnly),
-			Revoke: fmt.Sprintf("%s/user/settings/applications/oauth2/%d/revoke/%d", c.link(), g.app.ID, g.id),
-		}
-	})
-	c.applicationsPage(c.doer.Login, rows)
+	c.applicationsPage(filter(c.w.oauth.grants, func(g *oauthGrant) bool { return g.user == c.doer }))
 }
 
 // revoke is the button on that page. Only the number of the grant counts; another

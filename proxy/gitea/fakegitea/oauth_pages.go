@@ -2,7 +2,9 @@ package fakegitea
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -27,13 +29,13 @@ li { margin-bottom: 1rem }
 
 // The pages. The names of forms and fields are those of the real server.
 
-func (c *call) loginPage(f loginForm) {
+func (c *call) loginPage(name string, wrong bool) {
 	c.page("Sign in",
-		g.If(f.Wrong, h.P(h.Class("bad"), h.Role("alert"), g.Text("Username or password is incorrect."))),
+		g.If(wrong, h.P(h.Class("bad"), h.Role("alert"), g.Text("Username or password is incorrect."))),
 		h.Form(h.Action(c.link()+"/user/login"), h.Method("post"),
 			h.Label(h.For("user_name"), g.Text("Username or email address")),
-			h.Input(h.ID("user_name"), h.Type("text"), h.Name("user_name"), h.Value(f.Name),
-				h.AutoComplete("username"), h.AutoFocus(), h.Required()),
+			h.Input(h.ID("user_name"), h.Type("text"), h.Name("user_name"), h.Value(name), h.AutoComplete("username"),
+				h.AutoFocus(), h.Required()),
 			h.Label(h.For("password"), g.Text("Password")),
 			h.Input(h.ID("password"), h.Type("password"), h.Name("password"), h.AutoComplete("current-password"),
 				h.Required()),
@@ -53,50 +55,43 @@ func (c *call) failedPage(why string) {
 	c.out.status = http.StatusBadRequest
 }
 
-func (c *call) grantPage(d consent) {
+func (c *call) grantPage(a *authorization) {
 	by := " asks for access to your account."
-	if d.By != "" {
-		by = ", registered by @" + d.By + "," + by
+	if a.app.user != nil { // without one it is the instance's
+		by = ", registered by @" + a.app.user.Login + "," + by
 	}
 	hidden := func(name, value string) g.Node { return h.Input(h.Type("hidden"), h.Name(name), h.Value(value)) }
-	c.page("Authorize "+d.App,
-		h.P(h.B(g.Text(d.App)), g.Text(by)),
-		g.If(d.Everything, h.P(h.Class("bad"), g.Text("It will be able to read and write everything that you can, "+
-			"private repositories and organizations included."))),
-		h.P(g.Text("With scopes: "), h.B(g.Text(d.Scope))),
-		h.P(g.Text("You will be sent to "), h.Code(g.Text(d.RedirectURI))),
+	c.page("Authorize "+a.app.Name,
+		h.P(h.B(g.Text(a.app.Name)), g.Text(by)),
+		g.If(grantScopes(a.scope).all, h.P(h.Class("bad"), g.Text("It will be able to read and write everything that "+
+			"you can, private repositories and organizations included."))),
+		h.P(g.Text("With scopes: "), h.B(g.Text(a.scope))),
+		h.P(g.Text("You will be sent to "), h.Code(g.Text(a.redirectURI))),
 		h.Form(h.Method("post"), h.Action(c.link()+"/login/oauth/grant"),
-			hidden("client_id", d.ClientID), hidden("state", d.State), hidden("scope", d.Scope), hidden("nonce",
-				d.Nonce), hidden("redirect_uri", d.RedirectURI),
+			hidden("client_id", a.app.ClientID), hidden("state", a.state), hidden("scope", a.scope),
+			hidden("redirect_uri", a.redirectURI),
 			h.P(h.Class("row"),
 				h.Button(h.Class("main"), h.Type("submit"), h.ID("authorize-app"), h.Name("granted"), h.Value("true"),
 					g.Text("Authorize application")),
 				h.Button(h.Type("submit"), h.Name("granted"), h.Value("false"), g.Text("Cancel")))))
 }
 
-func (c *call) applicationsPage(login string, rows []grantRow) {
-	list := h.P(g.Text("None."))
-	if len(rows) > 0 {
-		list = h.Ul(g.Map(rows, func(r grantRow) g.Node {
-			scope := g.Node(h.Code(g.Text(r.Scope)))
-			if r.Everything {
-				scope = g.Text("Everything")
-				if r.Scope != "" {
-					scope = g.Group{g.Text("Everything (asked as "), h.Code(g.Text(r.Scope)), g.Text(")")}
-				}
-			}
-			return h.Li(h.B(g.Text(r.App)), g.Text(", since "+r.Since), h.Br(), scope,
-				h.Form(h.Method("post"), h.Action(r.Revoke), h.Button(h.Type("submit"), g.Text("Revoke"))))
-		}))
-	}
-	c.page("Applications", h.P(g.Text("Applications that may use the account of "), h.B(g.Text(login)), g.Text(":")),
-		list)
+func (c *call) applicationsPage(mine []*oauthGrant) {
+	c.page("Applications",
+		h.P(g.Text("Applications that may use the account of "), h.B(g.Text(c.doer.Login)), g.Text(":")),
+		g.If(len(mine) == 0, h.P(g.Text("None."))),
+		h.Ul(g.Map(mine, func(m *oauthGrant) g.Node {
+			action := fmt.Sprintf("%s/user/settings/applications/oauth2/%d/revoke/%d", c.link(), m.app.ID, m.id)
+			return h.Li(h.B(g.Text(m.app.Name)), g.Text(", since "+m.created.Format(time.DateOnly)), h.Br(),
+				g.If(grantScopes(m.scope).all, g.Text("Everything, asked as ")), h.Code(g.Text(m.scope)),
+				h.Form(h.Method("post"), h.Action(action), h.Button(h.Type("submit"), g.Text("Revoke"))))
+		})))
 }
 
-func (c *call) homePage(login string) {
+func (c *call) homePage() {
 	links := g.Node(h.P(h.A(h.Href(c.link()+"/user/login"), g.Text("Sign in"))))
-	if login != "" {
-		links = g.Group{h.P(g.Text("You are signed in as "), h.B(g.Text(login)), g.Text(".")), h.Ul(
+	if c.doer != nil {
+		links = g.Group{h.P(g.Text("You are signed in as "), h.B(g.Text(c.doer.Login)), g.Text(".")), h.Ul(
 			h.Li(h.A(h.Href(c.link()+"/user/settings/applications"), g.Text("Applications"))),
 			h.Li(h.A(h.Href(c.link()+"/user/logout"), g.Text("Sign out"))))}
 	}

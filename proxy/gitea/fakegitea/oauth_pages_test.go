@@ -98,9 +98,6 @@ func TestBarred(t *testing.T) {
 		if res, body := p.open(a.authorizeURL(), nil); res.StatusCode != 200 || !strings.Contains(body, "Sign-In Prohibited") {
 			t.Errorf("%s: authorize %d %s", name, res.StatusCode, body)
 		}
-		if status, _, body := a.get("/login/oauth/userinfo", "Bearer "+got.Access); status != 200 || !strings.Contains(body, "Sign-In Prohibited") {
-			t.Errorf("%s: userinfo %d %s", name, status, body)
-		}
 		if again := a.refresh(got.Refresh); again.status != 200 {
 			t.Errorf("%s: refresh %s", name, again.raw)
 		}
@@ -216,9 +213,9 @@ func TestMounted(t *testing.T) {
 	}
 	root := strings.TrimSuffix(a.base, "/git")
 	for path, want := range map[string]int{
-		"/git/api/v1/version": 200, "/git/user/login": 200, "/git/login/oauth/keys": 200, "/git": 404, "/git/nothing": 404,
+		"/git/api/v1/version": 200, "/git/user/login": 200, "/git": 404, "/git/nothing": 404,
 		"/api/v1/version": 404, "/user/login": 404, "/gitea/api/v1/version": 404, "/gituser/login": 404, "/": 404,
-		"/git/acme/garden/raw/branch/main/docs/100%25.txt": 200,
+		"/git/api/v1/repos/acme/garden/raw/docs/100%25.txt": 200,
 	} {
 		res, err := direct.Get(root + path)
 		if err != nil {
@@ -278,20 +275,12 @@ func TestNoSuchPages(t *testing.T) {
 	}
 }
 
-// TestSigningKey publishes the key under the id that tokens name; a new key ends
-// all tokens, and tokens of another server are foreign.
+// TestSigningKey: a new key ends all tokens, and tokens of another server are foreign.
 func TestSigningKey(t *testing.T) {
 	t.Parallel()
 	a, b := newApp(t, true, fakegitea.Options{}), newApp(t, true, fakegitea.Options{})
 	got := a.login("alice", "read:user")
 	b.login("alice", "read:user")
-	_, _, body := a.get("/login/oauth/keys", "")
-	var set struct {
-		Keys []map[string]string `json:"keys"`
-	}
-	if err := json.Unmarshal([]byte(body), &set); err != nil || len(set.Keys) != 1 || set.Keys[0]["use"] != "sig" || set.Keys[0]["e"] != "AQAB" || set.Keys[0]["kid"] == "" {
-		t.Errorf("%s %v", body, err)
-	}
 	if status, _, _ := b.get("/api/v1/user", "Bearer "+got.Access); status != 401 {
 		t.Errorf("a token of another server: %d", status)
 	}

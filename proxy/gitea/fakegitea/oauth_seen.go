@@ -1,8 +1,9 @@
 package fakegitea
 
 import (
-	"encoding/base64"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -23,26 +24,17 @@ func (s *Server) Saw(text string) bool { return len(s.Sightings(text)) > 0 }
 // Basic. An empty text appears nowhere.
 func (s *Server) Sightings(text string) []Sighting {
 	var out []Sighting
-	if text == "" {
-		return nil
-	}
 	for _, r := range s.Requests() {
 		path, query, _ := strings.Cut(r.RequestURI, "?")
-		add := func(where string) { out = append(out, Sighting{r.Method, path, where}) }
-		if shows(path, text) {
-			add("path")
-		}
-		if shows(query, text) {
-			add("query")
-		}
-		if shows(string(r.Body), text) {
-			add("body")
-		}
+		places := [][2]string{{"path", path}, {"query", query}, {"body", string(r.Body)}}
 		for name, values := range r.Header {
 			for _, v := range values {
-				if shows(v, text) || shows(inBasic(v), text) {
-					add("header " + name)
-				}
+				places = append(places, [2]string{"header " + name, v})
+			}
+		}
+		for _, p := range places {
+			if text != "" && shows(p[1], text) {
+				out = append(out, Sighting{r.Method, path, p[0]})
 			}
 		}
 	}
@@ -59,23 +51,11 @@ func (s *Server) Dropped() int {
 
 // shows says whether the text is in s, before or after decoding.
 func shows(s, text string) bool {
-	if strings.Contains(s, text) {
-		return true
-	}
-	for _, decode := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} {
-		if plain, err := decode(s); err == nil && strings.Contains(plain, text) {
-			return true
-		}
-	}
-	return false
-}
-
-// inBasic is the content of an HTTP Basic header, or "".
-func inBasic(header string) string {
-	scheme, value, _ := strings.Cut(header, " ")
-	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(value))
-	if err != nil || !strings.EqualFold(scheme, "basic") {
-		return ""
-	}
-	return string(raw)
+	query, _ := url.QueryUnescape(s) // what cannot be decoded is empty
+	path, _ := url.PathUnescape(s)
+	header := http.Request{Header: http.Header{"Authorization": {s}}}
+	name, password, _ := header.BasicAuth()
+	return slices.ContainsFunc([]string{s, query, path, name + ":" + password}, func(v string) bool {
+		return strings.Contains(v, text)
+	})
 }

@@ -1,7 +1,7 @@
 package fakegitea
 
 import (
-	"encoding/base32"
+	"crypto/rand"
 	"net"
 	"net/url"
 	"slices"
@@ -12,17 +12,14 @@ import (
 // oauthWorld is what the OAuth provider remembers. The Server's lock guards it.
 type oauthWorld struct {
 	options  OAuthOptions
-	keyID    string // names the signing key, so that tokens of another Server are foreign
+	key      string // signs tokens; those of another Server are foreign
 	grants   []*oauthGrant
 	codes    []*oauthCode // oldest first
 	sessions []*session   // oldest first
 }
 
-// The memory for what a browser leaves behind is bounded; the oldest goes first.
-const (
-	maxSessions = 1000
-	maxCodes    = 1000
-)
+// maxKept bounds each list of what browsers leave behind; the oldest goes first.
+const maxKept = 1000
 
 // The lifetimes of a fresh Gitea that no test changes.
 const (
@@ -36,7 +33,6 @@ type oauthGrant struct {
 	user    *user
 	app     *oauthApp
 	scope   string // as asked
-	nonce   string
 	counter int64
 	created time.Time
 }
@@ -53,16 +49,15 @@ type oauthCode struct {
 // session is a browser that logged in. The authorization that its consent page
 // shows is kept here, so a browser has one at a time.
 type session struct {
-	id                           string
-	user                         *user
-	pending                      bool
-	clientID, state, redirectURI string
-	challenge, method            string // of the last authorization with PKCE
+	id                string
+	user              *user
+	pending           *authorization
+	challenge, method string // of the last authorization with PKCE
 }
 
 // newOAuthWorld returns a provider with the usual options.
 func newOAuthWorld() oauthWorld {
-	return oauthWorld{options: OAuthOptions{}.filled(), keyID: randomKeyID()}
+	return oauthWorld{options: OAuthOptions{}.filled(), key: rand.Text()}
 }
 
 // filled replaces what is not set by what a fresh Gitea has.
@@ -107,116 +102,46 @@ func (w *world) dropGrants(f func(*oauthGrant) bool) bool {
 	return len(w.oauth.grants) != before
 }
 
-// dropApp deletes an application and everything that was granted to it.
-func (w *world) dropApp(a *oauthApp) {
-	w.apps = without(w.apps, a)
-	w.dropGrants(func(g *oauthGrant) bool { return g.app == a })
+// newCode makes an authorization code for the grant, in the server's own form.
+func (w *world) newCode(g *oauthGrant, redirectURI, challenge, method string) string {
+	secret := "gta_" + strings.ToLower(rand.Text()+rand.Text())
+	code := &oauthCode{secret, g, redirectURI, challenge, method, w.now().Add(codeLifetime)}
+	w.oauth.codes = keep(w.oauth.codes, code)
+	return secret
 }
 
-// newCode makes an authorization code for the grant.
-func (w *world) newCode(g *oauthGrant, redirectURI, challenge, method string) *oauthCode {
-	now := w.now()
-	c := &oauthCode{
-		secret: "gta_" + randomWord(), grant: g, redirectURI: redirectURI, challenge: challenge, method: method,
-		expires: now.Add(codeLifetime),
-	}
-	if len(w.oauth.codes) >= maxCodes {
-		w.oauth.codes = slices.Delete(w.oauth.codes, 0, 1)
-	}
-	w.oauth.codes = append(w.oauth.codes, c)
-	return c
-}
-
-// newSession logs a browser in.
-func (w *world) newSession(u *user) *session {
+// newSession logs a browser in and returns what its cookie holds.
+func (w *world) newSession(u *user) string {
 	s := &session{id: randomHex(8), user: u}
-	if len(w.oauth.sessions) >= maxSessions {
-		w.oauth.sessions = slices.Delete(w.oauth.sessions, 0, 1)
-	}
-	w.oauth.sessions = append(w.oauth.sessions, s)
-	return s
+	w.oauth.sessions = keep(w.oauth.sessions, s)
+	return s.id
 }
 
-// randomWord is 32 random bytes in the server's own alphabet, 52 letters.
-func randomWord() string {
-	enc := base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-	return enc.EncodeToString(randomBytes(32))
-}
-
-// identityScopes say what an application learns about the user; they do not
-// restrict anything.
-var identityScopes = []string{"openid", "profile", "email", "groups"}
-
-// grantScopes is what tokens of a grant may do. It fails open as the real server
-// does: without a scope for the API, and with a single unknown word, that is
-// everything.
-func grantScopes(asked string) scopeSet {
-	var words []string
-	access := false
-	for word := range strings.SplitSeq(asked, " ") {
-		if word == "" || slices.Contains(identityScopes, word) {
-			continue
-		}
-		access = true
-		for part := range strings.SplitSeq(word, ",") {
-			if part != "" {
-				words = append(words, part)
-			}
-		}
+// keep appends to a bounded list.
+func keep[T any](list []T, item T) []T {
+	if len(list) >= maxKept {
+		list = slices.Delete(list, 0, 1)
 	}
-	set, err := parseScopes(words)
-	if !access || err != nil {
-		return scopeSet{all: true}
-	}
-	for _, c := range categories {
-		if set.level[c] < 2 {
-			return set
-		}
-	}
-	set.all = true
-	return set
-}
-
-// scopeHas says whether a word was asked for; only spaces separate here.
-func (g *oauthGrant) scopeHas(word string) bool {
-	return slices.Contains(strings.Split(g.scope, " "), word)
+	return append(list, item)
 }
 
 // takesRedirect says whether the application registered the URI: in any letter
 // case and without regard to one slash at the end. A public client may add a port to
 // a loopback address that it registered without one.
 func (a *oauthApp) takesRedirect(uri string) bool {
-	candidates := []string{uri}
-	if plain, ok := withoutLoopbackPort(uri); ok && !a.Confidential {
-		candidates = append(candidates, plain)
-	}
-	normal := func(s string) string { return strings.TrimSuffix(lowerASCII(s), "/") }
-	return slices.ContainsFunc(candidates, func(have string) bool {
-		return slices.ContainsFunc(a.RedirectURIs, func(want string) bool { return normal(want) == normal(have) })
+	normal := func(s string) string { return strings.TrimSuffix(strings.ToLower(s), "/") }
+	return slices.ContainsFunc(a.RedirectURIs, func(want string) bool {
+		return normal(want) == normal(uri) || !a.Confidential && normal(want) == normal(withoutLoopbackPort(uri))
 	})
 }
 
 // withoutLoopbackPort cuts the port of an http URI with a loopback address; a name
 // such as localhost does not count (RFC 8252 section 7.3).
-func withoutLoopbackPort(uri string) (string, bool) {
+func withoutLoopbackPort(uri string) string {
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "http" || u.Port() == "" {
-		return "", false
-	}
-	ip := net.ParseIP(u.Hostname())
-	if ip == nil || !ip.IsLoopback() {
-		return "", false
+	if err != nil || u.Scheme != "http" || !net.ParseIP(u.Hostname()).IsLoopback() {
+		return uri
 	}
 	u.Host = u.Hostname()
-	return u.String(), true
-}
-
-// lowerASCII lowers A to Z and nothing else.
-func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
+	return u.String()
 }

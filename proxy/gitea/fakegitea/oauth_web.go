@@ -1,9 +1,9 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -28,9 +28,8 @@ var webPages = map[string]webPage{
 	"POST /login/oauth/grant":               {handle: decide, signIn: true},
 	"POST /login/oauth/access_token":        {handle: accessToken, bearer: true},
 	"POST /login/oauth/introspect":          {handle: introspect, bearer: true},
-	"GET /login/oauth/userinfo":             {handle: userInfo, bearer: true},
-	"POST /login/oauth/userinfo":            {handle: userInfo, bearer: true},
-	"GET /login/oauth/keys":                 {handle: signingKeys, bearer: true},
+	"GET /login/oauth/userinfo":             {handle: pageNotInDemo},
+	"GET /login/oauth/keys":                 {handle: pageNotInDemo},
 	"GET /.well-known/openid-configuration": {handle: discovery, bearer: true},
 }
 
@@ -44,22 +43,13 @@ func (s *Server) mount(r *http.Request) (*http.Request, bool) {
 	if sub == "" {
 		return r, true
 	}
-	cut := func(p string) (string, bool) {
-		rest, ok := strings.CutPrefix(p, sub)
-		if rest == "" {
-			rest = "/"
-		}
-		return rest, ok && rest[0] == '/'
-	}
-	path, ok := cut(r.URL.Path)
-	if !ok {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), sub)
+	if !ok || rest != "" && rest[0] != '/' {
 		return nil, false
 	}
 	inner, u := *r, *r.URL
-	u.Path = path
-	if u.RawPath, ok = cut(u.RawPath); !ok {
-		u.RawPath = ""
-	}
+	u.RawPath = cmp.Or(rest, "/")
+	u.Path, _ = url.PathUnescape(u.RawPath) // well-formed, as net/http parsed it
 	inner.URL = &u
 	return &inner, true
 }
@@ -67,13 +57,16 @@ func (s *Server) mount(r *http.Request) (*http.Request, bool) {
 // answerPage answers the provider's pages; false leaves the request to others.
 func (s *Server) answerPage(r *http.Request, body []byte, segs []string, out *response) bool {
 	path, params := pagePath(segs)
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
+	page, found, allow := webPage{}, false, []string(nil)
+	for key, p := range webPages {
+		if method, at, _ := strings.Cut(key, " "); at == path {
+			allow = append(allow, method)
+			if method == r.Method || method == http.MethodGet && r.Method == http.MethodHead {
+				page, found = p, true
+			}
+		}
 	}
-	p, ok := webPages[method+" "+path]
-	if !ok {
-		allow := pageMethods(path)
+	if !found {
 		if len(allow) > 0 {
 			noRoute(out, allow)
 		}
@@ -84,8 +77,8 @@ func (s *Server) answerPage(r *http.Request, body []byte, segs []string, out *re
 	c := s.newCall(r, body, out)
 	c.form, c.params = formOf(r, body), params
 	out.header.Set("Cache-Control", "max-age=0, private, must-revalidate, no-transform")
-	if c.admit(p) {
-		p.handle(c)
+	if c.admit(page) {
+		page.handle(c)
 	}
 	return true
 }
@@ -96,18 +89,6 @@ func pagePath(segs []string) (string, map[string]string) {
 		return revokePath, map[string]string{"id": segs[4], "grant": segs[6]}
 	}
 	return "/" + strings.Join(segs, "/"), nil
-}
-
-// pageMethods lists the methods of a path.
-func pageMethods(path string) []string {
-	var out []string
-	for key := range webPages {
-		if method, p, _ := strings.Cut(key, " "); p == path {
-			out = append(out, method)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // admit logs the request in and checks what the page asks for; false means that

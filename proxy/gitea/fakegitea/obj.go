@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 )
@@ -38,67 +39,52 @@ func (o obj) set(key string, v any) {
 
 // MarshalJSON implements json.Marshaler.
 func (o obj) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	err := o.write(&b)
-	return b.Bytes(), err
+	var w jsonWriter
+	w.value(o)
+	return w.Bytes(), w.err
 }
 
-// write writes the object; nil is null.
-func (o obj) write(b *bytes.Buffer) error {
-	if o == nil {
-		b.WriteString("null")
-		return nil
-	}
-	between := byte('{')
-	for i := 0; i < len(o); i += 2 {
-		if o[i+1] == omitted {
-			continue
-		}
-		b.WriteByte(between)
-		between = ','
-		if err := writeJSON(b, o[i]); err != nil {
-			return err
-		}
-		b.WriteByte(':')
-		if err := writeJSON(b, o[i+1]); err != nil {
-			return err
-		}
-	}
-	if between == '{' {
-		b.WriteByte('{')
-	}
-	b.WriteByte('}')
-	return nil
+// jsonWriter writes JSON and keeps the first error.
+type jsonWriter struct {
+	bytes.Buffer
+	err error
 }
 
-// writeJSON writes a value. Objects and lists of them go straight into the buffer:
-// the encoder would look at what they wrote again at every level. HTML characters
-// stay as they are.
-func writeJSON(b *bytes.Buffer, v any) error {
-	switch v := v.(type) {
-	case obj:
-		return v.write(b)
-	case []obj:
-		if v == nil {
-			break
-		}
-		b.WriteByte('[')
-		for i, o := range v {
-			if i > 0 {
-				b.WriteByte(',')
+// value writes a value. Objects and lists of them go straight into the buffer: the
+// encoder would look at what they wrote again at every level. HTML characters stay as
+// they are.
+func (w *jsonWriter) value(v any) {
+	between := ""
+	o, isObj := v.(obj)
+	list, isList := v.([]obj)
+	switch {
+	case isObj && o == nil:
+		w.WriteString("null")
+	case isObj:
+		w.WriteByte('{')
+		for i := 0; i < len(o); i += 2 {
+			if o[i+1] == omitted {
+				continue
 			}
-			if err := o.write(b); err != nil {
-				return err
-			}
+			w.WriteString(between)
+			between = ","
+			w.value(o[i])
+			w.WriteByte(':')
+			w.value(o[i+1])
 		}
-		b.WriteByte(']')
-		return nil
+		w.WriteByte('}')
+	case isList && list != nil:
+		w.WriteByte('[')
+		for _, o := range list {
+			w.WriteString(between)
+			between = ","
+			w.value(o)
+		}
+		w.WriteByte(']')
+	default:
+		enc := json.NewEncoder(&w.Buffer)
+		enc.SetEscapeHTML(false)
+		w.err = cmp.Or(w.err, enc.Encode(v))
+		w.Truncate(max(w.Len()-1, 0)) // the newline that the encoder ends with
 	}
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the newline that the encoder ends with
-	return nil
 }

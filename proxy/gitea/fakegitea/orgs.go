@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,16 +10,12 @@ import (
 // handleOrgs registers organisations and teams.
 func handleOrgs(t table) {
 	t.on("GET /orgs", func(c *call) error {
-		visible := filter(c.w.orgs(), func(o *user) bool {
-			return o.Visibility == "public" ||
-				c.doer != nil && (o.Visibility == "limited" || c.doer.Admin || c.w.isMember(o, c.doer))
-		})
-		return c.ok(mapped(linked(c, visible), c.org))
+		return c.ok(mapped(linked(c, filter(c.w.orgs(), c.lists)), c.org))
 	})
-	t.on("POST /orgs", func(c *call) error { return c.createOrg(c.doer) }, needToken)
+	t.on("POST /orgs", reads(createOrg), needToken)
 	const p = "/orgs/{org}"
 	t.on("GET "+p, func(c *call) error { return c.ok(c.org(c.owner)) })
-	t.on("PATCH "+p, reads(editOrg), needOrgOwner)
+	t.on("PATCH "+p, editOrg, needOrgOwner)
 	t.on("DELETE "+p, deleteOrg, needOrgOwner)
 	t.on("GET "+p+"/repos", func(c *call) error { return c.ok(c.repos(linked(c, c.reposOf(c.owner)))) })
 	t.on("DELETE "+p+"/repos", func(c *call) error {
@@ -27,14 +24,20 @@ func handleOrgs(t table) {
 		}
 		return c.done()
 	}, needOrgOwner)
-	t.on("GET "+p+"/members", func(c *call) error { return c.ok(c.users(linked(c, c.visibleMembers()))) })
-	t.on("GET "+p+"/members/{username}", checkMember)
-	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
-	t.on("GET "+p+"/public_members", func(c *call) error {
-		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), func(u *user) bool {
-			return c.owner.Public[u.ID]
-		}))))
+	t.on("GET "+p+"/members", func(c *call) error {
+		return c.ok(c.users(linked(c, filter(c.w.members(c.owner), c.seesMember))))
 	})
+	t.on("GET "+p+"/members/{username}", func(c *call) error {
+		u, err := c.named("username")
+		switch {
+		case err != nil:
+			return err
+		case !c.w.isMember(c.owner, u) || !c.seesMember(u):
+			return errNotFound
+		}
+		return c.done()
+	})
+	t.on("DELETE "+p+"/members/{username}", dropMember, needOrgOwner)
 	t.on("GET "+p+"/teams", func(c *call) error {
 		return c.ok(mapped(linked(c, c.owner.Teams), c.teamBare))
 	}, needMember)
@@ -42,76 +45,54 @@ func handleOrgs(t table) {
 	t.on("GET "+p+"/teams/search", searchTeams, needMember)
 }
 
-// orgInput is the body of an organisation.
-type orgInput struct {
-	UserName    string `json:"username" binding:"Required;Username;MaxSize(40)"`
+// profile is what the page of a user or organisation shows, and the body of editOrg.
+type profile struct {
 	FullName    string `json:"full_name" binding:"MaxSize(100)"`
 	Email       string `json:"email" binding:"MaxSize(255)"`
 	Description string `json:"description" binding:"MaxSize(255)"`
 	Website     string `json:"website" binding:"MaxSize(255)"`
 	Location    string `json:"location" binding:"MaxSize(50)"`
 	Visibility  string `json:"visibility" binding:"In(public,limited,private)"`
-	TeamAccess  *bool  `json:"repo_admin_change_team_access"`
+	TeamAccess  bool   `json:"repo_admin_change_team_access"`
 }
 
-// createOrg creates an organisation owned by a user.
-func (c *call) createOrg(owner *user) error {
-	var in orgInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+// orgInput is the body of an organisation.
+type orgInput struct {
+	UserName string `json:"username" binding:"Required;Username;MaxSize(40)"`
+	profile
+}
+
+// createOrg creates an organisation owned by the caller.
+func createOrg(c *call, in *orgInput) error {
 	if reservedUser(in.UserName) {
 		return fail(http.StatusUnprocessableEntity, "name is reserved [name: %s]", in.UserName)
 	}
 	if c.w.userByLogin(in.UserName) != nil {
 		return fail(http.StatusUnprocessableEntity, "user already exists [name: %s]", in.UserName)
 	}
-	o := c.w.addOrg(in.UserName, owner)
-	o.FullName, o.Email, o.Description = in.FullName, in.Email, in.Description
-	o.Website, o.Location = in.Website, in.Location
-	if in.Visibility != "" {
-		o.Visibility = in.Visibility
-	}
-	set(&o.TeamAccess, in.TeamAccess)
+	o := c.w.addOrg(in.UserName, c.doer)
+	in.Visibility = cmp.Or(in.Visibility, o.Visibility)
+	o.profile = in.profile
 	return c.created(c.org(o))
 }
 
 // reservedUser says whether a name of a user or organisation would hide pages of
 // the server.
 func reservedUser(name string) bool {
-	return slices.Contains([]string{
-		"api", "assets", "attachments", "avatar", "avatars", "captcha", "explore", "favicon.ico",
-		"ghost", "gitea-actions", "issues",
-		"login", "manifest.json", "metrics", "milestones", "notifications", "org", "pulls", "repo",
-		"repo-avatars", "robots.txt",
-		"sitemap.xml", "ssh_info", "swagger.v1.json", "user", "v2",
-	}, strings.ToLower(name))
+	return slices.Contains(strings.Fields("api assets attachments avatar avatars captcha explore favicon.ico ghost "+
+		"gitea-actions issues login manifest.json metrics milestones notifications org pulls repo repo-avatars "+
+		"robots.txt sitemap.xml ssh_info swagger.v1.json user v2"), strings.ToLower(name))
 }
 
-// editOrgInput is the body of editOrg.
-type editOrgInput struct {
-	FullName    *string `json:"full_name"`
-	Email       *string `json:"email"`
-	Description *string `json:"description"`
-	Website     *string `json:"website"`
-	Location    *string `json:"location"`
-	Visibility  string  `json:"visibility" binding:"In(public,limited,private)"`
-	TeamAccess  *bool   `json:"repo_admin_change_team_access"`
-}
-
-// editOrg changes what the body names.
-func editOrg(c *call, in *editOrgInput) error {
-	o := c.owner
-	set(&o.FullName, in.FullName)
-	set(&o.Email, in.Email)
-	set(&o.Description, in.Description)
-	set(&o.Website, in.Website)
-	set(&o.Location, in.Location)
-	set(&o.TeamAccess, in.TeamAccess)
-	if in.Visibility != "" {
-		o.Visibility = in.Visibility
+// editOrg changes what the body names: it is read over what is there.
+func editOrg(c *call) error {
+	now := c.owner.profile
+	if err := c.bind(&now); err != nil {
+		return err
 	}
-	return c.ok(c.org(o))
+	now.Visibility = cmp.Or(now.Visibility, c.owner.Visibility)
+	c.owner.profile = now
+	return c.ok(c.org(c.owner))
 }
 
 // deleteOrg deletes an organisation without repositories and packages.
@@ -126,98 +107,57 @@ func deleteOrg(c *call) error {
 	return c.done()
 }
 
-// visibleMembers lists all members to members, and the public ones to others.
-func (c *call) visibleMembers() []*user {
-	all := c.w.members(c.owner)
-	if c.doer != nil && (c.doer.Admin || c.w.isMember(c.owner, c.doer)) {
-		return all
-	}
-	return filter(all, func(u *user) bool { return c.owner.Public[u.ID] })
-}
-
-// checkMember is 204 for a member; a stranger is sent to the public list.
-func checkMember(c *call) error {
-	u, err := c.named("username")
-	if err != nil {
-		return err
-	}
-	if c.doer == nil || c.doer != u && !c.doer.Admin && !c.w.isMember(c.owner, c.doer) {
-		c.out.header.Set("Location", c.root+"/api/v1/orgs/"+escape(c.owner.Login)+"/public_members/"+escape(u.Login))
-		return c.empty(http.StatusSeeOther)
-	}
-	if !c.w.isMember(c.owner, u) {
-		return errNotFound
-	}
-	return c.done()
+// seesMember says whether the caller may know that u is a member: no membership here
+// is public.
+func (c *call) seesMember(u *user) bool {
+	return c.doer != nil && (c.doer == u || c.doer.Admin || c.w.isMember(c.owner, c.doer))
 }
 
 // dropMember takes a member out of all teams; the last owner stays.
 func dropMember(c *call) error {
 	u, err := c.named("username")
-	if err != nil {
-		return err
-	}
-	for _, t := range c.owner.Teams {
-		if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
-			return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
+	for _, t := range c.owner.Teams { // the first is that of the owners
+		if err == nil {
+			err = t.drop(u)
 		}
 	}
-	for _, t := range c.owner.Teams {
-		t.Members = without(t.Members, u)
+	if err != nil {
+		return err
 	}
 	return c.done()
 }
 
 // teamInput is the body of a team.
 type teamInput struct {
-	Name          string            `json:"name" binding:"AlphaDashDot"`
-	Description   *string           `json:"description"`
-	AllRepos      *bool             `json:"includes_all_repositories"`
+	Name          string            `json:"name" binding:"Required;AlphaDashDot"`
+	Description   string            `json:"description"`
+	AllRepos      bool              `json:"includes_all_repositories"`
 	Permission    string            `json:"permission" binding:"In(read,write,admin)"`
 	Units         []string          `json:"units"`
 	UnitsMap      map[string]string `json:"units_map"`
-	CanCreateRepo *bool             `json:"can_create_org_repo"`
+	CanCreateRepo bool              `json:"can_create_org_repo"`
 	Visibility    string            `json:"visibility"`
 }
 
-// apply changes a team by what the body names. An administrating team has all units;
-// units given one by one make the team's own permission "none".
-func (in *teamInput) apply(t *team) {
-	if in.Name != "" {
-		t.Name = in.Name
-	}
-	set(&t.Description, in.Description)
-	set(&t.AllRepos, in.AllRepos)
-	set(&t.CanCreateRepo, in.CanCreateRepo)
-	if in.Visibility != "" {
-		t.Visibility = in.Visibility
-	}
-	switch {
-	case in.Permission == "admin":
-		t.Permission, t.Units = "admin", unitsAt("admin", allUnits)
-	case len(in.UnitsMap) > 0:
-		t.Permission, t.Units = "none", in.UnitsMap
-	case len(in.Units) > 0 && in.Permission != "":
-		t.Permission, t.Units = "none", unitsAt(in.Permission, in.Units)
-	case in.Permission != "":
-		t.Permission = in.Permission
-	}
-}
-
-// createTeam creates a team; it has to have units.
+// createTeam creates a team; it has to have units. An administrating team has all of
+// them; units given one by one make the team's own permission "none".
 func createTeam(c *call, in *teamInput) error {
-	if in.Name == "" {
-		return fail(http.StatusUnprocessableEntity, "[Name]: Required")
-	}
 	if slices.ContainsFunc(c.owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, in.Name) }) {
 		return fail(http.StatusUnprocessableEntity,
 			"team already exists [org_id: %d, name: %s]", c.owner.ID, strings.ToLower(in.Name))
 	}
-	if in.Permission != "admin" && len(in.Units) == 0 && len(in.UnitsMap) == 0 {
-		return fail(http.StatusInternalServerError, "units permission should not be empty")
+	t := &team{
+		Name: in.Name, Description: in.Description, AllRepos: in.AllRepos, CanCreateRepo: in.CanCreateRepo,
+		Visibility: cmp.Or(in.Visibility, "private"), Permission: "none", Units: in.UnitsMap,
 	}
-	t := &team{Permission: "none", Visibility: "private", Units: map[string]string{}}
-	in.apply(t)
+	switch {
+	case in.Permission == "admin":
+		t.Permission, t.Units = "admin", unitsAt("admin", allUnits)
+	case len(in.Units) == 0 && len(in.UnitsMap) == 0:
+		return fail(http.StatusInternalServerError, "units permission should not be empty")
+	case len(in.UnitsMap) == 0:
+		t.Units = unitsAt(in.Permission, in.Units)
+	}
 	return c.created(c.team(c.w.addTeam(c.owner, t)))
 }
 

@@ -1,11 +1,6 @@
 package fakegitea
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,15 +8,13 @@ import (
 	"time"
 )
 
-// pkg is one version of a package with one file. Gitea's API has no packages without
+// pkg is one version of a package. Gitea's API has no packages without
 // versions: what it lists as packages are versions, and ids are theirs.
 type pkg struct {
 	ID                  int64
 	Owner, Creator      *user
 	Repo                *repo
 	Type, Name, Version string
-	File                string
-	Data                []byte
 	Created             time.Time
 }
 
@@ -30,25 +23,15 @@ type pkg struct {
 func handlePackages(t table) {
 	const p = "/packages/{owner}"
 	const one = p + "/{type}/{name}"
-	t.on("GET "+p, func(c *call) error {
-		owner := c.w.userByLogin(c.params["owner"])
-		if owner == nil {
-			return errNotFound
-		}
-		return c.listPackages(owner)
-	}, needToken)
+	newest := onPackages(func(c *call, all []*pkg) error { return c.ok(c.pkgView(all[0])) })
+	t.on("GET "+p, listPackages, needToken)
 	t.on("GET "+one, onPackages(func(c *call, all []*pkg) error {
 		return c.ok(mapped(linked(c, all), c.pkgView))
 	}), needToken)
-	t.on("GET "+one+"/-/latest", onPackages(func(c *call, all []*pkg) error {
-		return c.ok(c.pkgView(all[0]))
-	}), needToken)
+	t.on("GET "+one+"/-/latest", newest, needToken)
 	t.on("DELETE "+one, onPackages(dropPackages), needToken)
-	t.on("GET "+one+"/{version}", onPackages(func(c *call, all []*pkg) error {
-		return c.ok(c.pkgView(all[0]))
-	}), needToken)
+	t.on("GET "+one+"/{version}", newest, needToken)
 	t.on("DELETE "+one+"/{version}", onPackages(dropPackages), needToken)
-	t.on("GET "+one+"/{version}/files", onPackages(listPackageFiles), needToken)
 }
 
 // pkgView renders a version of a package.
@@ -66,12 +49,15 @@ func (c *call) pkgView(p *pkg) obj {
 	return out
 }
 
-// listPackages lists packages, newest first; nil is every owner.
-func (c *call) listPackages(owner *user) error {
+// listPackages lists the packages of an owner, newest first.
+func listPackages(c *call) error {
+	owner := c.w.userByLogin(c.params["owner"])
+	if owner == nil {
+		return errNotFound
+	}
 	kind, q := c.query.Get("type"), strings.ToLower(c.query.Get("q"))
 	items := filter(c.w.packages, func(p *pkg) bool {
-		return (owner == nil || p.Owner == owner) && (kind == "" || p.Type == kind) &&
-			strings.Contains(strings.ToLower(p.Name), q)
+		return p.Owner == owner && (kind == "" || p.Type == kind) && strings.Contains(strings.ToLower(p.Name), q)
 	})
 	slices.SortFunc(items, func(a, b *pkg) int { return int(b.ID - a.ID) })
 	return c.ok(mapped(linked(c, items), c.pkgView))
@@ -94,40 +80,21 @@ func onPackages(f func(*call, []*pkg) error) handler {
 	}
 }
 
-// ownsPackages refuses who may not change the owner's packages.
-func (c *call) ownsPackages(p *pkg) error {
-	if p.Owner == c.doer || c.doer.Admin || p.Owner.Org && c.w.isOrgOwner(p.Owner, c.doer) {
-		return nil
-	}
-	return fail(http.StatusForbidden, "user should have specific permission or be a site admin")
-}
-
 // dropPackages deletes the versions: one, or all of a package on the path without a
 // version.
 func dropPackages(c *call, all []*pkg) error {
-	if err := c.ownsPackages(all[0]); err != nil {
-		return err
+	if owner := all[0].Owner; owner != c.doer && !c.doer.Admin && !(owner.Org && c.w.isOrgOwner(owner, c.doer)) {
+		return fail(http.StatusForbidden, "user should have specific permission or be a site admin")
 	}
 	c.w.packages = slices.DeleteFunc(c.w.packages, func(p *pkg) bool { return slices.Contains(all, p) })
 	return c.done()
 }
 
-// listPackageFiles lists the files of a version with their digests.
-func listPackageFiles(c *call, all []*pkg) error {
-	p := all[0]
-	m, s1, s2, s5 := md5.Sum(p.Data), sha1.Sum(p.Data), sha256.Sum256(p.Data), sha512.Sum512(p.Data)
-	return c.ok([]any{obj{
-		"id", p.ID, "size", len(p.Data), "name", p.File, "md5", hex.EncodeToString(m[:]),
-		"sha1", hex.EncodeToString(s1[:]), "sha256", hex.EncodeToString(s2[:]),
-		"sha512", hex.EncodeToString(s5[:]),
-	}})
-}
-
 // addPackage stores a version of a package.
-func (w *world) addPackage(owner, creator *user, kind, name, version, file string) *pkg {
+func (w *world) addPackage(owner, creator *user, kind, name, version string) *pkg {
 	p := &pkg{
 		ID: w.next("package"), Owner: owner, Creator: creator, Type: kind, Name: name, Version: version,
-		File: file, Data: []byte(name + " " + version + "\n"), Created: w.now(),
+		Created: w.now(),
 	}
 	w.packages = append(w.packages, p)
 	return p

@@ -20,10 +20,7 @@ func (c *call) window() window {
 
 // windowBy reads the page with another size parameter and other bounds.
 func (c *call) windowBy(param string, size, most int) window {
-	w := window{page: c.queryInt("page"), limit: c.queryInt(param)}
-	if w.page <= 0 {
-		w.page = 1
-	}
+	w := window{page: max(c.queryInt("page"), 1), limit: c.queryInt(param)}
 	if w.limit <= 0 {
 		w.limit = min(size, most)
 	}
@@ -93,11 +90,7 @@ func (c *call) setLink(w window, total int) {
 	}
 	if w.page > 1 && last > 0 {
 		add(1, "first")
-		if w.page > last {
-			add(max(last-1, 1), "prev")
-		} else {
-			add(page-1, "prev")
-		}
+		add(max(page-1, 1), "prev")
 	}
 	if len(links) > 0 {
 		c.out.header.Set("Link", strings.Join(links, ","))

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -65,13 +66,9 @@ func plural(n int) string {
 // changed differently is a conflict.
 func mergeFiles(base, ours, theirs map[string]string) (merged map[string]string, ok bool) {
 	merged = map[string]string{}
-	all := map[string]bool{}
-	for _, side := range []map[string]string{base, ours, theirs} {
-		for p := range side {
-			all[p] = true
-		}
-	}
-	for p := range all {
+	all := maps.Clone(ours)
+	maps.Copy(all, theirs)
+	for p := range all { // what is only in base was removed on both sides
 		b, o, t := base[p], ours[p], theirs[p]
 		pick := o
 		switch {

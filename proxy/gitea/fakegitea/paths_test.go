@@ -120,7 +120,4 @@ func (p *prober) setUp(method, target string) {
 		kind = strings.TrimSuffix(kind, "/tags")
 		p.must("POST", base+"-lab/"+kind, fmt.Sprintf(`{%q:%q}`, field, name))
 	}
-	if method == "PATCH" && strings.Contains(target, "/branches/") {
-		p.send("DELETE", "repos/acme/paths-lab/branches/ren%2Ftmp%2Fr%2F1", "")
-	}
 }

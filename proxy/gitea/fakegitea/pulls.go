@@ -21,7 +21,6 @@ type pull struct {
 	MergeCommit    string
 	Maintainer     bool
 	Reviewers      []*user
-	ReviewTeams    []*team
 	Reviews        []*review
 }
 
@@ -32,21 +31,9 @@ func handlePulls(t table) {
 	t.on("POST "+p, reads(createPull), needToken, needActive)
 	t.on("GET "+p+"/{index}", onPull(renders((*call).pullView)))
 	t.on("PATCH "+p+"/{index}", onPull(readsFor(editPull)), needToken)
-	t.on("GET "+p+"/{base}/{head}", getPullByBranches)
 	t.on("GET "+p+"/{index}.{diffType}", onPull(getPullDiff))
 	t.on("GET "+p+"/{index}/commits", onPull(listPullCommits))
 	t.on("GET "+p+"/{index}/files", onPull(listPullFiles))
-}
-
-// onPull finds the pull request of the path.
-func onPull(f func(*call, *issue) error) handler {
-	return func(c *call) error {
-		is := c.repo.issueByIndex(c.id("index"))
-		if is == nil || is.pull == nil {
-			return errNotFound
-		}
-		return f(c, is)
-	}
 }
 
 // sides are the commits of a pull request as they are now: the branches while it is
@@ -100,7 +87,7 @@ func (c *call) pullView(is *issue) obj {
 	out.set("changed_files", len(changes))
 	out.set("assignees", append([]obj{}, c.anons(is.Assignees)...))
 	out.set("requested_reviewers", append([]obj{}, c.anons(is.pull.reviewers())...))
-	out.set("requested_reviewers_teams", mapped(is.pull.ReviewTeams, c.teamBare))
+	out.set("requested_reviewers_teams", []obj{})
 	return out
 }
 
@@ -121,38 +108,27 @@ func (p *pull) reviewers() []*user {
 func (c *call) pullRow(is *issue) obj {
 	p, page := is.pull, c.issueURL(is)
 	base, head, fork := is.sides()
-	var milestone, assignee, mergeCommit, teams any
-	if is.Milestone != nil {
-		milestone = c.milestone(is.Repo, is.Milestone)
-	}
-	if len(is.Assignees) > 0 {
-		assignee = c.anon(is.Assignees[0])
-	}
-	if p.Merged {
-		mergeCommit = p.MergeCommit
-	}
-	if len(p.ReviewTeams) > 0 {
-		teams = mapped(p.ReviewTeams, c.teamBare)
-	}
-	mergeBase := ""
-	if fork != nil {
-		mergeBase = fork.id
-	}
-	return obj{
+	out := obj{
 		"id", p.ID, "url", page, "number", is.Index, "user", c.user(is.Poster), "title", is.Title, "body", is.Body,
-		"labels", c.labels(is.Labels), "milestone", milestone, "assignee", assignee, "assignees", c.anons(is.Assignees),
-		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", teams, "state", state(is.Closed),
-		"draft", is.draft(), "is_locked", is.Locked, "comments", len(is.talk()), "review_comments", p.remarks(),
+		"labels", c.labels(is.Labels), "milestone", c.milestone(is.Repo, is.Milestone),
+		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees),
+		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", nil, "state", state(is.Closed),
+		"draft", is.draft(), "is_locked", false, "comments", len(is.talk()), "review_comments", p.remarks(),
 		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page,
-		"diff_url", page + ".diff",
-		"patch_url", page + ".patch", "mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(),
-		"merged", p.Merged,
-		"merged_at", p.MergedAt, "merge_commit_sha", mergeCommit, "merged_by", nil,
-		"allow_maintainer_edit", p.Maintainer,
+		"diff_url", page + ".diff", "patch_url", page + ".patch",
+		"mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(), "merged", p.Merged,
+		"merged_at", p.MergedAt, "merge_commit_sha", nil, "merged_by", nil, "allow_maintainer_edit", p.Maintainer,
 		"base", c.side(is.Repo, is.Repo, p.Base, base), "head", c.side(is.Repo, p.HeadRepo, p.Head, head),
-		"merge_base", mergeBase, "due_date", is.Due, "created_at", is.Created, "updated_at", is.Updated,
+		"merge_base", "", "due_date", is.Due, "created_at", is.Created, "updated_at", is.Updated,
 		"closed_at", is.ClosedAt, "pin_order", is.PinOrder, "content_version", is.Version,
 	}
+	if p.Merged {
+		out.set("merge_commit_sha", p.MergeCommit)
+	}
+	if fork != nil {
+		out.set("merge_base", fork.id)
+	}
+	return out
 }
 
 // side renders one side; a fork's label names its owner.
@@ -193,41 +169,80 @@ func listPulls(c *call) error {
 	}
 	base, poster, ms := c.query.Get("base_branch"), c.query.Get("poster"), c.queryInt("milestone")
 	if poster != "" && c.w.userByLogin(poster) == nil {
-		return fail(http.StatusBadRequest, "user does not exist [uid: 0, name: %s]", poster)
+		return errNoUser(http.StatusBadRequest, poster)
 	}
 	inState := c.byState()
 	items := filter(c.repo.pulls(), func(is *issue) bool {
+		labels := mapped(is.Labels, func(l *label) string { return fmt.Sprint(l.ID) }) // by id here, not by name
 		return inState(is) && (base == "" || is.pull.Base == base) &&
 			(poster == "" || strings.EqualFold(is.Poster.Login, poster)) &&
-			(ms == 0 || is.Milestone != nil && is.Milestone.ID == int64(ms)) && c.hasLabelIDs(is)
+			(ms == 0 || is.Milestone != nil && is.Milestone.ID == int64(ms)) &&
+			hasAll(labels, c.query["labels"])
 	})
 	sortIssues(items, c.query.Get("sort"))
 	return c.ok(mapped(linked(c, items), c.pullRow))
 }
 
-// hasLabelIDs applies labels, which are ids here.
-func (c *call) hasLabelIDs(is *issue) bool {
-	for _, id := range c.query["labels"] {
-		if !slices.ContainsFunc(is.Labels, func(l *label) bool { return fmt.Sprint(l.ID) == id }) {
-			return false
-		}
+// commitsOf lists the commits of a pull request, newest first.
+func (is *issue) commitsOf() []*commit {
+	_, head, fork := is.sides()
+	if head == nil {
+		return nil
 	}
-	return true
+	return is.Repo.git.history(head, fork)
 }
 
-// headOf finds the repository and branch of a head: a branch, owner:branch or
-// owner/repo:branch.
+// getPullDiff answers the whole change as text.
+func getPullDiff(c *call, is *issue) error {
+	if c.params["diffType"] == "diff" {
+		return c.text(diffText(is.delta()))
+	}
+	patches := mapped(is.commitsOf(), is.Repo.git.patchText)
+	slices.Reverse(patches) // the oldest commit first
+	return c.text(strings.Join(patches, ""))
+}
+
+// listPullCommits pages with Link only when there is more than one page, and
+// with the X-Page headers always.
+func listPullCommits(c *call, is *issue) error {
+	list := is.commitsOf()
+	w := c.window()
+	c.pageHeaders(w, len(list))
+	return c.ok(mapped(linked(c, list), func(cm *commit) obj { return c.commitView(c.repo, c.repo.git, cm) }))
+}
+
+// listPullFiles lists what a pull request changes. A modified file is called
+// changed here.
+func listPullFiles(c *call, is *issue) error {
+	list := is.delta()
+	c.pageHeaders(c.window(), len(list))
+	_, head, _ := is.sides()
+	names := map[string]string{"added": "added", "removed": "deleted", "modified": "changed", "renamed": "renamed"}
+	return c.ok(mapped(linked(c, list), func(ch change) obj {
+		var previous any = omitted
+		if ch.status == "renamed" {
+			previous = ch.oldPath
+		}
+		page := c.repoURL(c.repo)
+		at := "/commit/" + head.id + "/" + escapePath(ch.path)
+		return obj{
+			"filename", ch.path, "previous_filename", previous, "status", names[ch.status], "additions", ch.plus,
+			"deletions", ch.minus, "changes", ch.plus + ch.minus, "html_url", page + "/src" + at,
+			"contents_url", c.api(c.repo, "contents", escapePath(ch.path)) + "?ref=" + head.id,
+			"raw_url", page + "/raw" + at,
+		}
+	}))
+}
+
+// headOf finds the repository and branch of a head: a branch or owner:branch. The form
+// owner/repo:branch is not in the demo.
 func (c *call) headOf(head string) (*repo, string, error) {
 	who, branch, ok := strings.Cut(head, ":")
 	if !ok {
 		return c.repo, head, nil
 	}
-	if owner, name, ok := strings.Cut(who, "/"); ok {
-		r := c.w.repoByName(owner, name)
-		if r == nil || c.w.access(c.doer, r) < accessRead {
-			return nil, "", errNotFound
-		}
-		return r, branch, nil
+	if strings.Contains(who, "/") {
+		return nil, "", notInDemo(c)
 	}
 	u := c.w.userByLogin(who)
 	if u == nil {
@@ -245,18 +260,11 @@ func (c *call) headOf(head string) (*repo, string, error) {
 
 // createPullInput is the body of createPull.
 type createPullInput struct {
-	Head          string     `json:"head" binding:"Required"`
-	Base          string     `json:"base" binding:"Required"`
-	Title         string     `json:"title" binding:"Required"`
-	Body          string     `json:"body"`
-	Assignee      string     `json:"assignee"`
-	Assignees     []string   `json:"assignees"`
-	Milestone     int64      `json:"milestone"`
-	Labels        []int64    `json:"labels"`
-	Due           *time.Time `json:"due_date"`
-	Reviewers     []string   `json:"reviewers"`
-	TeamReviewers []string   `json:"team_reviewers"`
-	Maintainer    *bool      `json:"allow_maintainer_edit"`
+	Head string `json:"head" binding:"Required"`
+	Base string `json:"base" binding:"Required"`
+	issueFields
+	Reviewers  []string `json:"reviewers"`
+	Maintainer *bool    `json:"allow_maintainer_edit"`
 }
 
 // createPull opens a pull request.
@@ -268,30 +276,19 @@ func createPull(c *call, in *createPullInput) error {
 	if err := c.checkPull(headRepo, head, in.Base); err != nil {
 		return err
 	}
-	people, err := c.assigneesOf(in.Assignee, in.Assignees)
+	reviewers, err := c.w.usersNamed(in.Reviewers, errNoReviewer)
 	if err != nil {
 		return err
 	}
-	reviewers, err := c.usersNamed(in.Reviewers)
+	is, err := c.open(&in.issueFields, "create_pull_request")
 	if err != nil {
 		return err
 	}
-	is := c.newPull(headRepo, head, in.Base, in.Title, in.Body)
-	is.Due, is.Milestone, is.pull.Maintainer = in.Due, c.repo.milestoneByID(in.Milestone), true
+	is.pull = &pull{
+		ID: c.w.next("pull"), Base: in.Base, Head: head, HeadRepo: headRepo, Maintainer: true, Reviewers: reviewers,
+	}
 	set(&is.pull.Maintainer, in.Maintainer)
-	is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(in.Labels, l.ID) })
-	c.assign(is, people)
-	is.pull.Reviewers = reviewers
-	c.record("create_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
-	c.notify(is, nil)
 	return c.created(c.pullView(is))
-}
-
-// newPull appends a pull request.
-func (c *call) newPull(headRepo *repo, head, base, title, body string) *issue {
-	is := c.w.newIssue(c.repo, c.doer, title, body)
-	is.pull = &pull{ID: c.w.next("pull"), Base: base, Head: head, HeadRepo: headRepo}
-	return is
 }
 
 // checkPull refuses a pull request that cannot be.
@@ -316,19 +313,18 @@ func (c *call) checkPull(headRepo *repo, head, base string) error {
 
 // editPullInput is the body of editPull.
 type editPullInput struct {
-	issueEdit
-	Base       string   `json:"base"`
-	Labels     *[]int64 `json:"labels"`
-	Maintainer *bool    `json:"allow_maintainer_edit"`
+	issueFields
+	Base       string `json:"base"`
+	Maintainer *bool  `json:"allow_maintainer_edit"`
 }
 
 // editPull edits a pull request; the base can move.
 func editPull(c *call, is *issue, in *editPullInput) error {
-	if err := c.applyEdit(is, in.issueEdit); err != nil {
+	if err := c.applyEdit(is, &in.issueFields); err != nil {
 		return err
 	}
 	if in.Labels != nil && c.perm >= accessWrite {
-		is.Labels = filter(c.repo.allLabels(), func(l *label) bool { return slices.Contains(*in.Labels, l.ID) })
+		c.setLabels(is, c.labelsOf(&in.issueFields))
 	}
 	if in.Base != "" && in.Base != is.pull.Base && !is.pull.Merged {
 		if c.repo.git.branch(in.Base) == nil {

@@ -1,21 +1,30 @@
 package fakegitea
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
 // release is a release, or a draft of one.
 type release struct {
-	ID                      int64
-	Tag, Target, Name, Body string
-	Draft, Pre              bool
-	Created, Published      time.Time
-	Author                  *user
-	Assets                  []*attachment
+	releaseFields
+	ID                 int64
+	Created, Published time.Time
+	Author             *user
+	Assets             []*attachment
+}
+
+// releaseFields are the parts of a release that a body names.
+type releaseFields struct {
+	Tag    string `json:"tag_name"`
+	Target string `json:"target_commitish"`
+	Name   string `json:"name"`
+	Body   string `json:"body"`
+	Draft  bool   `json:"draft"`
+	Pre    bool   `json:"prerelease"`
 }
 
 // handleReleases registers releases and tags.
@@ -27,7 +36,7 @@ func handleReleases(t table) {
 	t.on("GET "+p+"/releases/tags/{tag}", onRelease(renders((*call).releaseView)))
 	t.on("DELETE "+p+"/releases/tags/{tag}", onRelease(deleteRelease), needToken, needWrite)
 	t.on("GET "+p+"/releases/{id}", onRelease(renders((*call).releaseView)))
-	t.on("PATCH "+p+"/releases/{id}", onRelease(readsFor(editRelease)), needToken, needWrite)
+	t.on("PATCH "+p+"/releases/{id}", onRelease(editRelease), needToken, needWrite)
 	t.on("DELETE "+p+"/releases/{id}", onRelease(deleteRelease), needToken, needWrite)
 	handleAssets(t, p+"/releases/{id}/assets", func(c *call) (*[]*attachment, string, error) {
 		r := c.releaseOf()
@@ -94,27 +103,20 @@ func listReleases(c *call) error {
 
 // latestRelease is the newest that is neither draft nor pre-release.
 func latestRelease(c *call) error {
-	var best *release
-	for _, r := range c.repo.releases {
+	for _, r := range slices.Backward(c.repo.releases) {
 		if !r.Draft && !r.Pre {
-			best = r
+			return c.ok(c.releaseView(r))
 		}
 	}
-	if best == nil {
-		return errNotFound
-	}
-	return c.ok(c.releaseView(best))
+	return errNotFound
 }
 
-// createReleaseInput is the body of createRelease.
+// createReleaseInput is the body of createRelease. TagName hides the embedded Tag, which
+// an edit may leave out.
 type createReleaseInput struct {
+	releaseFields
 	TagName    string `json:"tag_name" binding:"Required"`
 	TagMessage string `json:"tag_message"`
-	Target     string `json:"target_commitish"`
-	Name       string `json:"name"`
-	Body       string `json:"body"`
-	Draft      bool   `json:"draft"`
-	Pre        bool   `json:"prerelease"`
 }
 
 // createRelease creates a release, and its tag when there is none. The words
@@ -127,13 +129,9 @@ func createRelease(c *call, in *createReleaseInput) error {
 		return fail(http.StatusConflict, "Release is has no Tag")
 	}
 	r := &release{
-		ID: c.w.next("release"), Tag: in.TagName, Target: in.Target, Name: in.Name, Body: in.Body, Draft: in.Draft,
-		Pre:     in.Pre,
-		Created: c.now, Published: c.now, Author: c.doer,
+		releaseFields: in.releaseFields, ID: c.w.next("release"), Created: c.now, Published: c.now, Author: c.doer,
 	}
-	if r.Target == "" {
-		r.Target = c.repo.DefaultBranch
-	}
+	r.Tag, r.Target = in.TagName, cmp.Or(r.Target, c.repo.DefaultBranch)
 	if err := c.tagRelease(r, in.TagMessage); err != nil {
 		return err
 	}
@@ -154,8 +152,6 @@ func (c *call) tagRelease(r *release, message string) error {
 			"target %q not found: object does not exist [id: %s, rel_path: ]", r.Target, r.Target)
 	case !goodRef(r.Tag):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", r.Tag)
-	case !c.mayTag(r.Tag):
-		return fail(http.StatusUnprocessableEntity, "release tag name is protected [tag_name: %s]", r.Tag)
 	}
 	c.newTag(r.Tag, cm, message)
 	return nil
@@ -172,28 +168,15 @@ func (c *call) newTag(name string, cm *commit, message string) {
 	c.record("push_tag", "", "refs/tags/"+name)
 }
 
-// editReleaseInput is the body of editRelease.
-type editReleaseInput struct {
-	TagName string  `json:"tag_name"`
-	Target  string  `json:"target_commitish"`
-	Name    *string `json:"name"`
-	Body    *string `json:"body"`
-	Draft   *bool   `json:"draft"`
-	Pre     *bool   `json:"prerelease"`
-}
-
-// editRelease edits a release; publishing a draft makes its tag.
-func editRelease(c *call, r *release, in *editReleaseInput) error {
-	if in.TagName != "" {
-		r.Tag = in.TagName
+// editRelease edits a release; publishing a draft makes its tag. The body is read over
+// what there is, so that what it leaves out stays.
+func editRelease(c *call, r *release) error {
+	next := r.releaseFields
+	if err := c.bind(&next); err != nil {
+		return err
 	}
-	if in.Target != "" {
-		r.Target = in.Target
-	}
-	set(&r.Name, in.Name)
-	set(&r.Body, in.Body)
-	set(&r.Draft, in.Draft)
-	set(&r.Pre, in.Pre)
+	next.Tag, next.Target = cmp.Or(next.Tag, r.Tag), cmp.Or(next.Target, r.Target)
+	r.releaseFields = next
 	if err := c.tagRelease(r, ""); err != nil {
 		return err
 	}
@@ -215,10 +198,7 @@ type createTagInput struct {
 
 // createTag makes a tag.
 func createTag(c *call, in *createTagInput) error {
-	target := in.Target
-	if target == "" {
-		target = c.repo.DefaultBranch
-	}
+	target := cmp.Or(in.Target, c.repo.DefaultBranch)
 	cm := c.repo.git.resolve(target)
 	switch {
 	case cm == nil:
@@ -227,8 +207,6 @@ func createTag(c *call, in *createTagInput) error {
 		return fail(http.StatusConflict, "tag already exists [name: %s]", in.TagName)
 	case !goodRef(in.TagName):
 		return fail(http.StatusInternalServerError, "release tag name is not valid [tag_name: %s]", in.TagName)
-	case !c.mayTag(in.TagName):
-		return fail(http.StatusUnprocessableEntity, "user not allowed to create protected tag")
 	}
 	c.newTag(in.TagName, cm, in.Message)
 	return c.created(c.tagView(in.TagName))
@@ -251,47 +229,7 @@ func deleteTag(c *call) error {
 	if _, ok := find(c.repo.releases, func(r *release) bool { return r.Tag == name }); ok {
 		return fail(http.StatusConflict, "a tag attached to a release cannot be deleted directly")
 	}
-	if !c.mayTag(name) {
-		return fail(http.StatusUnprocessableEntity, "user not allowed to delete protected tag")
-	}
 	delete(c.repo.git.refs, "refs/tags/"+name)
 	c.record("delete_tag", "", "refs/tags/"+name)
 	return c.done()
-}
-
-// tagProtection is a rule for tags.
-type tagProtection struct {
-	ID        int64     `json:"id"`
-	Pattern   string    `json:"name_pattern" binding:"Required"`
-	Users     []string  `json:"whitelist_usernames"`
-	Teams     []string  `json:"whitelist_teams"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-}
-
-// mayTag says whether the tag protections let the caller make or delete a tag.
-func (c *call) mayTag(name string) bool {
-	for _, rule := range c.repo.tagRules {
-		if matchRef(rule.Pattern, name) {
-			return slices.ContainsFunc(rule.Users, func(u string) bool { return strings.EqualFold(u, c.doer.Login) }) ||
-				c.perm >= accessAdmin && len(rule.Users) == 0 && len(rule.Teams) == 0
-		}
-	}
-	return true
-}
-
-// handleTagProtections registers the rules for tags, which go by id.
-func handleTagProtections(t table) {
-	const p = "/repos/{owner}/{repo}/tag_protections"
-	t.on("GET "+p, func(c *call) error {
-		return c.ok(append([]*tagProtection{}, c.repo.tagRules...))
-	}, needToken, needAdmin)
-	t.on("GET "+p+"/{id}", onTagRule(func(c *call, r *tagProtection) error { return c.ok(r) }), needToken, needAdmin)
-}
-
-// onTagRule finds the rule of the path.
-func onTagRule(f func(*call, *tagProtection) error) handler {
-	return func(c *call) error {
-		return onFirst(c, c.repo.tagRules, func(r *tagProtection) bool { return r.ID == c.id("id") }, f)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // handleRepoPeople registers collaborators, watchers, stars and topics.
@@ -126,57 +125,9 @@ func handleTopics(t table) {
 		c.repo.Topics = good
 		return c.done()
 	}, needAdmin)
-	t.on("PUT "+p+"/{topic}", func(c *call) error { return c.oneTopic(true) }, needAdmin)
-	t.on("DELETE "+p+"/{topic}", func(c *call) error { return c.oneTopic(false) }, needAdmin)
-	t.on("GET /topics/search", searchTopics)
 }
 
 // badTopics is the one 422 with its own body.
 func (c *call) badTopics(names any, message string) error {
 	return c.json(http.StatusUnprocessableEntity, obj{"invalidTopics", names, "message", message})
-}
-
-// oneTopic adds or removes a topic. Upper case is lowered.
-func (c *call) oneTopic(on bool) error {
-	name := strings.ToLower(strings.TrimSpace(c.params["topic"]))
-	switch {
-	case !topicPattern.MatchString(name):
-		return c.badTopics(name, "Topic name is invalid")
-	case on:
-		c.repo.Topics = with(c.repo.Topics, name)
-	case !slices.Contains(c.repo.Topics, name):
-		return errNotFound
-	default:
-		c.repo.Topics = without(c.repo.Topics, name)
-	}
-	return c.done()
-}
-
-// topicJSON is a topic of the search.
-type topicJSON struct {
-	ID      int64     `json:"id"`
-	Name    string    `json:"topic_name"`
-	Repos   int       `json:"repo_count"`
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"`
-}
-
-// searchTopics searches the topics of all visible repositories.
-func searchTopics(c *call) error {
-	q := strings.ToLower(c.query.Get("q"))
-	var items []*topicJSON
-	for _, r := range c.w.readable(c.doer) {
-		for _, name := range r.Topics {
-			if !strings.Contains(name, q) {
-				continue
-			}
-			t, ok := find(items, func(t *topicJSON) bool { return t.Name == name })
-			if !ok {
-				t = &topicJSON{ID: int64(len(items) + 1), Name: name, Created: r.Created, Updated: r.Updated}
-				items = append(items, t)
-			}
-			t.Repos++
-		}
-	}
-	return c.ok(map[string][]*topicJSON{"topics": linked(c, items)})
 }

@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,27 +13,24 @@ type searchResult[T any] struct {
 	Data []T  `json:"data"`
 }
 
-// repoOrders are the sort modes of the repository search.
+// repoOrders are the sort modes of the repository search; nil leaves the order as it is.
 var repoOrders = map[string]func(a, b *repo) int{
 	"alpha":   func(a, b *repo) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) },
 	"created": func(a, b *repo) int { return a.Created.Compare(b.Created) },
 	"updated": func(a, b *repo) int { return a.Updated.Compare(b.Updated) },
 	"size":    func(a, b *repo) int { return int(a.git.size() - b.git.size()) },
 	"id":      func(a, b *repo) int { return int(a.ID - b.ID) },
+	"stars":   nil, "forks": nil, "git_size": nil, "lfs_size": nil,
 }
 
 // searchRepos searches the visible repositories.
 func searchRepos(c *call) error {
-	order := c.query.Get("sort")
-	mode := c.query.Get("mode")
-	if !slices.Contains([]string{"", "source", "fork", "mirror", "collaborative"}, mode) {
+	if !slices.Contains([]string{"", "source", "fork", "mirror", "collaborative"}, c.query.Get("mode")) {
 		return fail(http.StatusUnprocessableEntity, "invalid search mode")
 	}
-	compare := repoOrders[order]
-	if order == "" {
-		compare = repoOrders["alpha"]
-	}
-	if compare == nil && order != "stars" && order != "forks" && order != "git_size" && order != "lfs_size" {
+	order := cmp.Or(c.query.Get("sort"), "alpha")
+	compare, ok := repoOrders[order]
+	if !ok {
 		return fail(http.StatusUnprocessableEntity, "Invalid sort mode: %q", order)
 	}
 	items := filter(c.w.readable(c.doer), c.matchesSearch)

@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"regexp"
@@ -17,7 +18,6 @@ func handleRepos(t table) {
 	t.on("GET "+p, func(c *call) error { return c.ok(c.repoView(c.repo)) })
 	t.on("PATCH "+p, reads(editRepo), needToken, needAdmin)
 	t.on("DELETE "+p, deleteRepo, needToken, needOwner)
-	t.on("GET /repositories/{id}", repoByID)
 	t.on("POST "+p+"/forks", reads(forkRepo), needToken)
 	t.on("POST "+p+"/transfer", reads(transferRepo), needToken, needOwner)
 	t.on("POST "+p+"/transfer/accept", answerTransfer(true), needToken)
@@ -60,10 +60,7 @@ func (c *call) makeRepo(owner *user) error {
 	}
 	r := c.w.addRepo(owner, in.Name)
 	r.Description, r.Private, r.Template = in.Description, in.Private, in.Template
-	if in.DefaultBranch != "" {
-		r.DefaultBranch = in.DefaultBranch
-	}
-	r.Watchers = []*user{c.doer}
+	r.DefaultBranch, r.Watchers = cmp.Or(in.DefaultBranch, r.DefaultBranch), []*user{c.doer}
 	r.labels = c.w.labelsOfTemplate(in.IssueLabels)
 	if in.AutoInit {
 		c.initRepo(r, in)
@@ -171,20 +168,14 @@ func editRepo(c *call, in *repoEdit) error {
 	set(&r.Website, in.Website)
 	set(&r.Private, in.Private)
 	set(&r.Template, in.Template)
-	c.archive(in.Archived)
+	if in.Archived != nil && *in.Archived != r.Archived {
+		r.Archived, r.ArchTime = *in.Archived, epoch
+		if r.Archived {
+			r.ArchTime = c.now
+		}
+	}
 	r.Settings, r.Updated = settings, c.now
 	return c.ok(c.repoView(r))
-}
-
-// archive applies the archived flag.
-func (c *call) archive(to *bool) {
-	if to == nil || *to == c.repo.Archived {
-		return
-	}
-	c.repo.Archived, c.repo.ArchTime = *to, epoch
-	if *to {
-		c.repo.ArchTime = c.now
-	}
 }
 
 // rename gives a repository another owner or name; the old name redirects.
@@ -231,15 +222,6 @@ func (w *world) dropRepo(gone *repo) {
 	w.packages = slices.DeleteFunc(w.packages, func(p *pkg) bool { return p.Repo == gone })
 }
 
-// repoByID answers a repository by its number.
-func repoByID(c *call) error {
-	r, ok := find(c.w.readable(c.doer), func(r *repo) bool { return r.ID == c.id("id") })
-	if !ok {
-		return errNotFound
-	}
-	return c.ok(c.repoView(r))
-}
-
 // forkRepoInput is the body of forkRepo.
 type forkRepoInput struct {
 	Organization string `json:"organization"`
@@ -259,9 +241,7 @@ func forkRepo(c *call, in *forkRepoInput) error {
 				"User is not allowed to create repository in organization %s", owner.Login)
 		}
 	}
-	if in.Name == "" {
-		in.Name = c.repo.Name
-	}
+	in.Name = cmp.Or(in.Name, c.repo.Name)
 	if owner == c.repo.Owner && strings.EqualFold(in.Name, c.repo.Name) {
 		return fail(http.StatusConflict, "repository already exists [uname: %s, name: %s]", owner.Login, c.repo.Name)
 	}
@@ -277,4 +257,50 @@ func forkRepo(c *call, in *forkRepoInput) error {
 	r.DefaultBranch, r.Watchers = c.repo.DefaultBranch, []*user{c.doer}
 	r.Settings.onlyCode()
 	return c.json(http.StatusAccepted, c.repoView(r))
+}
+
+// transferRepoInput is the body of transferRepo.
+type transferRepoInput struct {
+	NewOwner string  `json:"new_owner" binding:"Required"`
+	TeamIDs  []int64 `json:"team_ids"`
+}
+
+// transferRepo moves a repository, at once when the caller may create
+// repositories there; otherwise the new owner has to accept.
+func transferRepo(c *call, in *transferRepoInput) error {
+	to := c.w.userByLogin(in.NewOwner)
+	switch {
+	case to == nil:
+		return fail(http.StatusNotFound, "The new owner does not exist or cannot be found")
+	case c.repo.PendingOwner != nil:
+		return fail(http.StatusConflict, "repository is already in a transfer")
+	case c.w.repoByName(to.Login, c.repo.Name) != nil:
+		return fail(http.StatusUnprocessableEntity,
+			"repository already exists [uname: %s, name: %s]", to.Login, c.repo.Name)
+	}
+	if to == c.doer || c.doer.Admin || to.Org && c.w.mayCreateRepo(to, c.doer) {
+		c.w.rename(c.repo, to, c.repo.Name)
+		return c.json(http.StatusAccepted, c.repoView(c.repo))
+	}
+	c.repo.PendingOwner, c.repo.Transferrer = to, c.doer
+	return c.created(c.repoView(c.repo))
+}
+
+// answerTransfer accepts or rejects a pending transfer.
+func answerTransfer(accept bool) handler {
+	return func(c *call) error {
+		to := c.repo.PendingOwner
+		switch {
+		case to == nil:
+			return fail(http.StatusNotFound, "repository doesn't have a pending transfer [repo_id: %d]", c.repo.ID)
+		case to != c.doer && !c.doer.Admin && !(to.Org && c.w.isOrgOwner(to, c.doer)):
+			return fail(http.StatusForbidden, "user does not have permission to answer the transfer")
+		}
+		c.repo.PendingOwner = nil
+		if !accept {
+			return c.ok(c.repoView(c.repo))
+		}
+		c.w.rename(c.repo, to, c.repo.Name)
+		return c.json(http.StatusAccepted, c.repoView(c.repo))
+	}
 }

@@ -13,7 +13,6 @@ type review struct {
 	ID                 int64
 	CommentID          int64
 	User               *user
-	Team               *team
 	State, Body        string
 	CommitID           string
 	Stale, Dismissed   bool
@@ -21,16 +20,17 @@ type review struct {
 	Remarks            []*remark
 }
 
-// remark is a comment on a line.
+// remark is a comment on a line. What a body says of it is read into it.
 type remark struct {
-	ID               int64
-	User             *user
-	Resolver         *user
-	Body, Path       string
-	Position         int64
-	OldPosition      int64
-	Created, Updated time.Time
-	Hunk             string
+	ID               int64     `json:"-"`
+	User             *user     `json:"-"`
+	Resolver         *user     `json:"-"`
+	Body             string    `json:"body"`
+	Path             string    `json:"path"`
+	Position         int64     `json:"new_position"`
+	OldPosition      int64     `json:"old_position"`
+	Created, Updated time.Time `json:"-"`
+	Hunk             string    `json:"-"`
 }
 
 // remarks counts the line comments of a pull request.
@@ -47,62 +47,60 @@ func handleReviews(t table) {
 	const p = "/repos/{owner}/{repo}/pulls"
 	t.on("GET "+p+"/{index}/reviews", onNamedPull(listReviews))
 	t.on("POST "+p+"/{index}/reviews", onNamedPull(readsFor(createReview)), needToken)
-	t.on("GET "+p+"/{index}/reviews/{id}", onReview(func(c *call, is *issue, v *review) error {
-		return c.ok(c.reviewView(is, v))
-	}))
-	t.on("POST "+p+"/{index}/reviews/{id}", onReview(submitReview), needToken)
+	t.on("GET "+p+"/{index}/reviews/{id}", onReview(renders((*call).reviewView)))
+	t.on("POST "+p+"/{index}/reviews/{id}", onReview(readsFor(submitReview)), needToken)
 	t.on("GET "+p+"/{index}/reviews/{id}/comments", onReview(listRemarks))
-	t.on("POST "+p+"/{index}/comments/{id}/replies", onPull(readsFor(replyRemark)), needToken)
 	t.on("POST "+p+"/comments/{id}/resolve", resolveRemark, needToken, needWrite, needActive)
-	t.on("POST "+p+"/{index}/requested_reviewers", onNamedPull(requestReview), needToken)
-	t.on("DELETE "+p+"/{index}/requested_reviewers", onNamedPull(unrequestReview), needToken)
+	t.on("POST "+p+"/{index}/requested_reviewers", onReviewers(requestReview), needToken)
+	t.on("DELETE "+p+"/{index}/requested_reviewers", onReviewers(unrequestReview), needToken)
+}
+
+// reviewOf is a review with its pull request.
+type reviewOf struct {
+	*review
+	is *issue
 }
 
 // reviewView renders a review; that of a writer is official.
-func (c *call) reviewView(is *issue, v *review) obj {
-	out := obj{
+func (c *call) reviewView(v reviewOf) obj {
+	return obj{
 		"id", v.ID, "user", c.user(v.User), "team", nil, "state", v.State, "body", v.Body,
 		"commit_id", v.CommitID, "stale", v.Stale,
-		"official", v.User != nil && c.w.access(v.User, is.Repo) >= accessWrite, "dismissed", v.Dismissed,
+		"official", c.w.access(v.User, v.is.Repo) >= accessWrite, "dismissed", v.Dismissed,
 		"comments_count", len(v.Remarks), "submitted_at", v.Submitted, "updated_at", v.Updated,
-		"html_url", fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), v.CommentID),
-		"pull_request_url", c.issueURL(is),
+		"html_url", fmt.Sprintf("%s#issuecomment-%d", c.issueURL(v.is), v.CommentID),
+		"pull_request_url", c.issueURL(v.is),
 	}
-	if v.Team != nil {
-		out.set("team", c.teamBare(v.Team))
-	}
-	return out
 }
 
-// onReview finds the review of the path. A pending one shows to its author only.
-func onReview(f func(*call, *issue, *review) error) handler {
+// visibleReviews lists the reviews of a pull request that the caller may see. A pending
+// one shows to its author only.
+func (c *call) visibleReviews(is *issue) []reviewOf {
+	items := filter(is.pull.Reviews, func(v *review) bool { return v.State != "PENDING" || v.User == c.doer })
+	return mapped(items, func(v *review) reviewOf { return reviewOf{v, is} })
+}
+
+// onReview finds the review of the path.
+func onReview(f func(*call, reviewOf) error) handler {
 	return onNamedPull(func(c *call, is *issue) error {
-		v, ok := find(is.pull.Reviews, func(v *review) bool { return v.ID == c.id("id") })
-		if !ok || v.State == "PENDING" && v.User != c.doer {
-			return fail(http.StatusNotFound, "review does not exist [id: %d]", c.id("id"))
-		}
-		return f(c, is, v)
+		id := c.id("id")
+		missing := fail(http.StatusNotFound, "review does not exist [id: %d]", id)
+		return onFirstOr(c, c.visibleReviews(is), func(v reviewOf) bool { return v.ID == id }, missing, f)
 	})
 }
 
-// listReviews lists the reviews that the caller may see.
+// listReviews lists reviews.
 func listReviews(c *call, is *issue) error {
-	items := filter(is.pull.Reviews, func(v *review) bool { return v.State != "PENDING" || v.User == c.doer })
-	return c.ok(mapped(counted(c, items), func(v *review) obj { return c.reviewView(is, v) }))
+	return c.ok(mapped(counted(c, c.visibleReviews(is)), c.reviewView))
 }
 
-// reviewEvents maps the events of a body to the states of a review.
-var reviewEvents = map[string]string{
-	"": "PENDING", "PENDING": "PENDING", "COMMENT": "COMMENT", "APPROVED": "APPROVED",
-	"REQUEST_CHANGES": "REQUEST_CHANGES",
-}
-
-// reviewState checks an event; an unknown one leaves the review pending. The poster
-// of a pull request can neither approve nor reject it, and a remark needs a text.
+// reviewState is the state that an event gives a review; an unknown event leaves it
+// pending. The poster of a pull request can neither approve nor reject it, and a remark
+// needs a text.
 func (c *call) reviewState(is *issue, event, body string, remarks int) (string, error) {
-	st, ok := reviewEvents[event]
-	if !ok {
-		st = "PENDING"
+	st := "PENDING"
+	if slices.Contains([]string{"COMMENT", "APPROVED", "REQUEST_CHANGES"}, event) {
+		st = event
 	}
 	switch {
 	case is.Poster == c.doer && st == "APPROVED":
@@ -118,46 +116,35 @@ func (c *call) reviewState(is *issue, event, body string, remarks int) (string, 
 	return st, nil
 }
 
-// remarkInput is a line comment of a body.
-type remarkInput struct {
-	Path string `json:"path"`
-	Body string `json:"body"`
-	Old  int64  `json:"old_position"`
-	New  int64  `json:"new_position"`
-}
-
-// createReviewInput is the body of createReview.
-type createReviewInput struct {
-	Event    string        `json:"event"`
-	Body     string        `json:"body"`
-	CommitID string        `json:"commit_id"`
-	Comments []remarkInput `json:"comments"`
+// reviewInput is the body of a review.
+type reviewInput struct {
+	Event    string   `json:"event"`
+	Body     string   `json:"body"`
+	CommitID string   `json:"commit_id"`
+	Comments []remark `json:"comments"`
 }
 
 // createReview writes a review; without an event it stays pending.
-func createReview(c *call, is *issue, in *createReviewInput) error {
+func createReview(c *call, is *issue, in *reviewInput) error {
 	st, err := c.reviewState(is, in.Event, in.Body, len(in.Comments))
 	if err != nil {
 		return err
 	}
-	if in.CommitID == "" {
-		if _, head, _ := is.sides(); head != nil {
-			in.CommitID = head.id
-		}
+	if _, head, _ := is.sides(); head != nil && in.CommitID == "" {
+		in.CommitID = head.id
 	}
-	v := &review{
+	v := reviewOf{&review{
 		ID: c.w.next("review"), User: c.doer, State: st, Body: in.Body, CommitID: in.CommitID,
 		Submitted: c.now, Updated: c.now,
-	}
+	}, is}
 	for _, r := range in.Comments {
-		v.Remarks = append(v.Remarks, &remark{
-			ID: c.w.next("comment"), User: c.doer, Body: r.Body, Path: r.Path, Position: r.New, OldPosition: r.Old,
-			Created: c.now, Updated: c.now, Hunk: is.hunkOf(r.Path),
-		})
+		r.ID, r.User, r.Created, r.Updated = c.w.next("comment"), c.doer, c.now, c.now
+		r.Hunk = is.hunkOf(r.Path)
+		v.Remarks = append(v.Remarks, &r)
 	}
-	is.pull.Reviews = append(is.pull.Reviews, v)
-	c.announce(is, v)
-	return c.ok(c.reviewView(is, v))
+	is.pull.Reviews = append(is.pull.Reviews, v.review)
+	c.announce(v)
+	return c.ok(c.reviewView(v))
 }
 
 // hunkOf is the first hunk of a file's change.
@@ -167,32 +154,22 @@ func (is *issue) hunkOf(p string) string {
 }
 
 // announce puts a submitted review into the timeline.
-func (c *call) announce(is *issue, v *review) {
+func (c *call) announce(v reviewOf) {
 	if v.State == "PENDING" {
 		return
 	}
-	m := c.w.addEvent(is, c.doer, comment{Kind: "review", Body: v.Body, reviewID: v.ID})
+	m := c.w.addEvent(v.is, c.doer, comment{Kind: "review", Body: v.Body, reviewID: v.ID})
 	v.CommentID = m.ID
-	is.pull.Reviewers = without(is.pull.Reviewers, c.doer)
-	c.notify(is, nil)
-}
-
-// submitReviewInput is the body of submitReview.
-type submitReviewInput struct {
-	Event string `json:"event"`
-	Body  string `json:"body"`
+	v.is.pull.Reviewers = without(v.is.pull.Reviewers, c.doer)
+	c.notify(v.is, nil)
 }
 
 // submitReview submits a pending review.
-func submitReview(c *call, is *issue, v *review) error {
-	var in submitReviewInput
-	if err := c.bind(&in); err != nil {
-		return err
-	}
+func submitReview(c *call, v reviewOf, in *reviewInput) error {
 	if v.State != "PENDING" {
 		return fail(http.StatusUnprocessableEntity, "only a pending review can be submitted")
 	}
-	st, err := c.reviewState(is, in.Event, in.Body, len(v.Remarks))
+	st, err := c.reviewState(v.is, in.Event, in.Body, len(v.Remarks))
 	if err != nil {
 		return err
 	}
@@ -200,62 +177,38 @@ func submitReview(c *call, is *issue, v *review) error {
 		return fail(http.StatusUnprocessableEntity, "review stay pending")
 	}
 	v.State, v.Body, v.Submitted, v.Updated = st, in.Body, c.now, c.now
-	c.announce(is, v)
-	return c.ok(c.reviewView(is, v))
+	c.announce(v)
+	return c.ok(c.reviewView(v))
 }
 
 // remarkView renders a line comment.
-func (c *call) remarkView(is *issue, v *review, r *remark) obj {
+func (c *call) remarkView(v reviewOf, r *remark) obj {
+	page := c.issueURL(v.is)
 	return obj{
 		"id", r.ID, "body", r.Body, "user", c.user(r.User), "resolver", c.user(r.Resolver),
 		"pull_request_review_id", v.ID, "created_at", r.Created, "updated_at", r.Updated, "path", r.Path,
 		"commit_id", v.CommitID, "original_commit_id", "", "diff_hunk", r.Hunk, "position", r.Position,
-		"original_position", r.OldPosition,
-		"html_url", fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), r.ID),
-		"pull_request_url", c.issueURL(is),
+		"original_position", r.OldPosition, "html_url", fmt.Sprintf("%s#issuecomment-%d", page, r.ID),
+		"pull_request_url", page,
 	}
 }
 
 // listRemarks lists the line comments of a review.
-func listRemarks(c *call, is *issue, v *review) error {
-	return c.ok(mapped(v.Remarks, func(r *remark) obj { return c.remarkView(is, v, r) }))
+func listRemarks(c *call, v reviewOf) error {
+	return c.ok(mapped(v.Remarks, func(r *remark) obj { return c.remarkView(v, r) }))
 }
 
-// remarkByID finds a line comment of the repository.
-func (r *repo) remarkByID(id int64) (*issue, *review, *remark) {
-	for _, is := range r.pulls() {
+// resolveRemark marks the conversation of a line comment as resolved.
+func resolveRemark(c *call) error {
+	for _, is := range c.repo.pulls() {
 		for _, v := range is.pull.Reviews {
-			if m, ok := find(v.Remarks, func(m *remark) bool { return m.ID == id }); ok {
-				return is, v, m
+			if r, ok := find(v.Remarks, func(r *remark) bool { return r.ID == c.id("id") }); ok {
+				r.Resolver = c.doer
+				return c.done()
 			}
 		}
 	}
-	return nil, nil, nil
-}
-
-// replyRemark answers a line comment.
-func replyRemark(c *call, is *issue, in *commentInput) error {
-	on, v, m := c.repo.remarkByID(c.id("id"))
-	if m == nil || on != is {
-		return errNotFound
-	}
-	reply := &remark{
-		ID: c.w.next("comment"), User: c.doer, Body: in.Body, Path: m.Path, Position: m.Position,
-		OldPosition: m.OldPosition,
-		Created:     c.now, Updated: c.now, Hunk: m.Hunk,
-	}
-	v.Remarks = append(v.Remarks, reply)
-	return c.created(c.remarkView(is, v, reply))
-}
-
-// resolveRemark marks a conversation as resolved.
-func resolveRemark(c *call) error {
-	_, _, m := c.repo.remarkByID(c.id("id"))
-	if m == nil {
-		return errNotFound
-	}
-	m.Resolver = c.doer
-	return c.done()
+	return errNotFound
 }
 
 // reviewersInput names who shall review.
@@ -264,83 +217,44 @@ type reviewersInput struct {
 	Teams     []string `json:"team_reviewers"`
 }
 
-// readReviewers looks the named users and teams up.
-func (c *call) readReviewers() ([]*user, []*team, error) {
-	var in reviewersInput
-	if err := c.bind(&in); err != nil {
-		return nil, nil, err
-	}
-	us, err := c.usersNamed(in.Reviewers)
-	if err != nil {
-		return nil, nil, err
-	}
-	var ts []*team
-	if !c.repo.Owner.Org { // a user has no teams to look up
-		return us, nil, nil
-	}
-	for _, name := range in.Teams {
-		t, ok := find(c.repo.Owner.Teams, func(t *team) bool { return strings.EqualFold(t.Name, name) })
-		if !ok {
-			return nil, nil, fail(http.StatusNotFound,
-				"team does not exist [org_id %d, team_id 0, name: %s]", c.repo.Owner.ID, name)
+// onReviewers finds the pull request of the path and the users that the body names. Teams
+// are not in the demo; those of a user's repository are passed over, as by the real
+// server, since a user has none.
+func onReviewers(f func(*call, *issue, []*user) error) handler {
+	return onNamedPull(readsFor(func(c *call, is *issue, in *reviewersInput) error {
+		if c.repo.Owner.Org && len(in.Teams) > 0 {
+			return notInDemo(c)
 		}
-		ts = append(ts, t)
-	}
-	return us, ts, nil
+		us, err := c.w.usersNamed(in.Reviewers, errNoReviewer)
+		if err != nil {
+			return err
+		}
+		return f(c, is, us)
+	}))
 }
 
-// usersNamed looks reviewers up.
-func (c *call) usersNamed(names []string) ([]*user, error) {
-	var out []*user
-	for _, name := range names {
-		u := c.w.userByLogin(name)
-		if u == nil {
-			return nil, fail(http.StatusNotFound, "User '%s' not exist", name)
-		}
-		out = with(out, u)
-	}
-	return out, nil
-}
+// errNoReviewer is the refusal for an unknown reviewer.
+func errNoReviewer(name string) error { return fail(http.StatusNotFound, "User '%s' not exist", name) }
 
-// requestReview asks for reviews and answers the requests.
-func requestReview(c *call, is *issue) error {
-	us, ts, err := c.readReviewers()
-	if err != nil {
-		return err
-	}
+// requestReview asks for reviews and answers the requests: they are shown as reviews, and
+// never stored as such.
+func requestReview(c *call, is *issue, us []*user) error {
 	if slices.Contains(us, is.Poster) {
 		return fail(http.StatusUnprocessableEntity,
 			"poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)
 	}
-	out := []obj{}
-	add := func(u *user, t *team) { // what was asked for is shown as a review, and never stored as one
-		id := c.w.next("review")
-		v := &review{ID: id, User: u, Team: t, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}
-		out = append(out, c.reviewView(is, v))
-	}
-	for _, u := range us {
+	return c.created(mapped(us, func(u *user) obj {
 		is.pull.Reviewers = with(is.pull.Reviewers, u)
 		c.w.addEvent(is, c.doer, comment{Kind: "review_request", assignee: u})
-		add(u, nil)
-	}
-	for _, t := range ts {
-		is.pull.ReviewTeams = with(is.pull.ReviewTeams, t)
-		add(nil, t)
-	}
-	return c.created(out)
+		v := &review{ID: c.w.next("review"), User: u, State: "REQUEST_REVIEW", Submitted: c.now, Updated: c.now}
+		return c.reviewView(reviewOf{v, is})
+	}))
 }
 
 // unrequestReview takes requests back.
-func unrequestReview(c *call, is *issue) error {
-	us, ts, err := c.readReviewers()
-	if err != nil {
-		return err
-	}
+func unrequestReview(c *call, is *issue, us []*user) error {
 	for _, u := range us {
 		is.pull.Reviewers = without(is.pull.Reviewers, u)
-	}
-	for _, t := range ts {
-		is.pull.ReviewTeams = without(is.pull.ReviewTeams, t)
 	}
 	return c.done()
 }

@@ -2,8 +2,11 @@ package fakegitea
 
 import (
 	_ "embed"
+	"maps"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,196 +32,141 @@ var wildcards = map[string]string{
 	"/repos/{owner}/{repo}/pulls/{base}/{head}":       "head",
 	"/repos/{owner}/{repo}/raw/{filepath}":            "filepath",
 	"/repos/{owner}/{repo}/tags/{tag}":                "tag",
-	"/repos/{owner}/{repo}/tarball/{ref}":             "ref",
-	"/repos/{owner}/{repo}/zipball/{ref}":             "ref",
 }
+
+// The kinds of segments of a template. Where two templates match a path, the lower kind
+// wins at the first segment that differs.
+const (
+	fixed  = '0'
+	dotted = '1' // {a}.{diffType}; the second takes only "diff" and "patch"
+	param  = '2'
+	wild   = '3'
+)
 
 // endpoint is one path template with its methods.
 type endpoint struct {
 	path    string
-	names   []string // parameter names, in order
+	segs    []string // of the template
+	kinds   string   // of the segments
 	methods map[string]entry
 	order   []string // methods, as listed
 }
 
-// node is one segment position of the route tree.
-type node struct {
-	static map[string]*node
-	dotted *node // {index}.{diffType}
-	param  *node // {name}
-	wild   []wildEnd
-	leaf   *endpoint
-}
-
-// wildEnd is a parameter over one or more segments, followed by fixed words.
-type wildEnd struct {
-	suffix []string
-	leaf   *endpoint
-}
-
 // router finds the handler of a raw path. It is not net/http's ServeMux, which decodes
-// before it matches: here %2F inside a parameter must stay apart from a slash.
+// before it matches: here %2F inside a parameter must stay apart from a slash. The
+// templates are tried in turn, the most exact ones first.
 type router struct {
-	root   *node
-	routes []Route
+	endpoints []*endpoint
+	routes    []Route
 }
 
-// match is an endpoint with the still escaped values of its parameters.
-type match struct {
-	leaf   *endpoint
-	values []string
-}
-
-// newRouter builds the tree of all operations and attaches the handlers.
+// newRouter makes the endpoints of all operations and attaches the handlers.
 func newRouter() *router {
-	t := &router{root: &node{}}
-	table := handlers()
-	leaves := map[string]*endpoint{}
-	add := func(method, path string) entry {
-		leaf := leaves[path]
-		if leaf == nil {
-			leaf = &endpoint{path: path, methods: map[string]entry{}}
-			leaves[path] = leaf
-			t.insert(leaf)
-		}
-		e, ok := table[method+" "+path]
-		if !ok {
-			e = entry{handle: notInDemo}
-		}
-		leaf.methods[method] = e
-		leaf.order = append(leaf.order, method)
-		return e
-	}
-	listed := map[string]bool{}
+	t, table := &router{}, handlers()
 	for line := range strings.Lines(routesText) {
 		method, path, _ := strings.Cut(strings.TrimSpace(line), " ")
 		_, ok := table[method+" "+path]
-		add(method, path)
-		listed[method+" "+path] = true
+		if !ok {
+			table.on(method+" "+path, notInDemo)
+		}
 		t.routes = append(t.routes, Route{Method: method, Path: path, Implemented: ok})
 	}
-	for key := range table {
-		if !listed[key] { // served by the real server, absent from its description
-			method, path, _ := strings.Cut(key, " ")
-			add(method, path)
+	byPath := map[string]*endpoint{}
+	for _, key := range slices.Sorted(maps.Keys(table)) { // some routes are not in the description
+		method, path, _ := strings.Cut(key, " ")
+		e := byPath[path]
+		if e == nil {
+			e = newEndpoint(path)
+			byPath[path] = e
+			t.endpoints = append(t.endpoints, e)
 		}
+		e.methods[method] = table[key]
+		e.order = append(e.order, method)
 	}
+	slices.SortStableFunc(t.endpoints, func(a, b *endpoint) int { return strings.Compare(a.kinds, b.kinds) })
 	return t
 }
 
-// insert puts the endpoint into the tree.
-func (t *router) insert(leaf *endpoint) {
-	wild := wildcards[leaf.path]
-	segs := strings.Split(leaf.path[1:], "/")
-	at := t.root
-	for i, seg := range segs {
+// newEndpoint takes a template apart.
+func newEndpoint(path string) *endpoint {
+	e := &endpoint{path: path, segs: strings.Split(path[1:], "/"), methods: map[string]entry{}}
+	for _, seg := range e.segs {
 		switch {
 		case !strings.HasPrefix(seg, "{"):
-			at = at.child(seg)
-		case strings.Contains(seg, "}.{"):
-			first, second, _ := strings.Cut(seg, "}.{")
-			leaf.names = append(leaf.names, first[1:], second[:len(second)-1])
-			if at.dotted == nil {
-				at.dotted = &node{}
-			}
-			at = at.dotted
-		case seg == "{"+wild+"}":
-			leaf.names = append(leaf.names, wild)
-			at.wild = append(at.wild, wildEnd{suffix: segs[i+1:], leaf: leaf})
-			return
+			e.kinds += string(fixed)
+		case strings.HasSuffix(seg, "}.{diffType}"):
+			e.kinds += string(dotted)
+		case seg == "{"+wildcards[path]+"}":
+			e.kinds += string(wild)
 		default:
-			leaf.names = append(leaf.names, seg[1:len(seg)-1])
-			if at.param == nil {
-				at.param = &node{}
-			}
-			at = at.param
+			e.kinds += string(param)
 		}
 	}
-	at.leaf = leaf
+	return e
 }
 
-// child returns the node of a fixed word, made when missing.
-func (n *node) child(word string) *node {
-	if n.static == nil {
-		n.static = map[string]*node{}
+// match compares the segments of a path with the template and returns them in as many
+// parts as the template has, those under a wildcard joined.
+func (e *endpoint) match(segs []string) ([]string, bool) {
+	at, more := strings.IndexByte(e.kinds, wild), len(segs)-len(e.segs)
+	if at >= 0 && more > 0 {
+		end := at + more + 1
+		segs = slices.Concat(segs[:at], []string{strings.Join(segs[at:end], "/")}, segs[end:])
 	}
-	if n.static[word] == nil {
-		n.static[word] = &node{}
+	if len(segs) != len(e.segs) {
+		return nil, false
 	}
-	return n.static[word]
-}
-
-// find collects the endpoints that match the segments: fixed words before
-// parameters, parameters before wildcards.
-func (n *node) find(segs, values []string, out *[]match) {
-	if len(segs) == 0 {
-		if n.leaf != nil {
-			*out = append(*out, match{n.leaf, append([]string(nil), values...)})
-		}
-		return
-	}
-	if next := n.static[segs[0]]; next != nil {
-		next.find(segs[1:], values, out)
-	}
-	if n.dotted != nil {
-		for _, ext := range []string{"diff", "patch"} {
-			if stem, ok := strings.CutSuffix(segs[0], "."+ext); ok && stem != "" {
-				n.dotted.find(segs[1:], append(values[:len(values):len(values)], stem, ext), out)
-			}
+	for i, seg := range segs {
+		ext := path.Ext(seg)
+		if e.kinds[i] == fixed && e.segs[i] != seg ||
+			e.kinds[i] == dotted && (ext == seg || ext != ".diff" && ext != ".patch") {
+			return nil, false
 		}
 	}
-	if n.param != nil {
-		n.param.find(segs[1:], append(values[:len(values):len(values)], segs[0]), out)
-	}
-	n.findWild(segs, values, out)
-}
-
-// findWild tries the wildcards that begin at n.
-func (n *node) findWild(segs, values []string, out *[]match) {
-	for _, end := range n.wild {
-		cut := len(segs) - len(end.suffix)
-		if cut < 1 || strings.Join(segs[cut:], "/") != strings.Join(end.suffix, "/") {
-			continue
-		}
-		all := append(values[:len(values):len(values)], strings.Join(segs[:cut], "/"))
-		*out = append(*out, match{end.leaf, all})
-	}
+	return segs, true
 }
 
 // lookup finds the entry for a request. Without one it returns the methods that
 // the path allows; none of them means that there is no such route.
 func (t *router) lookup(method string, segs []string) (entry, map[string]string, *endpoint, []string) {
-	var found []match
-	t.root.find(segs, nil, &found)
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
 	var allow []string
-	for _, m := range found {
-		e, ok := m.leaf.methods[method]
+	for _, e := range t.endpoints {
+		values, ok := e.match(segs)
 		if !ok {
-			allow = append(allow, m.leaf.order...)
 			continue
 		}
-		return e, params(m), m.leaf, nil
+		if h, ok := e.methods[method]; ok {
+			return h, e.params(values), e, nil
+		}
+		allow = append(allow, e.order...)
 	}
 	return entry{}, nil, nil, allow
 }
 
 // params decodes the values of a match, each exactly once. Names of wiki pages
 // are decoded like a query, where a plus is a space.
-func params(m match) map[string]string {
-	out := make(map[string]string, len(m.values))
-	for i, raw := range m.values {
+func (e *endpoint) params(values []string) map[string]string {
+	out := map[string]string{}
+	for i, raw := range values {
+		name, _, _ := strings.Cut(strings.Trim(e.segs[i], "{}"), "}")
 		decode := url.PathUnescape
-		if m.leaf.names[i] == "pageName" {
+		switch {
+		case e.kinds[i] == fixed:
+			continue
+		case e.kinds[i] == dotted:
+			ext := path.Ext(raw)
+			raw, out["diffType"] = strings.TrimSuffix(raw, ext), ext[1:]
+		case name == "pageName":
 			decode = url.QueryUnescape
 		}
 		value, err := decode(raw)
 		if err != nil { // the HTTP server refuses bad escapes before this
 			value = raw
 		}
-		out[m.leaf.names[i]] = value
+		out[name] = value
 	}
 	return out
 }

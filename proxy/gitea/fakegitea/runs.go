@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
-// run is a run of a workflow with one job. Nothing ever executes: a run that was
+// run is a run of a workflow with its one job. Nothing ever executes: a run that was
 // dispatched or queued again stays queued, and only the seed has completed ones.
 type run struct {
 	ID, Number, Attempt int64
@@ -19,30 +18,23 @@ type run struct {
 	actor               *user
 	Started, Completed  time.Time
 	Created             time.Time
-	job                 *job
-}
 
-// job is a job of a run.
-type job struct {
-	ID     int64
-	Name   string
-	Runner string
-	Labels []string
-	Steps  []string
-	Log    string
+	jobID       int64
+	runner, log string
+	steps       []string
 }
 
 // handleRuns registers runs, jobs and workflows.
 func handleRuns(t table) {
 	const p = "/repos/{owner}/{repo}/actions"
-	t.on("GET "+p+"/runs", func(c *call) error { return c.listRuns(c.repo.actions.runs) })
+	t.on("GET "+p+"/runs", listRuns)
 	t.on("GET "+p+"/runs/{run}", onRun(renders((*call).runView)))
 	t.on("GET "+p+"/runs/{run}/jobs", onRun(func(c *call, r *run) error { return c.listJobs([]*run{r}) }))
 	t.on("POST "+p+"/runs/{run}/cancel", onRun(cancelRun), needWrite)
 	t.on("POST "+p+"/runs/{run}/rerun", onRun(func(c *call, r *run) error { return c.rerun(r, c.runView) }), needWrite)
 	t.on("POST "+p+"/runs/{run}/rerun-failed-jobs", onRun(rerunFailed), needWrite)
 	t.on("POST "+p+"/runs/{run}/jobs/{job_id}/rerun", onRun(func(c *call, r *run) error {
-		if r.job.ID != c.id("job_id") {
+		if r.jobID != c.id("job_id") {
 			return errNotFound
 		}
 		return c.rerun(r, c.jobView)
@@ -50,28 +42,12 @@ func handleRuns(t table) {
 	t.on("GET "+p+"/jobs", func(c *call) error { return c.listJobs(c.repo.actions.runs) })
 	t.on("GET "+p+"/jobs/{job_id}", onJob(renders((*call).jobView)))
 	t.on("GET "+p+"/jobs/{job_id}/logs", onJob(func(c *call, r *run) error {
-		if r.job.Log == "" { // nothing ran yet
+		if r.log == "" { // nothing ran yet
 			return errNotFound
 		}
-		return c.text(r.job.Log)
+		return c.text(r.log)
 	}))
-	t.on("GET "+p+"/tasks", listTasks)
 	handleWorkflows(t)
-	for path, n := range map[string]need{"/orgs/{org}": needOrgOwner, "/user": needToken, "/admin": needSiteAdmin} {
-		t.on("GET "+path+"/actions/runs", func(c *call) error { return c.listRuns(c.scopeRuns()) }, n)
-		t.on("GET "+path+"/actions/jobs", func(c *call) error { return c.listJobs(c.scopeRuns()) }, n)
-	}
-}
-
-// scopeRuns lists the runs of all repositories that the path covers.
-func (c *call) scopeRuns() []*run {
-	var out []*run
-	for _, r := range c.w.repos {
-		if c.path[:5] == "/admi" || c.owner != nil && r.Owner == c.owner || c.owner == nil && r.Owner == c.doer {
-			out = append(out, r.actions.runs...)
-		}
-	}
-	return out
 }
 
 // onRun finds the run of the path.
@@ -88,7 +64,7 @@ func onRun(f func(*call, *run) error) handler {
 // onJob finds the run of a job.
 func onJob(f func(*call, *run) error) handler {
 	return func(c *call) error {
-		return onFirst(c, c.repo.actions.runs, func(r *run) bool { return r.job.ID == c.id("job_id") }, f)
+		return onFirst(c, c.repo.actions.runs, func(r *run) bool { return r.jobID == c.id("job_id") }, f)
 	}
 }
 
@@ -108,36 +84,33 @@ func (c *call) runView(r *run) any {
 }
 
 // listRuns lists runs, newest first, by the filters of the query.
-func (c *call) listRuns(all []*run) error {
+func listRuns(c *call) error {
 	is := func(param, have string) bool { return c.query.Get(param) == "" || c.query.Get(param) == have }
-	items := filter(all, func(r *run) bool {
+	items := filter(c.repo.actions.runs, func(r *run) bool {
 		return is("event", r.Event) && is("branch", r.Branch) && is("head_sha", r.SHA) && is("actor", r.actor.Login) &&
 			(is("status", r.Status) || is("status", r.Conclusion))
 	})
 	slices.SortFunc(items, func(a, b *run) int { return int(b.ID - a.ID) })
-	return c.ok(obj{
-		"workflow_runs", mapped(counted(c, items), c.runView), "total_count", len(items),
-	})
+	return c.ok(obj{"workflow_runs", mapped(counted(c, items), c.runView), "total_count", len(items)})
 }
 
 // jobView renders the job of a run.
 func (c *call) jobView(r *run) any {
-	j := r.job
-	id := fmt.Sprint(j.ID)
+	id := fmt.Sprint(r.jobID)
 	steps := []obj{}
-	for i, name := range j.Steps {
+	for i, name := range r.steps {
 		steps = append(steps, obj{
 			"name", name, "number", i + 1, "status", r.Status, "conclusion", opt(r.Conclusion),
 			"started_at", r.Started, "completed_at", r.Completed,
 		})
 	}
 	return obj{
-		"id", j.ID, "url", c.api(r.repo, "actions", "jobs", id),
+		"id", r.jobID, "url", c.api(r.repo, "actions", "jobs", id),
 		"html_url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID), "jobs", id), "run_id", r.ID,
-		"run_url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "name", j.Name, "labels", j.Labels,
-		"run_attempt", r.Attempt, "head_sha", r.SHA, "head_branch", r.Branch, "status", r.Status,
-		"conclusion", opt(r.Conclusion), "runner_id", 0, "runner_name", opt(j.Runner), "steps", steps,
-		"created_at", r.Created, "started_at", r.Started, "completed_at", r.Completed,
+		"run_url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "name", "build",
+		"labels", []string{"ubuntu-latest"}, "run_attempt", r.Attempt, "head_sha", r.SHA, "head_branch", r.Branch,
+		"status", r.Status, "conclusion", opt(r.Conclusion), "runner_id", 0, "runner_name", opt(r.runner),
+		"steps", steps, "created_at", r.Created, "started_at", r.Started, "completed_at", r.Completed,
 	}
 }
 
@@ -146,22 +119,6 @@ func (c *call) listJobs(all []*run) error {
 	st := c.query.Get("status")
 	items := filter(all, func(r *run) bool { return st == "" || r.Status == st || r.Conclusion == st })
 	return c.ok(obj{"jobs", mapped(counted(c, items), c.jobView), "total_count", len(items)})
-}
-
-// listTasks lists the runs that a runner has taken.
-func listTasks(c *call) error {
-	items := filter(c.repo.actions.runs, func(r *run) bool { return r.Status != "queued" })
-	return c.ok(obj{
-		"workflow_runs", mapped(counted(c, items), func(r *run) any {
-			return obj{
-				"id", r.ID, "name", r.job.Name, "head_branch", r.Branch, "head_sha", r.SHA, "run_number", r.Number,
-				"event", r.Event, "display_title", r.Title, "status", strings.ToLower(r.Conclusion),
-				"workflow_id", r.Workflow, "url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)),
-				"created_at", r.Created, "updated_at", r.Completed, "run_started_at", r.Started,
-			}
-		}),
-		"total_count", len(items),
-	})
 }
 
 // cancelRun cancels a run that is not over.
@@ -188,20 +145,17 @@ func rerunFailed(c *call, r *run) error {
 	if r.Conclusion != "failure" {
 		return fail(http.StatusBadRequest, "this workflow run has no failed jobs")
 	}
-	if err := c.rerun(r, c.runView); err != nil {
-		return err
-	}
+	err := c.rerun(r, c.runView)
 	c.out.body.Reset()
-	return nil
+	return err
 }
 
 // addRun stores a run of a repository's workflow at the head of a branch.
 func (w *world) addRun(r *repo, by *user, workflow, branch, event, title string) *run {
 	x := &run{
 		ID: w.next("run"), Number: int64(len(r.actions.runs) + 1), Attempt: 1, repo: r, Title: title,
-		Workflow: workflow, Event: event,
-		Branch: branch, Status: "queued", actor: by, Started: epoch, Completed: epoch, Created: w.now(),
-		job: &job{ID: w.next("job"), Name: "build", Labels: []string{"ubuntu-latest"}},
+		Workflow: workflow, Event: event, Branch: branch, Status: "queued", actor: by, Started: epoch,
+		Completed: epoch, Created: w.now(), jobID: w.next("job"),
 	}
 	if head := r.git.branch(branch); head != nil {
 		x.SHA = head.id

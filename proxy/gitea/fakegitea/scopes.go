@@ -65,45 +65,41 @@ func (s scopeSet) list() []string {
 	return out
 }
 
-// scopeRule binds a path pattern to the categories it needs, one check after
-// the other. {x} is one segment, a trailing /** any number of further ones.
+// scopeRule is what a route needs: categories, one check after the other.
 type scopeRule struct {
-	pattern    string
 	checks     []string
 	noPublicly bool // refused to public-only tokens
 }
 
-// scopeRules is the map of the real server. The rule with the most fixed words
-// wins, then the longer one.
-var scopeRules = []scopeRule{
-	{"/notifications/**", []string{"notification"}, true},
-	{"/repos/{owner}/{repo}/notifications", []string{"notification"}, false},
-	{"/users/{username}/**", []string{"user"}, false},
-	{"/users/{username}/repos", []string{"user", "repository"}, false},
-	{"/users/{username}/orgs/**", []string{"user", "organization"}, false},
-	{"/users/{username}/tokens/**", []string{"user"}, true},
-	{"/user", []string{"user"}, false},
-	{"/user/**", []string{"user"}, true},
-	{"/user/followers", []string{"user"}, false},
-	{"/user/following/**", []string{"user"}, false},
-	{"/user/subscriptions", []string{"user"}, false},
-	{"/user/repos", []string{"user", "repository"}, false},
-	{"/user/starred/**", []string{"user", "repository"}, false},
-	{"/user/orgs", []string{"user", "organization"}, false},
-	{"/org/{org}/repos", []string{"organization", "repository"}, false},
-	{"/orgs/{org}/**", []string{"organization"}, false},
-	{"/teams/{id}/**", []string{"organization"}, false},
-	{"/admin/**", []string{"admin"}, false},
-	{"/topics/search", []string{"repository"}, false},
-	{"/repositories/{id}", []string{"repository"}, false},
-	{"/packages/{owner}/**", []string{"package"}, false},
-	{"/repos/search", []string{"repository"}, false},
-	{"/repos/migrate", []string{"repository"}, false},
-	{"/repos/issues/search", []string{"issue"}, false},
-	{"/repos/{owner}/{repo}/**", []string{"repository"}, false},
-	{"/repos/{owner}/{repo}/issues/**", []string{"issue"}, false},
-	{"/repos/{owner}/{repo}/labels/**", []string{"issue"}, false},
-	{"/repos/{owner}/{repo}/milestones/**", []string{"issue"}, false},
+// scopeRules is the map of the real server, by templates as the routes spell them. A
+// trailing /** matches the path itself and everything below it.
+var scopeRules = map[string]scopeRule{
+	"/notifications/**":                   {[]string{"notification"}, true},
+	"/repos/{owner}/{repo}/notifications": {[]string{"notification"}, false},
+	"/users/**":                           {[]string{"user"}, false},
+	"/users/{username}/repos":             {[]string{"user", "repository"}, false},
+	"/users/{username}/orgs/**":           {[]string{"user", "organization"}, false},
+	"/users/{username}/tokens/**":         {[]string{"user"}, true},
+	"/user":                               {[]string{"user"}, false},
+	"/user/**":                            {[]string{"user"}, true},
+	"/user/followers":                     {[]string{"user"}, false},
+	"/user/following/**":                  {[]string{"user"}, false},
+	"/user/subscriptions":                 {[]string{"user"}, false},
+	"/user/repos":                         {[]string{"user", "repository"}, false},
+	"/user/starred/**":                    {[]string{"user", "repository"}, false},
+	"/user/orgs":                          {[]string{"user", "organization"}, false},
+	"/org/{org}/repos":                    {[]string{"organization", "repository"}, false},
+	"/orgs/{org}/**":                      {[]string{"organization"}, false},
+	"/teams/{id}/**":                      {[]string{"organization"}, false},
+	"/admin/**":                           {[]string{"admin"}, false},
+	"/topics/search":                      {[]string{"repository"}, false},
+	"/repositories/{id}":                  {[]string{"repository"}, false},
+	"/packages/{owner}/**":                {[]string{"package"}, false},
+	"/repos/issues/search":                {[]string{"issue"}, false},
+	"/repos/**":                           {[]string{"repository"}, false},
+	"/repos/{owner}/{repo}/issues/**":     {[]string{"issue"}, false},
+	"/repos/{owner}/{repo}/labels/**":     {[]string{"issue"}, false},
+	"/repos/{owner}/{repo}/milestones/**": {[]string{"issue"}, false},
 }
 
 // checkScopes refuses a token whose scopes do not cover the route.
@@ -112,9 +108,6 @@ func (c *call) checkScopes() error {
 		return nil
 	}
 	rule := scopeFor(c.r.Method, c.path)
-	if rule == nil {
-		return nil
-	}
 	if c.cred.scopes.publicOnly && rule.noPublicly {
 		return fail(http.StatusForbidden, "this endpoint is not available for public-only tokens")
 	}
@@ -132,49 +125,15 @@ func (c *call) checkScopes() error {
 	return nil
 }
 
-// scopeFor finds the rule of a route template; nil means that none is needed.
-func scopeFor(method, template string) *scopeRule {
+// scopeFor finds the rule of a route template: its own, or that of the nearest path
+// above it. Without one no scope is needed.
+func scopeFor(method, template string) scopeRule {
 	if method == http.MethodDelete && template == "/orgs/{org}/repos" {
-		return &scopeRule{checks: []string{"organization", "repository"}}
+		template = "/org/{org}/repos"
 	}
-	var best *scopeRule
-	for i := range scopeRules {
-		rule := &scopeRules[i]
-		if rule.matches(template) && (best == nil || rule.weight() > best.weight()) {
-			best = rule
-		}
+	rule, ok := scopeRules[template]
+	for at := template; !ok && at != ""; at = at[:strings.LastIndexByte(at, '/')] {
+		rule, ok = scopeRules[at+"/**"]
 	}
-	return best
-}
-
-// matches compares a rule with a route template.
-func (r *scopeRule) matches(template string) bool {
-	pattern, open := strings.CutSuffix(r.pattern, "/**")
-	want, have := strings.Split(pattern, "/"), strings.Split(template, "/")
-	if len(have) < len(want) || len(have) > len(want) && !open {
-		return false
-	}
-	for i, seg := range want {
-		if !strings.HasPrefix(seg, "{") && seg != have[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// weight orders rules: fixed words first, then length; a closed rule beats an
-// open one of the same words.
-func (r *scopeRule) weight() int {
-	pattern, open := strings.CutSuffix(r.pattern, "/**")
-	n := 0
-	for seg := range strings.SplitSeq(pattern, "/") {
-		n++
-		if !strings.HasPrefix(seg, "{") {
-			n += 100
-		}
-	}
-	if !open {
-		n += 10
-	}
-	return n
+	return rule
 }

@@ -17,14 +17,14 @@ var ownUnits = filter(allUnits, func(u string) bool { return !strings.HasPrefix(
 func (w *world) seed(which Seed) {
 	switch which {
 	case SeedLab:
-		newLab(w).fill()
+		fillLab(w)
 	case SeedDemo:
-		newDemo(w).fill()
+		fillDemo(w)
 	default:
 		b := &builder{w: w}
 		b.user("alice")
 		b.user("bob")
-		b.admin("root1")
+		b.user("root1").Admin = true
 	}
 }
 
@@ -39,8 +39,7 @@ type builder struct {
 
 // newBuilder starts its clock at a time before now and steps on with every tick.
 func newBuilder(w *world, before, step time.Duration) *builder {
-	b := &builder{w: w, at: w.clock().UTC().Add(-before).Truncate(time.Second), step: step}
-	return b
+	return &builder{w: w, at: w.clock().UTC().Add(-before).Truncate(time.Second), step: step}
 }
 
 // tick moves the builder's clock on and makes it the world's for f.
@@ -59,11 +58,12 @@ func (b *builder) user(login string) *user {
 	return u
 }
 
-// admin adds a site administrator.
-func (b *builder) admin(login string) *user {
-	u := b.user(login)
-	u.Admin = true
-	return u
+// team adds a team whose units all have the same permission.
+func (b *builder) team(org *user, name, about, permission string, members ...*user) *team {
+	return b.w.addTeam(org, &team{
+		Name: name, Description: about, Permission: "none", Units: unitsAt(permission, ownUnits), Visibility: "private",
+		Members: members,
+	})
 }
 
 // sig is a user as git sees her, at the builder's time.
@@ -76,8 +76,7 @@ func (b *builder) repo(owner, by *user, name, about string, files map[string]str
 	var r *repo
 	b.tick(func() {
 		r = b.w.addRepo(owner, name)
-		r.Description = about
-		r.Watchers = []*user{by}
+		r.Description, r.Watchers = about, []*user{by}
 		b.w.record(by, r, "create_repo", "", "")
 		if len(files) > 0 {
 			b.commit(r, "main", by, "Initial commit", files)
@@ -86,24 +85,24 @@ func (b *builder) repo(owner, by *user, name, about string, files map[string]str
 	return r
 }
 
-// commit adds files to a branch; "" removes a file.
-func (b *builder) commit(r *repo, branch string, by *user, message string, files map[string]string) *commit {
+// commit adds files to a branch.
+func (b *builder) commit(r *repo, branch string, by *user, message string, files map[string]string) {
+	b.write(r.git, branch, by, message, files)
+	r.Updated = b.at
+	b.w.record(by, r, "commit_repo", message, "refs/heads/"+branch)
+}
+
+// write commits to a store.
+func (b *builder) write(git *gitStore, branch string, by *user, message string, files map[string]string) {
 	tree := map[string]string{}
-	if head := r.git.branch(branch); head != nil {
+	if head := git.branch(branch); head != nil {
 		tree = maps.Clone(head.files)
 	}
 	for p, text := range files {
-		if text == "" {
-			delete(tree, p)
-			continue
-		}
-		tree[p] = r.git.addBlob([]byte(text))
+		tree[p] = git.addBlob([]byte(text))
 	}
 	b.at = b.at.Add(b.step)
-	cm := r.git.commitTo(branch, tree, b.sig(by), message)
-	r.Updated = b.at
-	b.w.record(by, r, "commit_repo", message, "refs/heads/"+branch)
-	return cm
+	git.commitTo(branch, tree, b.sig(by), message)
 }
 
 // branch makes a branch from another.
@@ -121,18 +120,19 @@ func (b *builder) label(r *repo, name, color, about string) *label {
 // milestone adds a milestone that is due after some days.
 func (b *builder) milestone(r *repo, title string, days int) *milestone {
 	due := b.w.now().AddDate(0, 0, days).Truncate(24 * time.Hour)
-	m := &milestone{ID: b.w.next("milestone"), Title: title, Created: b.at, Updated: b.at, Due: &due}
+	m := &milestone{
+		ID: b.w.next("milestone"), Title: title, State: "open", Created: b.at, Updated: b.at, Due: &due,
+	}
 	r.milestones = append(r.milestones, m)
 	return m
 }
 
 // issue adds an issue.
-func (b *builder) issue(r *repo, by *user, title, body string, ls ...*label) *issue {
-	var is *issue
+func (b *builder) issue(r *repo, by *user, title, body string, ls ...*label) (is *issue) {
 	b.tick(func() {
 		is = b.w.newIssue(r, by, title, body)
+		is.Labels = append(is.Labels, ls...)
 		for _, l := range ls {
-			is.Labels = append(is.Labels, l)
 			b.w.addEvent(is, by, comment{Kind: "label", Body: "1", label: l})
 		}
 		b.w.record(by, r, "create_issue", fmt.Sprintf("%d|%s", is.Index, title), "")
@@ -141,17 +141,14 @@ func (b *builder) issue(r *repo, by *user, title, body string, ls ...*label) *is
 }
 
 // say adds a comment.
-func (b *builder) say(is *issue, by *user, text string) *comment {
-	var m *comment
-	b.tick(func() { m = b.w.addEvent(is, by, comment{Kind: "comment", Body: text}) })
-	return m
+func (b *builder) say(is *issue, by *user, text string) {
+	b.tick(func() { b.w.addEvent(is, by, comment{Kind: "comment", Body: text}) })
 }
 
 // close closes an issue.
 func (b *builder) close(is *issue, by *user) {
 	b.tick(func() {
-		at := b.w.now()
-		is.Closed, is.ClosedAt = true, &at
+		is.Closed, is.ClosedAt = true, new(b.at)
 		b.w.addEvent(is, by, comment{Kind: "close"})
 	})
 }
@@ -163,44 +160,49 @@ func (b *builder) pull(r *repo, by *user, head, base, title, body string) *issue
 	return is
 }
 
-// review adds a submitted review, with a remark when there is a path.
-func (b *builder) review(is *issue, by *user, state, text, path, remarkText string) *review {
+// review adds a submitted review with a remark on a file.
+func (b *builder) review(is *issue, by *user, state, text, path, remarkText string) {
 	v := &review{ID: b.w.next("review"), User: by, State: state, Body: text}
 	if _, head, _ := is.sides(); head != nil {
 		v.CommitID = head.id
 	}
 	b.tick(func() {
 		v.Submitted, v.Updated = b.at, b.at
-		if path != "" {
-			v.Remarks = append(v.Remarks, &remark{
-				ID: b.w.next("comment"), User: by, Body: remarkText, Path: path, Position: 1, Created: b.at,
-				Updated: b.at, Hunk: is.hunkOf(path),
-			})
-		}
+		v.Remarks = []*remark{{
+			ID: b.w.next("comment"), User: by, Body: remarkText, Path: path, Position: 1, Created: b.at,
+			Updated: b.at, Hunk: is.hunkOf(path),
+		}}
 		v.CommentID = b.w.addEvent(is, by, comment{Kind: "review", Body: text, reviewID: v.ID}).ID
 	})
 	is.pull.Reviews = append(is.pull.Reviews, v)
-	return v
 }
 
-// release adds a release, with its tag unless it is a draft.
-func (b *builder) release(r *repo, by *user, tag, name, body string) *release {
-	rel := &release{ID: b.w.next("release"), Tag: tag, Target: "main", Name: name, Body: body, Author: by}
+// release adds a release with its tag, and an asset when there is data for one.
+func (b *builder) release(r *repo, by *user, tag, name, body, asset string, data []byte) *release {
+	fields := releaseFields{Tag: tag, Target: "main", Name: name, Body: body}
+	rel := &release{releaseFields: fields, ID: b.w.next("release"), Author: by}
 	b.tick(func() { rel.Created, rel.Published = b.at, b.at })
-	if r.git.tag(tag) == nil {
-		r.git.addTag(tag, r.git.branch("main").id, "tag "+tag, b.sig(by))
+	r.git.addTag(tag, r.git.branch("main").id, "tag "+tag, b.sig(by))
+	if len(data) > 0 {
+		a := b.w.newAttachment(asset, data)
+		a.release = tag
+		rel.Assets = append(rel.Assets, a)
 	}
 	r.releases = append(r.releases, rel)
 	return rel
 }
 
+// protect protects the branches that match the names, the first before the others.
+func (b *builder) protect(r *repo, approvals int64, names ...string) {
+	for i, name := range names {
+		p := &protection{RuleName: name, Priority: i + 1, Push: true, Approvals: approvals}
+		p.CreatedAt, p.UpdatedAt = b.at, b.at
+		p.fixLists()
+		r.protected = append(r.protected, p)
+	}
+}
+
 // page adds a wiki page.
 func (b *builder) page(r *repo, by *user, title, text string) {
-	files := map[string]string{}
-	if head := r.wikiHead(); head != nil {
-		files = maps.Clone(head.files)
-	}
-	files[wikiFile(title)] = r.wiki.addBlob([]byte(text))
-	b.at = b.at.Add(b.step)
-	r.wiki.commitTo(wikiBranch, files, b.sig(by), "add "+title)
+	b.write(r.wiki, wikiBranch, by, "add "+title, map[string]string{wikiFile(title): text})
 }

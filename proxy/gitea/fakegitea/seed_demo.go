@@ -14,24 +14,15 @@ type demo struct {
 	garden           *repo
 }
 
-// newDemo begins two weeks ago.
-func newDemo(w *world) *demo {
-	return &demo{builder: newBuilder(w, 14*24*time.Hour, 41*time.Minute)}
-}
-
-// fill builds everything.
-func (d *demo) fill() {
+// fillDemo builds everything, beginning two weeks ago.
+func fillDemo(w *world) {
+	d := &demo{builder: newBuilder(w, 14*24*time.Hour, 41*time.Minute)}
 	d.alice, d.bob = d.user("alice"), d.user("bob")
 	d.alice.FullName, d.bob.FullName = "Alice Ahlgren", "Bob Baker"
-	d.admin("root1")
-	d.acme = d.w.addOrg("acme", d.alice)
+	d.user("root1").Admin = true
+	d.acme = w.addOrg("acme", d.alice)
 	d.acme.FullName, d.acme.Description = "ACME Gardening", "We water plants, so that you do not have to."
-	d.w.addTeam(d.acme, &team{
-		Name: "developers", Description: "Everyone who writes code", AllRepos: true, Permission: "none",
-		Visibility: "private",
-		Units:      unitsAt("write", ownUnits),
-		Members:    []*user{d.bob},
-	})
+	d.team(d.acme, "developers", "Everyone who writes code", "write", d.bob).AllRepos = true
 	d.bob.Following = []*user{d.alice}
 	d.makeGarden()
 	d.makeIssues()
@@ -93,73 +84,56 @@ jobs:
 func (d *demo) makeGarden() {
 	g := d.repo(d.acme, d.alice, "garden", "When to water which plant", gardenFiles)
 	d.garden = g
-	g.Watchers = []*user{d.alice, d.bob}
-	g.Topics = []string{"garden", "go"}
+	g.Watchers, g.Topics = []*user{d.alice, d.bob}, []string{"garden", "go"}
 	d.bob.Starred = []*repo{g}
 	d.commit(g, "main", d.bob, "schedule: add mint", map[string]string{
 		"schedule.go": gardenFiles["schedule.go"] + "\nfunc init() { days[\"mint\"] = 2 }\n",
 	})
-	v1 := d.release(g, d.alice, "v1.0.0", "First harvest", "The schedule knows four plants.\n")
-	a := d.w.newAttachment("garden-linux-amd64.txt", []byte("This would be a binary.\n"))
-	a.release = v1.Tag
-	v1.Assets = append(v1.Assets, a)
+	d.release(g, d.alice, "v1.0.0", "First harvest", "The schedule knows four plants.\n", "garden-linux-amd64.txt",
+		[]byte("This would be a binary.\n"))
 	d.commit(g, "main", d.alice, "docs: tell about the rain", map[string]string{
 		"docs/schedule.md": "# The schedule\n\nEvery plant has a number of days. Rain adds one day, a storm two.\n",
 	})
-	d.release(g, d.alice, "v1.1.0-rc1", "Rain", "Try it and tell us.\n").Pre = true
-	g.protected = append(g.protected,
-		&protection{RuleName: "release/*", Priority: 1, Push: true, Approvals: 1, CreatedAt: d.at, UpdatedAt: d.at})
-	g.protected[0].fixLists()
+	d.release(g, d.alice, "v1.1.0-rc1", "Rain", "Try it and tell us.\n", "", nil).Pre = true
+	d.protect(g, 1, "release/*")
 	d.branch(g, "release/v1", "main")
 }
 
-// bugs and wishes are the seeds of the issues' titles.
-var (
-	bugs = []string{
-		"Cactus is watered every day", "Unknown plants get water at once", "Port 8080 is taken on the shed computer",
-		"The schedule forgets the time zone", "Umlauts in plant names: Kürbis",
-		"Fern count is off by one after a restart",
-		"Empty plant name answers 0", "Rain on Sunday counts twice",
-		"The test is red on Windows", "Typo in docs/schedule.md",
-	}
-	wishes = []string{
-		"Show the schedule as a calendar", "Ask a weather service",
-		"Send a mail when a plant is thirsty", "More plants: tomato and pepper",
-		"Dark mode for the dashboard", "A command line for the schedule",
-		"Metrics in the Prometheus form", "Let a plant skip a day",
-		"Import plants from a CSV file", "Translate the messages",
-	}
-)
+// titles are the seeds of the issues' titles: bugs and wishes in turn.
+var titles = []string{
+	"Cactus is watered every day", "Show the schedule as a calendar",
+	"Unknown plants get water at once", "Ask a weather service",
+	"Port 8080 is taken on the shed computer", "Send a mail when a plant is thirsty",
+	"The schedule forgets the time zone", "More plants: tomato and pepper",
+	"Umlauts in plant names: Kürbis", "Dark mode for the dashboard",
+	"Fern count is off by one after a restart", "A command line for the schedule",
+	"Empty plant name answers 0", "Metrics in the Prometheus form",
+	"Rain on Sunday counts twice", "Let a plant skip a day",
+	"The test is red on Windows", "Import plants from a CSV file",
+	"Typo in docs/schedule.md", "Translate the messages",
+}
 
 // makeIssues makes forty issues with labels, milestones and comments.
 func (d *demo) makeIssues() {
 	g := d.garden
-	bug := d.label(g, "kind/bug", "ee0701", "Something does not work")
-	wish := d.label(g, "kind/feature", "0e8a16", "Something new")
+	kinds := []*label{
+		d.label(g, "kind/bug", "ee0701", "Something does not work"),
+		d.label(g, "kind/feature", "0e8a16", "Something new"),
+	}
 	d.label(g, "good first issue", "5319e7", "Small and well described")
 	d.label(g, "needs info?", "fbca04", "The reporter has to say more")
-	m1, m2 := d.milestone(g, "v1.1", 20), d.milestone(g, "v2.0 / later", 90)
+	due := []*milestone{d.milestone(g, "v1.1", 20), nil, d.milestone(g, "v2.0 / later", 90), nil}
 	people := []*user{d.alice, d.bob}
 	for i := range 40 {
-		list, l := bugs, bug
-		if i%2 == 1 {
-			list, l = wishes, wish
-		}
-		title := list[i/2%len(list)]
+		title := titles[i%20]
 		if i >= 20 {
 			title += fmt.Sprintf(" (bed %d)", i/10)
 		}
 		is := d.issue(g, people[i%3%2], title,
-			"Seen in bed "+fmt.Sprint(i%7)+".\n\n- [ ] look at it\n- [ ] tell the others\n", l)
-		switch i % 4 {
-		case 0:
-			is.Milestone = m1
-		case 2:
-			is.Milestone = m2
-		}
-		for k := range i % 4 {
-			d.say(is, people[(i+k)%2],
-				[]string{"I can see it too.", "A watering can helps for now.", "Who takes it?"}[k])
+			fmt.Sprintf("Seen in bed %d.\n\n- [ ] look at it\n- [ ] tell the others\n", i%7), kinds[i%2])
+		is.Milestone = due[i%4]
+		for k, text := range []string{"I can see it too.", "A watering can helps for now.", "Who takes it?"}[:i%4] {
+			d.say(is, people[(i+k)%2], text)
 		}
 		if i%5 == 3 {
 			d.close(is, d.alice)
@@ -171,27 +145,26 @@ func (d *demo) makeIssues() {
 	}
 }
 
+// propose makes a branch with one new file, and a pull request from it.
+func (d *demo) propose(by *user, branch, message, file, text, title, body string) *issue {
+	d.branch(d.garden, branch, "main")
+	d.commit(d.garden, branch, by, message, map[string]string{file: text})
+	return d.pull(d.garden, by, branch, "main", title, body)
+}
+
 // makePulls opens three pull requests: a reviewed one, a fresh one and a draft.
 func (d *demo) makePulls() {
-	g := d.garden
-	d.branch(g, "feature/tomato", "main")
-	d.commit(g, "feature/tomato", d.bob, "schedule: add tomato and pepper", map[string]string{
-		"schedule_more.go": "package main\n\nfunc init() {\n\tdays[\"tomato\"] = 1\n\tdays[\"pepper\"] = 2\n}\n",
-	})
-	first := d.pull(g, d.bob, "feature/tomato", "main", "Add tomato and pepper", "Two plants that everybody asks for.")
+	first := d.propose(d.bob, "feature/tomato", "schedule: add tomato and pepper", "schedule_more.go",
+		"package main\n\nfunc init() {\n\tdays[\"tomato\"] = 1\n\tdays[\"pepper\"] = 2\n}\n",
+		"Add tomato and pepper", "Two plants that everybody asks for.")
 	d.review(first, d.alice, "APPROVED", "Nice. One small thing in the code.", "schedule_more.go",
 		"Would a table be easier to read?")
-	d.branch(g, "fix/unknown-plant", "main")
-	d.commit(g, "fix/unknown-plant", d.alice, "schedule: say so when a plant is unknown", map[string]string{
-		"unknown.go": "package main\n\n// Known says whether the schedule has the plant.\nfunc Known(plant string) bool {\n\t_, ok := days[plant]\n\treturn ok\n}\n",
-	})
-	second := d.pull(g, d.alice, "fix/unknown-plant", "main", "Say so when a plant is unknown",
-		"Fixes the second issue.")
+	second := d.propose(d.alice, "fix/unknown-plant", "schedule: say so when a plant is unknown", "unknown.go",
+		"package main\n\n// Known says whether the schedule has the plant.\nfunc Known(plant string) bool {\n\t_, ok := days[plant]\n\treturn ok\n}\n",
+		"Say so when a plant is unknown", "Fixes the second issue.")
 	second.pull.Reviewers = []*user{d.bob}
-	d.branch(g, "wip/calendar", "main")
-	d.commit(g, "wip/calendar", d.bob, "calendar: first try",
-		map[string]string{"calendar.go": "package main\n\n// not yet\n"})
-	d.pull(g, d.bob, "wip/calendar", "main", "WIP: calendar", "Not ready.")
+	d.propose(d.bob, "wip/calendar", "calendar: first try", "calendar.go", "package main\n\n// not yet\n",
+		"WIP: calendar", "Not ready.")
 }
 
 // makeRest adds the wiki, a run of the workflow and the other repositories.
@@ -201,22 +174,16 @@ func (d *demo) makeRest() {
 	d.page(g, d.bob, "Plant list", "# Plants\n\n- basil\n- cactus\n- fern\n- mint\n")
 	done := d.w.addRun(g, d.alice, "ci.yaml", "main", "push", "docs: tell about the rain")
 	done.Status, done.Conclusion, done.Started, done.Completed = "completed", "success", d.at, d.at.Add(42*time.Second)
-	done.job.Runner, done.job.Steps = "shed-runner", []string{"Set up job", "actions/checkout@v4", "go test ./...",
-		"Complete job"}
-	done.job.Log = "checking out acme/garden\nok  \texample.com/garden\t0.003s\nall steps passed\n"
-	g.actions.runners = append(g.actions.runners, &runner{
-		ID: d.w.next("runner"), Name: "shed-runner", Status: "online",
-		Labels: []runnerLabel{{1, "ubuntu-latest", "system"}},
-	})
+	done.runner = "shed-runner"
+	done.steps = []string{"Set up job", "actions/checkout@v4", "go test ./...", "Complete job"}
+	done.log = "checking out acme/garden\nok  \texample.com/garden\t0.003s\nall steps passed\n"
 	g.actions.variables = append(g.actions.variables, &variable{0, g.ID, "REGION", "greenhouse-1", ""})
 	g.actions.secrets = append(g.actions.secrets, &secret{"DEPLOY_KEY", "", d.at, "not shown anywhere"})
-	if head := g.git.branch("main"); head != nil {
-		g.statuses = append(g.statuses, &commitStatus{
-			ID: d.w.next("status"), SHA: head.id, State: "success", Context: "ci / build",
-			Description: "all steps passed", Creator: d.alice, Created: d.at, Updated: d.at,
-		})
-	}
-	d.w.addPackage(d.acme, d.alice, "generic", "garden", "1.0.0", "garden.txt").Repo = g
+	g.statuses = append(g.statuses, &commitStatus{
+		ID: d.w.next("status"), SHA: g.git.branch("main").id, State: "success", Context: "ci / build",
+		Description: "all steps passed", Creator: d.alice, Created: d.at, Updated: d.at,
+	})
+	d.w.addPackage(d.acme, d.alice, "generic", "garden", "1.0.0").Repo = g
 
 	site := d.repo(d.acme, d.bob, "website", "The home page of ACME Gardening", map[string]string{
 		"README.md": "# website\n", "index.html": "<h1>ACME Gardening</h1>\n", "css/site.css": "h1 { color: green; }\n",

@@ -2,6 +2,7 @@ package fakegitea
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,9 +19,8 @@ func source(file, n int, word string) string {
 // fillPulls makes the fifteen pull requests: 1 and 5 are closed, 2 and 4
 // merged, 3 conflicts, 14 is not against main, 15 is a draft.
 func (l *lab) fillPulls() {
-	others := []*repo{l.repos["personal"], l.repos["private-repo"]}
-	for _, r := range others {
-		l.issue(r, l.alice, "the only one", "")
+	for _, name := range []string{"personal", "private-repo"} {
+		l.issue(l.repos[name], l.alice, "the only one", "")
 	}
 	r := l.repos["pulls-lab"]
 	files := map[string]string{"README.md": "# pulls-lab\n"}
@@ -85,19 +85,16 @@ func (l *lab) mergeNow(is *issue) {
 func (l *lab) fillReleases() {
 	r := l.repos["releases-lab"]
 	l.w.ids["release"] = 7
+	assets := map[string]string{"v1.0": "asset-v1.0.zip", "rel/1.0": "asset-rel-1.0.zip"}
 	for _, tag := range []string{"v0.9", "v1.0", "rel/1.0", "v1.1#rc", "50%", "v2.0-draft"} {
-		draft := tag == "v2.0-draft"
-		rel := l.release(r, l.alice, tag, "Release "+tag, "notes for "+tag)
-		rel.Draft, rel.Pre = draft, tag == "v0.9"
-		if draft {
-			delete(r.git.refs, "refs/tags/"+tag)
+		var data []byte
+		if assets[tag] != "" {
+			data = make([]byte, 4096)
 		}
-		if tag == "v1.0" || tag == "rel/1.0" {
-			a := l.w.newAttachment("asset-"+strings.ReplaceAll(tag, "/", "-")+".zip", make([]byte, 4096))
-			a.release = tag
-			rel.Assets = append(rel.Assets, a)
-		}
+		l.release(r, l.alice, tag, "Release "+tag, "notes for "+tag, assets[tag], data)
 	}
+	r.releases[0].Pre, r.releases[5].Draft = true, true
+	delete(r.git.refs, "refs/tags/v2.0-draft")
 }
 
 // fillSmall fills the wiki, hooks, actions, packages and applications.
@@ -106,13 +103,16 @@ func (l *lab) fillSmall() {
 	for _, title := range []string{"Home", "Page with space", "dir/sub page", "50% done", "C# notes", "What?", "日本語", "plus+page", "dash-page"} {
 		l.page(wiki, l.alice, title, "# "+title+"\n\nwiki text\n")
 	}
-	hooked := l.repos["hooks-lab"]
-	l.hook(&hook{repo: hooked, Active: true,
-		Config: map[string]string{"url": "http://127.0.0.1:9998/hook", "content_type": "json"}})
-	l.hook(&hook{repo: hooked,
-		Config: map[string]string{"url": "http://127.0.0.1:9998/other?token=abc", "content_type": "json"}})
-	l.hook(&hook{owner: l.acme, Config: map[string]string{"url": "http://127.0.0.1:9998/org", "content_type": "json"},
-		Events: []string{"push"}})
+	issues := []string{"issues", "issue_assign", "issue_label", "issue_milestone", "issue_comment", "push"}
+	for _, h := range []hook{
+		{repo: l.repos["hooks-lab"], Active: true, Events: issues, Config: map[string]string{"url": "hook"}},
+		{repo: l.repos["hooks-lab"], Events: issues, Config: map[string]string{"url": "other?token=abc"}},
+		{owner: l.acme, Events: []string{"push"}, Config: map[string]string{"url": "org"}},
+	} {
+		h.ID, h.Type, h.Created, h.Updated = l.w.next("hook"), "gitea", l.at, l.at
+		h.Config["url"], h.Config["content_type"] = "http://127.0.0.1:9998/"+h.Config["url"], "json"
+		l.w.hooks = append(l.w.hooks, &h)
+	}
 
 	acts := l.repos["actions-lab"]
 	l.commit(acts, "main", l.alice, "add workflow", map[string]string{
@@ -122,29 +122,17 @@ func (l *lab) fillSmall() {
 	acts.actions.secrets = []*secret{{"DEPLOY_KEY", "", l.at, "made up"}}
 	acts.actions.variables = []*variable{{0, acts.ID, "REGION", "eu-west-1", ""}}
 
-	l.w.addPackage(l.acme, l.alice, "generic", "tool", "1.0.0", "tool.bin")
-	l.w.addPackage(l.acme, l.alice, "generic", "tool", "2.0.0+build.7", "tool.bin")
-	l.w.addPackage(l.acme, l.alice, "generic", "data", "0.1", "data.csv")
-	l.w.addPackage(l.acme, l.alice, "npm", "@acme/widget", "1.0.0", "widget-1.0.0.tgz")
-	l.w.addPackage(l.acme, l.alice, "npm", "plainpkg", "1.0.0", "plainpkg-1.0.0.tgz")
-
-	l.w.ids["app"] = 5
+	for _, p := range [][]string{
+		{"generic", "tool", "1.0.0"}, {"generic", "tool", "2.0.0+build.7"},
+		{"generic", "data", "0.1"}, {"npm", "@acme/widget", "1.0.0"},
+		{"npm", "plainpkg", "1.0.0"},
+	} {
+		l.w.addPackage(l.acme, l.alice, p[0], p[1], p[2])
+	}
 	for _, name := range []string{"aegis-confidential", "aegis-public"} {
-		l.w.apps = append(l.w.apps, &oauthApp{
-			ID: l.w.next("app"), user: l.alice, Name: name, ClientID: newUUID(),
-			Confidential: name == "aegis-confidential",
-			RedirectURIs: []string{"http://127.0.0.1:9999/callback"}, Created: l.at,
-		})
+		l.w.addApp(&oauthApp{user: l.alice, Name: name, Confidential: name == "aegis-confidential",
+			RedirectURIs: []string{"http://127.0.0.1:9999/callback"}})
 	}
-}
-
-// hook adds a webhook; the events of an issue tracker are its default.
-func (l *lab) hook(h *hook) {
-	h.ID, h.Type, h.Created, h.Updated = l.w.next("hook"), "gitea", l.at, l.at
-	if h.Events == nil {
-		h.Events = []string{"issues", "issue_assign", "issue_label", "issue_milestone", "issue_comment", "push"}
-	}
-	l.w.hooks = append(l.w.hooks, h)
 }
 
 // labNotices is how many unread notifications alice has.
@@ -154,8 +142,7 @@ const labNotices = 187
 // requests.
 func (l *lab) fillNotices() {
 	pulls := l.repos["pulls-lab"].issues
-	issues := l.repos["issues-lab"].issues[:labNotices-len(pulls)]
-	for _, is := range append(append([]*issue{}, issues...), pulls...) {
+	for _, is := range slices.Concat(l.repos["issues-lab"].issues[:labNotices-len(pulls)], pulls) {
 		l.tick(func() {
 			var last *comment
 			if talk := is.talk(); len(talk) > 0 {

@@ -2,17 +2,19 @@ package fakegitea
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
-// ringSize bounds the recorded requests, so that a long test or demo does not
+// logSize bounds the recorded requests, so that a long test or demo does not
 // keep every body it ever saw.
-const ringSize = 4096
+const logSize = 4096
 
 // Server is the double. It implements http.Handler and is safe for concurrent
 // use: one lock covers the whole world, so every request sees and leaves it
@@ -27,10 +29,8 @@ type Server struct {
 	// logMu is not mu, so that a test can read the log while a handler runs.
 	logMu     sync.Mutex // guards the fields below
 	log       []Request
-	oldest    int // where the ring begins, once it is full
-	dropped   int // requests that the ring no longer holds
+	dropped   int // requests that the log no longer holds
 	intercept func(http.ResponseWriter, *http.Request) bool
-	answerAll http.HandlerFunc
 
 	front oauthFront
 }
@@ -43,28 +43,22 @@ func New(opts Options) *Server {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Version == "" {
-		opts.Version = factsVersion
-	}
+	opts.Version = cmp.Or(opts.Version, factsVersion)
 	s := &Server{opts: opts, router: newRouter(), world: newWorld(opts.Now)}
 	s.world.seed(opts.Seed)
 	return s
 }
 
-// ServeHTTP records the request and answers it: by the AnswerAll function or the
-// Intercept hook when one takes it, from the world otherwise.
+// ServeHTTP records the request and answers it: by the hook of Intercept or AnswerAll
+// when it takes it, from the world otherwise.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, "Bad Request", http.StatusBadRequest)
 		return
 	}
-	intercept, answerAll := s.record(r, body)
+	intercept := s.record(r, body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if answerAll != nil {
-		answerAll(w, r)
-		return
-	}
 	if intercept != nil && intercept(w, r) {
 		return
 	}
@@ -81,24 +75,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(inner, body).send(w)
 }
 
-// record appends the request to the ring and returns the hooks in force.
-func (s *Server) record(
-	r *http.Request, body []byte,
-) (intercept func(http.ResponseWriter, *http.Request) bool, answerAll http.HandlerFunc) {
+// record appends the request to the log and returns the hook in force.
+func (s *Server) record(r *http.Request, body []byte) func(http.ResponseWriter, *http.Request) bool {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	seen := Request{
-		Method: r.Method, RequestURI: r.RequestURI, Host: r.Host,
-		Header: r.Header.Clone(), Body: body,
-	}
-	if len(s.log) < ringSize {
-		s.log = append(s.log, seen)
-	} else {
-		s.log[s.oldest] = seen
-		s.oldest = (s.oldest + 1) % ringSize
+	if len(s.log) == logSize {
+		s.log = s.log[1:]
 		s.dropped++
 	}
-	return s.intercept, s.answerAll
+	s.log = append(s.log, Request{
+		Method: r.Method, RequestURI: r.RequestURI, Host: r.Host,
+		Header: r.Header.Clone(), Body: body,
+	})
+	return s.intercept
 }
 
 // Requests returns the requests recorded since the last ResetRequests, oldest
@@ -106,14 +95,14 @@ func (s *Server) record(
 func (s *Server) Requests() []Request {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	return append(append([]Request(nil), s.log[s.oldest:]...), s.log[:s.oldest]...)
+	return slices.Clone(s.log)
 }
 
 // ResetRequests forgets the recorded requests.
 func (s *Server) ResetRequests() {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	s.log, s.oldest, s.dropped = nil, 0, 0
+	s.log, s.dropped = nil, 0
 }
 
 // Intercept sets a hook that runs before routing, with the body still unread. It
@@ -126,11 +115,16 @@ func (s *Server) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) 
 }
 
 // AnswerAll makes f answer every request instead of the world; requests are
-// still recorded. Nil restores the world.
+// still recorded. It takes the place of an Intercept hook. Nil restores the world.
 func (s *Server) AnswerAll(f http.HandlerFunc) {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
-	s.answerAll = f
+	if f == nil {
+		s.Intercept(nil)
+		return
+	}
+	s.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		f(w, r)
+		return true
+	})
 }
 
 // Routes lists every operation of the API description, sorted by path.

@@ -18,16 +18,21 @@ type commitStatus struct {
 // handleStatuses registers commit statuses.
 func handleStatuses(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("GET "+p+"/commits/{ref}/status", combinedStatus)
-	t.on("GET "+p+"/commits/{ref}/statuses", func(c *call) error {
-		cm := c.repo.git.resolve(c.params["ref"])
-		if cm == nil {
-			return errNoObject(c.params["ref"], "")
-		}
-		return c.listStatuses(cm.id)
-	})
+	t.on("GET "+p+"/commits/{ref}/status", onRef(combinedStatus))
+	t.on("GET "+p+"/commits/{ref}/statuses", onRef(func(c *call, cm *commit) error { return c.listStatuses(cm.id) }))
 	t.on("GET "+p+"/statuses/{sha}", func(c *call) error { return c.listStatuses(c.params["sha"]) })
 	t.on("POST "+p+"/statuses/{sha}", reads(createStatus), needToken, needWrite)
+}
+
+// onRef finds the commit of the path.
+func onRef(f func(*call, *commit) error) handler {
+	return func(c *call) error {
+		at, err := c.repo.refOf(c.params["ref"])
+		if err != nil {
+			return err
+		}
+		return f(c, at.head)
+	}
 }
 
 // statusView renders a status.
@@ -44,12 +49,9 @@ func (c *call) statusView(s *commitStatus) obj {
 func (c *call) listStatuses(sha string) error {
 	st := c.query.Get("state")
 	items := filter(c.repo.statuses, func(s *commitStatus) bool { return s.SHA == sha && (st == "" || s.State == st) })
-	slices.SortStableFunc(items, func(a, b *commitStatus) int {
-		if c.query.Get("sort") == "oldest" {
-			return int(a.ID - b.ID)
-		}
-		return int(b.ID - a.ID)
-	})
+	if c.query.Get("sort") != "oldest" {
+		slices.Reverse(items)
+	}
 	return c.ok(mapped(linked(c, items), c.statusView))
 }
 
@@ -65,26 +67,20 @@ func (r *repo) latestStatuses(sha string) []*commitStatus {
 }
 
 // worst orders the states for the combination: the last one that occurs is the state of
-// the whole. A state outside the list, which Gitea stores, counts for nothing.
-var worst = []string{"success", "skipped", "warning", "pending", "failure", "error"}
+// the whole. A state outside the list, which Gitea stores, is ignored.
+var worst = []string{"", "success", "skipped", "warning", "pending", "failure", "error"}
 
 // combinedStatus sums the statuses of a reference up.
-func combinedStatus(c *call) error {
-	cm := c.repo.git.resolve(c.params["ref"])
-	if cm == nil {
-		return errNoObject(c.params["ref"], "")
-	}
+func combinedStatus(c *call, cm *commit) error {
 	list := c.repo.latestStatuses(cm.id)
-	st := ""
+	sum := 0
 	for _, s := range list {
-		if slices.Index(worst, s.State) >= slices.Index(worst, st) && slices.Contains(worst, s.State) {
-			st = s.State
-		}
+		sum = max(sum, slices.Index(worst, s.State))
 	}
 	c.setTotal(len(list))
 	base := c.api(c.repo, "commits", cm.id)
 	return c.ok(obj{
-		"state", st, "sha", cm.id, "total_count", len(list), "statuses", mapped(list, c.statusView),
+		"state", worst[sum], "sha", cm.id, "total_count", len(list), "statuses", mapped(list, c.statusView),
 		"repository", c.repoView(c.repo), "commit_url", base, "url", base + "/status",
 	})
 }

@@ -14,19 +14,19 @@ func handleTeams(t table) {
 		return c.ok(c.users(linked(c, tm.Members)))
 	}), needToken)
 	t.on("GET "+p+"/members/{username}", onTeam(withUser(getTeamMember)), needToken)
-	t.on("PUT "+p+"/members/{username}", onOwnTeam(withUser(addTeamMember)), needToken)
-	t.on("DELETE "+p+"/members/{username}", onOwnTeam(withUser(dropTeamMember)), needToken)
-	t.on("GET "+p+"/repos", onTeam(listTeamRepos), needToken)
-	t.on("PUT "+p+"/repos/{org}/{repo}", onTeamRepo(func(c *call, tm *team) error {
-		if c.perm < accessAdmin {
-			return fail(http.StatusForbidden, "Must have admin-level access to the repository")
-		}
-		tm.Repos = with(tm.Repos, c.repo)
+	t.on("PUT "+p+"/members/{username}", onOwnTeam(withUser(func(c *call, tm *team, u *user) error {
+		tm.Members = with(tm.Members, u)
 		return c.done()
-	}), needToken)
-
-	const r = "/repos/{owner}/{repo}/teams"
-	t.on("GET "+r, func(c *call) error {
+	})), needToken)
+	t.on("DELETE "+p+"/members/{username}", onOwnTeam(withUser(func(c *call, tm *team, u *user) error {
+		if err := tm.drop(u); err != nil {
+			return err
+		}
+		return c.done()
+	})), needToken)
+	t.on("GET "+p+"/repos", onTeam(listTeamRepos), needToken)
+	t.on("PUT "+p+"/repos/{org}/{repo}", onTeam(addTeamRepo), needToken)
+	t.on("GET /repos/{owner}/{repo}/teams", func(c *call) error {
 		if !c.repo.Owner.Org {
 			return fail(http.StatusMethodNotAllowed, "repo is not owned by an organization")
 		}
@@ -59,17 +59,19 @@ func onOwnTeam(f func(*call, *team) error) handler {
 	})
 }
 
-// onTeamRepo is onTeam with a repository of the organisation.
-func onTeamRepo(f func(*call, *team) error) handler {
-	return onTeam(func(c *call, t *team) error {
-		if err := c.loadRepo(c.params["org"], c.params["repo"]); err != nil || c.repo == nil {
-			return err
-		}
-		if c.repo.Owner != t.Org {
-			return errNotFound
-		}
-		return f(c, t)
-	})
+// addTeamRepo gives a team a repository of its organisation.
+func addTeamRepo(c *call, t *team) error {
+	err := c.loadRepo(c.params["org"], c.params["repo"])
+	switch {
+	case err != nil || c.repo == nil:
+		return err
+	case c.repo.Owner != t.Org:
+		return errNotFound
+	case c.perm < accessAdmin:
+		return fail(http.StatusForbidden, "Must have admin-level access to the repository")
+	}
+	t.Repos = with(t.Repos, c.repo)
+	return c.done()
 }
 
 // withUser finds the user of the path for routes about a member of a team.
@@ -100,19 +102,13 @@ func getTeamMember(c *call, t *team, u *user) error {
 	return c.ok(c.user(u))
 }
 
-// addTeamMember adds a member.
-func addTeamMember(c *call, t *team, u *user) error {
-	t.Members = with(t.Members, u)
-	return c.done()
-}
-
-// dropTeamMember removes a member, but not the last owner.
-func dropTeamMember(c *call, t *team, u *user) error {
+// drop removes a member, but not the last owner.
+func (t *team) drop(u *user) error {
 	if t.Permission == "owner" && len(t.Members) == 1 && t.Members[0] == u {
 		return fail(http.StatusInternalServerError, "user is the last member of owner team [uid: %d]", u.ID)
 	}
 	t.Members = without(t.Members, u)
-	return c.done()
+	return nil
 }
 
 // listTeamRepos lists the repositories of a team by name.

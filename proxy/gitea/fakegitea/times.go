@@ -3,43 +3,37 @@ package fakegitea
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
 
-// trackedTime is time spent on an issue.
+// trackedTime is time spent on an issue. The running stopwatches are such times too, in
+// a list of their own.
 type trackedTime struct {
 	ID      int64
+	issue   *issue
 	User    *user
 	Seconds int64
 	Created time.Time
 }
 
-// stopwatch is a running stopwatch.
-type stopwatch struct {
-	user  *user
-	issue *issue
-	since time.Time
-}
-
 // handleTimes registers tracked times and stopwatches.
 func handleTimes(t table) {
 	const p = "/repos/{owner}/{repo}"
-	t.on("GET "+p+"/times", func(c *call) error {
-		return c.listTimes(c.repo.issues, nil)
-	}, needToken)
-	t.on("GET /user/times", func(c *call) error {
-		var all []*issue
-		for _, r := range c.w.readable(c.doer) {
-			all = append(all, r.issues...)
-		}
-		return c.listTimes(all, c.doer)
-	}, needToken)
-	t.on("GET "+p+"/issues/{index}/times", onNamedIssue(func(c *call, is *issue) error {
-		return c.listTimes([]*issue{is}, nil)
-	}))
+	t.on("GET "+p+"/times", ranged(func(c *call) error {
+		return c.listTimes(func(tt *trackedTime) bool { return tt.issue.Repo == c.repo })
+	}), needToken)
+	t.on("GET /user/times", ranged(func(c *call) error {
+		repos := c.w.readable(c.doer)
+		return c.listTimes(func(tt *trackedTime) bool {
+			return tt.User == c.doer && slices.Contains(repos, tt.issue.Repo)
+		})
+	}), needToken)
+	t.on("GET "+p+"/issues/{index}/times", ranged(onNamedIssue(func(c *call, is *issue) error {
+		return c.listTimes(func(tt *trackedTime) bool { return tt.issue == is })
+	})))
 	t.on("POST "+p+"/issues/{index}/times", onNamedIssue(readsFor(addTime)), needToken)
-	t.on("DELETE "+p+"/issues/{index}/times/{id}", onIssue(dropTime), needToken)
 
 	t.on("GET /user/stopwatches", listStopwatches, needToken)
 	t.on("POST "+p+"/issues/{index}/stopwatch/start", onIssue(startWatch), needToken)
@@ -47,34 +41,24 @@ func handleTimes(t table) {
 }
 
 // timeView renders a tracked time.
-func (c *call) timeView(is *issue, tt *trackedTime) obj {
+func (c *call) timeView(tt *trackedTime) obj {
 	return obj{
 		"id", tt.ID, "created", tt.Created, "time", tt.Seconds, "user_id", tt.User.ID,
-		"user_name", tt.User.Login, "issue_id", is.ID, "issue", c.issueView(is),
+		"user_name", tt.User.Login, "issue_id", tt.issue.ID, "issue", c.issueView(tt.issue),
 	}
 }
 
-// listTimes pages the times on the issues, of one user or all.
-func (c *call) listTimes(items []*issue, of *user) error {
-	if name := c.query.Get("user"); name != "" && of == nil {
-		of = c.w.userByLogin(name)
-		if of == nil {
-			return errNoUser(http.StatusNotFound, name)
-		}
+// listTimes pages times, of one user or all.
+func (c *call) listTimes(keep func(*trackedTime) bool) error {
+	name := c.query.Get("user")
+	of := c.w.userByLogin(name)
+	if name != "" && of == nil {
+		return errNoUser(http.StatusNotFound, name)
 	}
-	within, err := c.queryRange("since", "before")
-	if err != nil {
-		return err
-	}
-	out := []obj{}
-	for _, is := range items {
-		for _, tt := range is.Times {
-			if (of == nil || tt.User == of) && within(tt.Created) {
-				out = append(out, c.timeView(is, tt))
-			}
-		}
-	}
-	return c.ok(counted(c, out))
+	items := filter(c.w.times, func(tt *trackedTime) bool {
+		return keep(tt) && (of == nil || tt.User == of) && c.within(tt.Created)
+	})
+	return c.ok(mapped(counted(c, items), c.timeView))
 }
 
 // addTimeInput is the body of addTime.
@@ -84,44 +68,25 @@ type addTimeInput struct {
 	Created *time.Time `json:"created"`
 }
 
-// addTime books time; an administrator may book for others.
+// addTime books time of the caller. Booking for others is not in the demo.
 func addTime(c *call, is *issue, in *addTimeInput) error {
-	who := c.doer
-	if in.User != "" && !strings.EqualFold(in.User, who.Login) {
-		if c.perm < accessAdmin {
-			return fail(http.StatusForbidden, "only administrators may track time for others")
-		}
-		if who = c.w.userByLogin(in.User); who == nil {
-			return errNotFound
-		}
+	if in.User != "" && !strings.EqualFold(in.User, c.doer.Login) {
+		return notInDemo(c)
 	}
-	tt := c.w.book(is, who, in.Time, c.commitTime(in.Created))
-	return c.ok(c.timeView(is, tt))
+	return c.ok(c.timeView(c.w.book(is, c.doer, in.Time, c.commitTime(in.Created))))
 }
 
 // book adds a tracked time and its event, whose body has the seconds behind a bar.
 func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *trackedTime {
-	tt := &trackedTime{ID: w.next("time"), User: who, Seconds: seconds, Created: at}
-	is.Times = append(is.Times, tt)
+	tt := &trackedTime{ID: w.next("time"), issue: is, User: who, Seconds: seconds, Created: at}
+	w.times = append(w.times, tt)
 	w.addEvent(is, who, comment{Kind: "add_time_manual", Body: fmt.Sprintf("|%d", seconds)})
 	return tt
 }
 
-// dropTime removes a time: one's own, or anyone's for administrators.
-func dropTime(c *call, is *issue) error {
-	tt, ok := find(is.Times, func(tt *trackedTime) bool {
-		return tt.ID == c.id("id") && (tt.User == c.doer || c.perm >= accessAdmin)
-	})
-	if !ok {
-		return fail(http.StatusNotFound, "tracked_time does not exist [id: %s]", c.params["id"])
-	}
-	is.Times = without(is.Times, tt)
-	return c.done()
-}
-
 // watchOn finds the caller's stopwatch on an issue.
-func (c *call) watchOn(is *issue) *stopwatch {
-	w, _ := find(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer && w.issue == is })
+func (c *call) watchOn(is *issue) *trackedTime {
+	w, _ := find(c.w.watches, func(w *trackedTime) bool { return w.User == c.doer && w.issue == is })
 	return w
 }
 
@@ -130,7 +95,7 @@ func startWatch(c *call, is *issue) error {
 	if c.watchOn(is) != nil {
 		return fail(http.StatusConflict, "cannot start a stopwatch again if it already exists")
 	}
-	c.w.watches = append(c.w.watches, &stopwatch{c.doer, is, c.now})
+	c.w.watches = append(c.w.watches, &trackedTime{issue: is, User: c.doer, Created: c.now})
 	return c.empty(http.StatusCreated)
 }
 
@@ -141,17 +106,17 @@ func stopWatch(c *call, is *issue) error {
 		return fail(http.StatusConflict, "cannot stop a non-existent stopwatch")
 	}
 	c.w.watches = without(c.w.watches, w)
-	c.w.book(is, c.doer, int64(c.now.Sub(w.since)/time.Second), c.now)
+	c.w.book(is, c.doer, int64(c.now.Sub(w.Created)/time.Second), c.now)
 	return c.empty(http.StatusCreated)
 }
 
 // listStopwatches lists the caller's running stopwatches.
 func listStopwatches(c *call) error {
-	mine := filter(c.w.watches, func(w *stopwatch) bool { return w.user == c.doer })
-	return c.ok(mapped(counted(c, mine), func(w *stopwatch) any {
-		run := c.now.Sub(w.since)
+	mine := filter(c.w.watches, func(w *trackedTime) bool { return w.User == c.doer })
+	return c.ok(mapped(counted(c, mine), func(w *trackedTime) obj {
+		run := c.now.Sub(w.Created)
 		return obj{
-			"created", w.since, "seconds", int64(run / time.Second), "duration", run.String(),
+			"created", w.Created, "seconds", int64(run / time.Second), "duration", run.String(),
 			"issue_index", w.issue.Index, "issue_title", w.issue.Title,
 			"repo_owner_name", w.issue.Repo.Owner.Login, "repo_name", w.issue.Repo.Name,
 		}

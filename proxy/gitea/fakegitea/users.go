@@ -1,10 +1,8 @@
 package fakegitea
 
 import (
-	"net/http"
 	"slices"
 	"strings"
-	"time"
 )
 
 // handleUsers registers other people's pages and who the caller is.
@@ -13,43 +11,47 @@ func handleUsers(t table) {
 	t.on("GET /users/search", searchUsers)
 	const p = "/users/{username}"
 	t.on("GET "+p, onUser(renders((*call).user)))
-	t.on("GET "+p+"/heatmap", onUser(heatmap))
 	t.on("GET "+p+"/repos", onUser(func(c *call, u *user) error { return c.ok(c.repos(linked(c, c.reposOf(u)))) }))
-	t.on("GET "+p+"/starred", onUser(listStarred))
-	t.on("GET "+p+"/subscriptions", onUser(listWatched))
 	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error {
 		return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org))
 	}), needToken)
-	t.on("GET "+p+"/orgs/{org}/permissions", onUser(orgPermissions), needToken)
-	t.on("GET "+p+"/followers", onUser(listFollowers))
-	t.on("GET "+p+"/following", onUser(listFollowing))
-	handleTokens(t)
+	for name, list := range map[string]func(*call, *user) error{
+		"starred": listStarred, "subscriptions": listWatched, "followers": listFollowers, "following": listFollowing,
+		"keys": listKeys,
+	} {
+		t.on("GET /user/"+name, func(c *call) error { return list(c, c.doer) }, needToken)
+		t.on("GET "+p+"/"+name, onUser(list))
+	}
+	t.on("GET /token", showToken, needToken)
 }
+
+// sees says whether a user or organisation is there for the caller.
+func (c *call) sees(u *user) bool {
+	return u.Visibility != "private" || c.doer != nil && (u == c.doer || c.doer.Admin || c.w.isMember(u, c.doer))
+}
+
+// lists says whether searches show a user or organisation to the caller.
+func (c *call) lists(u *user) bool { return c.sees(u) && (u.Visibility != "limited" || c.doer != nil) }
 
 // onUser finds the user of the path. An organisation's page is there too.
 func onUser(f func(*call, *user) error) handler {
 	return func(c *call) error {
-		u := c.w.userByLogin(c.params["username"])
-		if u == nil || u.Visibility == "private" && u != c.doer && (c.doer == nil || !c.doer.Admin &&
-			!c.w.isMember(u, c.doer)) {
-			return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", c.params["username"])
+		u, err := c.named("username")
+		if err == nil && !c.sees(u) {
+			err = errNoRedirect(u.Login)
+		}
+		if err != nil {
+			return err
 		}
 		return f(c, u)
 	}
-}
-
-// onSelf runs f for the caller.
-func onSelf(f func(*call, *user) error) handler {
-	return func(c *call) error { return f(c, c.doer) }
 }
 
 // searchUsers searches people by name; a number in uid picks one.
 func searchUsers(c *call) error {
 	q, uid := strings.ToLower(c.query.Get("q")), int64(c.queryInt("uid"))
 	items := filter(c.w.people(), func(u *user) bool {
-		visible := u.Visibility == "public" ||
-			c.doer != nil && (u.Visibility == "limited" || u == c.doer || c.doer.Admin)
-		return visible && (uid == 0 || u.ID == uid) &&
+		return c.lists(u) && (uid == 0 || u.ID == uid) &&
 			(strings.Contains(strings.ToLower(u.Login), q) || strings.Contains(strings.ToLower(u.FullName), q))
 	})
 	return c.ok(searchResult[obj]{true, c.users(linked(c, items))})
@@ -62,26 +64,6 @@ func (c *call) reposOf(u *user) []*repo {
 	})
 	slices.SortStableFunc(out, repoOrders["id"])
 	return out
-}
-
-// heatmap counts events by quarter of an hour.
-func heatmap(c *call, u *user) error {
-	type spot struct {
-		Timestamp     int64 `json:"timestamp"`
-		Contributions int   `json:"contributions"`
-	}
-	out := []spot{}
-	for _, a := range c.w.feed {
-		at := a.Created.Truncate(15 * time.Minute).Unix()
-		switch {
-		case a.actor != u:
-		case len(out) > 0 && out[len(out)-1].Timestamp == at:
-			out[len(out)-1].Contributions++
-		default:
-			out = append(out, spot{at, 1})
-		}
-	}
-	return c.ok(out)
 }
 
 // listStarred lists what u starred.
@@ -102,35 +84,14 @@ func listFollowers(c *call, u *user) error { return c.ok(c.users(linked(c, c.w.f
 // listFollowing lists whom u follows.
 func listFollowing(c *call, u *user) error { return c.ok(c.users(linked(c, u.Following))) }
 
-// orgPermissions says what a user may do in an organisation.
-func orgPermissions(c *call, u *user) error {
-	o := c.owner
-	best := accessNone
-	for _, t := range o.Teams {
-		if slices.Contains(t.Members, u) {
-			best = max(best, t.level())
-		}
+// showToken is a token's view of itself, which does not show its secret.
+func showToken(c *call) error {
+	t := c.cred.token
+	if t == nil { // not logged in by a personal access token
+		return errNotFound
 	}
-	return c.ok(map[string]bool{
-		"is_owner": best == accessOwner, "is_admin": best >= accessAdmin, "can_write": best >= accessWrite,
-		"can_read": best >= accessRead || o.Visibility == "public", "can_create_repository": c.w.mayCreateRepo(o, u),
+	return c.ok(map[string]any{
+		"id": t.id, "name": t.name, "scopes": t.scopes.list(), "created_at": t.created, "last_used_at": c.now,
+		"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
 	})
-}
-
-// handleTokens registers a token's view of itself, which does not show its secret.
-func handleTokens(t table) {
-	t.on("GET /token", func(c *call) error {
-		t := c.cred.token
-		if t == nil { // not logged in by a personal access token
-			return errNotFound
-		}
-		var last any
-		if !t.lastUsed.IsZero() {
-			last = t.lastUsed
-		}
-		return c.ok(map[string]any{
-			"id": t.id, "name": t.name, "scopes": t.scopes.list(), "created_at": t.created, "last_used_at": last,
-			"user": map[string]any{"id": c.doer.ID, "login": c.doer.Login},
-		})
-	}, needToken)
 }

@@ -13,9 +13,6 @@ func unsigned() obj {
 		""}
 }
 
-// identity renders an author in git's view.
-func identity(s signature) obj { return obj{"name", s.Name, "email", s.Email, "date", s.When} }
-
 // meta points to a commit or tree.
 func meta(url, sha string, created time.Time) obj {
 	return obj{"url", url, "sha", sha, "created", created}
@@ -31,7 +28,7 @@ func (c *call) commitView(r *repo, g *gitStore, cm *commit) obj {
 		plus, minus = plus+ch.plus, minus+ch.minus
 	}
 	inner := obj{
-		"url", self, "author", identity(cm.author), "committer", identity(cm.committer), "message", cm.message,
+		"url", self, "author", cm.author, "committer", cm.committer, "message", cm.message,
 		"tree", meta(c.api(r, "git", "trees", cm.id), cm.id, cm.committer.When), "verification", unsigned(),
 	}
 	return obj{

@@ -7,24 +7,27 @@ import (
 	"time"
 )
 
-// label belongs to a repository or an organisation.
+// label belongs to a repository or an organisation. The body that creates one is read
+// into it.
 type label struct {
-	ID          int64
-	Org         *user // nil for a repository's label
-	Name        string
-	Exclusive   bool
-	Archived    bool
-	Color       string
-	Description string
+	ID          int64  `json:"-"`
+	Org         *user  `json:"-"` // nil for a repository's label
+	Name        string `json:"name" binding:"Required"`
+	Color       string `json:"color" binding:"Required"`
+	Description string `json:"description"`
+	Exclusive   bool   `json:"exclusive"`
+	Archived    bool   `json:"is_archived"`
 }
 
-// milestone is a milestone of a repository.
+// milestone is a milestone of a repository. The bodies of it are read into it.
 type milestone struct {
-	ID                 int64
-	Title, Description string
-	Closed             bool
-	Created, Updated   time.Time
-	ClosedAt, Due      *time.Time
+	ID               int64      `json:"-"`
+	Title            string     `json:"title"`
+	Description      string     `json:"description"`
+	State            string     `json:"state"` // open or closed
+	Due              *time.Time `json:"due_on"`
+	Created, Updated time.Time  `json:"-"`
+	ClosedAt         *time.Time `json:"-"`
 }
 
 // issue is an issue or, with pull set, a pull request.
@@ -36,15 +39,13 @@ type issue struct {
 	Labels           []*label
 	Milestone        *milestone
 	Assignees        []*user
-	Closed, Locked   bool
+	Closed           bool
 	Created, Updated time.Time
 	ClosedAt, Due    *time.Time
-	Estimate         int64
 	PinOrder         int
 	Version          int
 	Reactions        []*reaction
 	Assets           []*attachment
-	Times            []*trackedTime
 	DependsOn        []*issue
 	comments         []*comment // the whole timeline; kind "comment" are the comments
 	pull             *pull
@@ -57,7 +58,6 @@ type comment struct {
 	Poster           *user
 	Body             string
 	Created, Updated time.Time
-	Reactions        []*reaction
 	Assets           []*attachment
 
 	label              *label
@@ -77,25 +77,26 @@ type reaction struct {
 	Created time.Time
 }
 
-// label renders a label; its URL depends on who owns it.
+// label renders a label; its URL depends on who owns it. One that was deleted is null,
+// which events in timelines still name.
 func (c *call) label(l *label) obj {
-	out := obj{
-		"id", l.ID, "name", l.Name, "exclusive", l.Exclusive, "is_archived", l.Archived, "color", l.Color,
-		"description", l.Description, "url", "",
+	if l == nil {
+		return nil
 	}
+	url := ""
 	if l.Org != nil {
-		out.set("url", fmt.Sprintf("%s/api/v1/orgs/%s/labels/%d", c.root, escape(l.Org.Login), l.ID))
+		url = fmt.Sprintf("%s/api/v1/orgs/%s/labels/%d", c.root, escape(l.Org.Login), l.ID)
 	} else {
-		out.set("url", c.api(c.repoOfLabel(l), "labels", fmt.Sprint(l.ID)))
+		r, ok := find(c.w.repos, func(r *repo) bool { return slices.Contains(r.labels, l) })
+		if !ok {
+			return nil
+		}
+		url = c.api(r, "labels", fmt.Sprint(l.ID))
 	}
-	return out
-}
-
-// repoOfLabel finds the repository of a label; lists over several repositories
-// need it.
-func (c *call) repoOfLabel(l *label) *repo {
-	r, _ := find(c.w.repos, func(r *repo) bool { return slices.Contains(r.labels, l) })
-	return r
+	return obj{
+		"id", l.ID, "name", l.Name, "exclusive", l.Exclusive, "is_archived", l.Archived, "color", l.Color,
+		"description", l.Description, "url", url,
+	}
 }
 
 // labels renders a list.
@@ -109,7 +110,7 @@ func (c *call) milestone(r *repo, m *milestone) obj {
 	all := filter(r.issues, func(is *issue) bool { return is.Milestone == m })
 	open := len(filter(all, func(is *issue) bool { return !is.Closed }))
 	return obj{
-		"id", m.ID, "title", m.Title, "description", m.Description, "state", state(m.Closed), "open_issues", open,
+		"id", m.ID, "title", m.Title, "description", m.Description, "state", m.State, "open_issues", open,
 		"closed_issues", len(all) - open, "created_at", m.Created, "updated_at", m.Updated, "closed_at", m.ClosedAt,
 		"due_on", m.Due,
 	}
@@ -125,29 +126,35 @@ func state(closed bool) string {
 
 // issueView renders an issue.
 func (c *call) issueView(is *issue) obj {
+	if is == nil {
+		return nil
+	}
 	r := is.Repo
-	out := obj{
+	var pull obj
+	if p := is.pull; p != nil {
+		pull = obj{
+			"merged", p.Merged, "merged_at", p.MergedAt, "draft", is.draft(), "html_url", c.issueURL(is),
+		}
+	}
+	return obj{
 		"id", is.ID, "url", c.api(r, "issues", fmt.Sprint(is.Index)), "html_url", c.issueURL(is),
 		"number", is.Index, "user", c.user(is.Poster), "original_author", "", "original_author_id", 0,
 		"title", is.Title, "body", is.Body, "ref", is.Ref, "assets", c.attachments(is.Assets),
 		"labels", c.labels(is.Labels), "milestone", c.milestone(r, is.Milestone), "projects", nil,
-		"assignee", nil, "assignees", c.anons(is.Assignees), "state", state(is.Closed), "is_locked", is.Locked,
-		"comments", len(is.talk()), "created_at", is.Created, "updated_at", is.Updated,
-		"closed_at", is.ClosedAt, "due_date", is.Due, "time_estimate", is.Estimate, "pull_request", nil,
+		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees), "state", state(is.Closed),
+		"is_locked", false, "comments", len(is.talk()), "created_at", is.Created, "updated_at", is.Updated,
+		"closed_at", is.ClosedAt, "due_date", is.Due, "time_estimate", 0, "pull_request", pull,
 		"repository", obj{
 			"id", r.ID, "name", r.Name, "owner", r.Owner.Login, "full_name", r.fullName(),
 		},
 		"pin_order", is.PinOrder, "content_version", is.Version,
 	}
-	if len(is.Assignees) > 0 {
-		out.set("assignee", c.anon(is.Assignees[0]))
-	}
-	if p := is.pull; p != nil {
-		out.set("pull_request", obj{
-			"merged", p.Merged, "merged_at", p.MergedAt, "draft", is.draft(), "html_url", c.issueURL(is),
-		})
-	}
-	return out
+}
+
+// assignee is the first assignee, or nil.
+func (is *issue) assignee() *user {
+	u, _ := find(is.Assignees, func(*user) bool { return true })
+	return u
 }
 
 // issueURL is the web address of an issue or pull request.
@@ -171,17 +178,18 @@ func (is *issue) talk() []*comment {
 }
 
 // talkURLs are the addresses of a comment and of its issue or pull request.
-func (c *call) talkURLs(is *issue, m *comment) (page, pull, issue string) {
-	page = fmt.Sprintf("%s#issuecomment-%d", c.issueURL(is), m.ID)
-	if is.pull != nil {
-		return page, c.issueURL(is), ""
+func (c *call) talkURLs(m placed) (page, pull, issue string) {
+	url := c.issueURL(m.is)
+	page = fmt.Sprintf("%s#issuecomment-%d", url, m.ID)
+	if m.is.pull != nil {
+		return page, url, ""
 	}
-	return page, "", c.issueURL(is)
+	return page, "", url
 }
 
 // commentView renders a comment.
-func (c *call) commentView(is *issue, m *comment) obj {
-	page, pull, issue := c.talkURLs(is, m)
+func (c *call) commentView(m placed) obj {
+	page, pull, issue := c.talkURLs(m)
 	return obj{
 		"id", m.ID, "html_url", page, "pull_request_url", pull, "issue_url", issue, "user", c.anon(m.Poster),
 		"original_author", "", "original_author_id", 0, "body", m.Body, "assets", c.attachments(m.Assets),
@@ -190,36 +198,21 @@ func (c *call) commentView(is *issue, m *comment) obj {
 }
 
 // timelineView renders an entry of the timeline.
-func (c *call) timelineView(is *issue, m *comment) obj {
-	page, pull, issue := c.talkURLs(is, m)
-	out := obj{
+func (c *call) timelineView(m placed) obj {
+	page, pull, issue := c.talkURLs(m)
+	return obj{
 		"id", m.ID, "type", m.Kind, "html_url", page, "pull_request_url", pull,
 		"issue_url", issue, "user", c.anon(m.Poster), "body", m.Body, "created_at", m.Created,
 		"updated_at", m.Updated, "old_project_id", 0, "project_id", 0,
-		"old_milestone", c.milestone(is.Repo, m.oldMilestone), "milestone", c.milestone(is.Repo, m.milestone),
+		"old_milestone", c.milestone(m.is.Repo, m.oldMilestone), "milestone", c.milestone(m.is.Repo, m.milestone),
 		"tracked_time", nil, "old_title", m.oldTitle, "new_title", m.newTitle, "old_ref", "", "new_ref", "",
 		"ref_issue", nil, "ref_comment", nil, "ref_action", "none", "ref_commit_sha", "",
-		"review_id", m.reviewID, "label", nil, "assignee", c.anon(m.assignee), "assignee_team", nil,
-		"removed_assignee", m.removed, "resolve_doer", nil, "dependent_issue", nil,
+		"review_id", m.reviewID, "label", c.label(m.label), "assignee", c.anon(m.assignee), "assignee_team", nil,
+		"removed_assignee", m.removed, "resolve_doer", nil, "dependent_issue", c.issueView(m.dependent),
 	}
-	if m.label != nil {
-		out.set("label", c.label(m.label))
-	}
-	if m.dependent != nil {
-		out.set("dependent_issue", c.issueView(m.dependent))
-	}
-	return out
 }
 
 // reaction renders one reaction.
 func (c *call) reaction(r *reaction) obj {
 	return obj{"user", c.user(r.User), "content", r.Content, "created_at", r.Created}
-}
-
-// reactions renders a list; none is null.
-func (c *call) reactions(rs []*reaction) []obj {
-	if len(rs) == 0 {
-		return nil
-	}
-	return mapped(rs, c.reaction)
 }

@@ -62,7 +62,7 @@ func (s *repoSettings) onlyCode() {
 	s.HasReleases, s.HasPackages, s.HasActions = false, false, false
 }
 
-// epoch is how the API spells "never" in places that are not null.
+// epoch is the API's "never" where null is not allowed.
 var epoch = time.Unix(0, 0).UTC()
 
 // repoView renders a repository for the caller.
@@ -140,11 +140,8 @@ func (c *call) repoURL(r *repo, parts ...string) string {
 // api is the API address of a repository and things in it; the parts are
 // already escaped.
 func (c *call) api(r *repo, parts ...string) string {
-	out := c.root + "/api/v1/repos/" + escape(r.Owner.Login) + "/" + escape(r.Name)
-	for _, p := range parts {
-		out += "/" + p
-	}
-	return out
+	base := []string{c.root, "api/v1/repos", escape(r.Owner.Login), escape(r.Name)}
+	return strings.Join(append(base, parts...), "/")
 }
 
 // stargazers lists who starred r.
@@ -190,15 +187,14 @@ func (w *world) mainLanguage(r *repo) string {
 // licensesOf names the license of the default branch, when its file begins with
 // the name of a known one.
 func licensesOf(r *repo) []string {
-	head := r.git.branch(r.DefaultBranch)
-	if head == nil {
-		return []string{}
-	}
-	text := string(r.git.blobs[head.files["LICENSE"]])
-	for _, l := range licenseTemplates {
-		if text != "" && len(text) >= 10 && text[:10] == l.Body[:10] {
-			return []string{l.Key}
+	found := []string{}
+	if head := r.git.branch(r.DefaultBranch); head != nil {
+		text := string(r.git.blobs[head.files["LICENSE"]])
+		for _, l := range licenseTemplates {
+			if strings.HasPrefix(text, l.Body[:10]) {
+				found = append(found, l.Key)
+			}
 		}
 	}
-	return []string{}
+	return found
 }

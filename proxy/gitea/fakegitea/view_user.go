@@ -1,13 +1,13 @@
 package fakegitea
 
 import (
+	"cmp"
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 )
 
 // user renders u for the caller: administrators and the user see
@@ -23,34 +23,38 @@ func (c *call) userFor(u, viewer *user) obj {
 	if u == nil {
 		return nil
 	}
-	out := obj{
+	email, self := c.noReply(u), viewer != nil && (viewer == u || viewer.Admin)
+	if viewer != nil && !u.HideEmail || self || u.Org {
+		email = u.Email
+	}
+	return obj{
 		"id", u.ID, "login", u.Login, "login_name", "", "source_id", 0, "full_name", u.FullName,
-		"email", c.noReply(u), "avatar_url", c.avatar(u), "html_url", c.root + "/" + escape(u.Login),
-		"language", "", "is_admin", false, "last_login", time.Time{}, "created", u.Created,
-		"restricted", false, "active", false, "prohibit_login", false, "location", u.Location,
-		"website", u.Website, "description", u.Description, "visibility", u.Visibility,
+		"email", email, "avatar_url", c.avatar(u), "html_url", c.root + "/" + escape(u.Login),
+		"language", when(self, u.Language), "is_admin", self && u.Admin, "last_login", when(self, u.LastLogin),
+		"created", u.Created, "restricted", self && u.Restricted, "active", self && u.Active,
+		"prohibit_login", self && u.ProhibitLogin, "location", u.Location, "website", u.Website,
+		"description", u.Description, "visibility", u.Visibility,
 		"followers_count", len(c.w.followers(u)), "following_count", len(u.Following),
 		"starred_repos_count", len(u.Starred), "username", u.Login,
 	}
-	self := viewer != nil && (viewer == u || viewer.Admin)
-	if viewer != nil && (!u.HideEmail || self) || u.Org {
-		out.set("email", u.Email)
+}
+
+// when is v, or the zero value of its type for those who may not see it.
+func when[T any](may bool, v T) T {
+	if may {
+		return v
 	}
-	if self {
-		out.set("language", u.Language)
-		out.set("is_admin", u.Admin)
-		out.set("last_login", u.LastLogin)
-		out.set("active", u.Active)
-		out.set("restricted", u.Restricted)
-		out.set("prohibit_login", u.ProhibitLogin)
-	}
-	return out
+	var hidden T
+	return hidden
 }
 
 // noReply is the address shown instead of a hidden one.
 func (c *call) noReply(u *user) string {
 	return fmt.Sprintf("%d+%s@noreply.%s", u.ID, u.Login, c.host())
 }
+
+// displayName is the full name, when there is one.
+func (u *user) displayName() string { return cmp.Or(u.FullName, u.Login) }
 
 // host is the name of the server in addresses that are no URLs.
 func (c *call) host() string {

@@ -21,7 +21,8 @@ func TestRepoWalk(t *testing.T) {
 		{as: "bob", do: "PUT /user/starred/alice/r", status: 204},
 		{do: "GET /repos/alice/r/stargazers", status: 200, has: "bob"},
 		{do: "PUT /repos/alice/r/topics", body: `{"topics":["one","two"]}`, status: 204},
-		{do: "DELETE /repos/alice/r/topics/one", status: 204},
+		{do: "PUT /repos/alice/r/topics", body: `{"topics":["Two"]}`, status: 204},
+		{do: "PUT /repos/alice/r/topics", body: `{"topics":["ok","not ok"]}`, status: 422, has: `"invalidTopics":["not ok"]`},
 		{do: "GET /repos/alice/r/topics", status: 200, has: `{"topics":["two"]}`},
 		{do: "PATCH /repos/alice/r", body: `{"archived":true}`, status: 200, has: `"archived":true`},
 		{do: "POST /repos/alice/r/issues", body: `{"title":"x"}`, status: 423},
@@ -54,8 +55,6 @@ func TestOrgWalk(t *testing.T) {
 		{as: "bob", do: "PATCH /repos/walkers/r", body: `{"description":"x"}`, status: 403},
 		{as: "bob", do: "GET /user/orgs", status: 200, has: `"name":"walkers"`},
 		{do: "GET /orgs/walkers/members", status: 200, has: "bob"},
-		{do: "POST /orgs/walkers/labels", body: `{"name":"all","color":"#abcdef"}`, status: 201, save: "l=id"},
-		{do: "POST /repos/walkers/r/issues", body: `{"title":"t","labels":[<l>]}`, status: 201, has: "/api/v1/orgs/walkers/labels/<l>"},
 		{do: "POST /orgs/walkers/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json"},"authorization_header":"Bearer secret"}`, status: 201, has: "!secret", save: "h=id"},
 		{do: "DELETE /orgs/walkers/hooks/<h>", status: 204},
 		{do: "DELETE /teams/<t>/members/bob", status: 204},
@@ -79,7 +78,6 @@ func TestWikiWalk(t *testing.T) {
 		{do: "GET " + p + "/page/a%20b", status: 200, has: `"content_base64":"b25l"`},
 		{do: "PATCH " + p + "/page/a-b", body: `{"title":"c/d","content_base64":"dHdv"}`, status: 200, has: `"sub_url":"c%2Fd"`},
 		{do: "GET " + p + "/page/a-b", status: 404},
-		{do: "GET " + p + "/revisions/c%2Fd", status: 200, has: `"count":1`},
 		{do: "DELETE " + p + "/page/c%2Fd", status: 204},
 		{do: "GET " + p + "/page/c%2Fd", status: 404},
 	})
@@ -99,8 +97,8 @@ func TestActionsWalk(t *testing.T) {
 		{do: "POST " + p + "/variables/v", body: `{"value":"1"}`, status: 201},
 		{do: "PUT " + p + "/variables/V", body: `{"value":"2","name":"w"}`, status: 204},
 		{do: "GET " + p + "/variables/W", status: 200, has: `"data":"2"`},
+		{do: "POST " + p + "/variables/W", body: `{"value":"1"}`, status: 409, has: "variable name W already exists"},
 		{do: "DELETE " + p + "/variables/W", status: 204},
-		{do: "POST " + p + "/runners/registration-token", status: 200, has: `"token"`},
 		{do: "POST /repos/alice/r/contents/.gitea/workflows/ci.yaml", body: `{"content":"bmFtZTogY2kK"}`, status: 201},
 		{do: "GET " + p + "/workflows", status: 200, has: `"name":"ci"`},
 		{do: "POST " + p + "/workflows/ci.yaml/dispatches?return_run_details=true", body: `{"ref":"main"}`, status: 200, save: "run=workflow_run_id"},
@@ -172,11 +170,9 @@ func TestTaskWalk(t *testing.T) {
 		{do: "POST " + p + "/issues/<i>/pin", status: 204},
 		{do: "DELETE " + p + "/issues/<i>/pin", status: 204},
 		{do: "GET " + p + "/issues/pinned", status: 200, has: "[]"},
-		{do: "GET " + p + "/pulls/pinned", status: 200, has: "[]"},
-		{do: "GET " + p + "/issues/<i>/subscriptions/check", status: 200, has: `"subscribed":true`},
 		{do: "POST " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 201},
-		{do: "DELETE " + p + "/issues/<i>/reactions", body: `{"content":"heart"}`, status: 204},
-		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "null"},
+		{do: "GET " + p + "/issues/<i>/reactions", status: 200, has: "heart"},
+		{do: "POST " + p + "/labels", body: `{"name":"kind/x","color":"#fff","exclusive":true}`, status: 501},
 		{do: "POST " + p + "/labels", body: `{"name":"bug","color":"#fff"}`, status: 201, save: "l=id"},
 		{do: "POST " + p + "/issues/<i>/labels", body: `{"labels":["bug"]}`, status: 200, has: "bug"},
 		{do: "DELETE " + p + "/issues/<i>/labels/<l>", status: 204},
@@ -191,8 +187,11 @@ func TestTaskWalk(t *testing.T) {
 		{do: "POST " + p + "/push_mirrors-sync", status: 200},
 		{do: "GET " + p + "/push_mirrors", status: 200, has: "<r>"},
 		{do: "DELETE " + p + "/push_mirrors/<r>", status: 204},
-		{do: "POST " + p + "/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json"}}`, status: 201, save: "h=id"},
-		{do: "PATCH " + p + "/hooks/<h>", body: `{"active":true}`, status: 200, has: `"active":true`},
+		{do: "POST " + p + "/hooks", body: `{"type":"gitea","config":{"url":"http://127.0.0.1:9/x","content_type":"json","secret":"hush"}}`, status: 201, has: `"events":["push"]`, save: "h=id"},
+		{do: "PATCH " + p + "/hooks/<h>", body: `{"active":true,"type":"slack","authorization_header":"hush","config":{"content_type":"form"}}`, status: 200, has: `"active":true`},
+		{do: "GET " + p + "/hooks/<h>", status: 200, has: `"type":"gitea","branch_filter":"","config":{"content_type":"form","url":"http://127.0.0.1:9/x"},"events":["push"]`},
+		{do: "GET " + p + "/hooks", status: 200, has: "!hush"},
+		{do: "POST " + p + "/hooks", body: `{"type":"gitea","config":{"url":"ftp://x","content_type":"json"}}`, status: 422, has: "Invalid url"},
 		{do: "POST " + p + "/hooks/<h>/tests", status: 204},
 	}...))
 }
@@ -247,9 +246,8 @@ func TestUploads(t *testing.T) {
 	if res.Code != 201 {
 		t.Fatalf("upload: %d %s", res.Code, res.Body)
 	}
-	url := pick(t, res.Body.Bytes(), "browser_download_url")
-	if got := call(s, request{method: "GET", target: strings.TrimPrefix(url, "http://gitea.test"), token: alice}).Body.String(); got != "hello" {
-		t.Errorf("download: %q", got)
+	if size := pick(t, res.Body.Bytes(), "size"); size != "5" {
+		t.Errorf("size: %s", size)
 	}
 	sudo := "--XX\r\nContent-Disposition: form-data; name=\"sudo\"\r\n\r\nbob\r\n" + body
 	if res := call(s, request{method: "POST", target: p, token: alice, body: sudo, header: form}); res.Code != 403 {
@@ -260,4 +258,68 @@ func TestUploads(t *testing.T) {
 	if res.Code != 413 || message(res) != "attachment exceeds limit 104857600" {
 		t.Errorf("too big: %d %s", res.Code, res.Body)
 	}
+}
+
+// TestProtectedMerge merges under a rule that wants an approval.
+func TestProtectedMerge(t *testing.T) {
+	t.Parallel()
+	const p = "/repos/alice/r/pulls"
+	steps := append([]step{repoStep}, pullSteps("good", "good.txt")...)
+	steps = append(steps, pullSteps("bad", "bad.txt")...)
+	walk(t, append(steps, []step{
+		{do: "POST /repos/alice/r/branch_protections", body: `{"rule_name":"main","required_approvals":1,"block_on_rejected_reviews":true}`, status: 201},
+		{do: "POST " + p + "/<good>/merge", body: `{"Do":"merge"}`, status: 405, has: "Does not have enough approvals"},
+		{as: "bob", do: "POST " + p + "/<good>/reviews", body: `{"event":"APPROVED"}`, status: 200},
+		{do: "POST " + p + "/<good>/merge", body: `{"Do":"squash"}`, status: 200},
+		{as: "bob", do: "POST " + p + "/<bad>/reviews", body: `{"event":"REQUEST_CHANGES","body":"no"}`, status: 200},
+		{do: "POST " + p + "/<bad>/merge", body: `{"Do":"merge"}`, status: 405, has: "There are requested changes"},
+		{do: "POST " + p + "/<bad>/merge", body: `{"Do":"merge","force_merge":true}`, status: 200},
+	}...))
+}
+
+// TestTriageWalk edits, sorts and filters issues and pull requests.
+func TestTriageWalk(t *testing.T) {
+	t.Parallel()
+	const p = "/repos/alice/r"
+	steps := append([]step{repoStep}, pullSteps("next", "next.txt")...)
+	for _, title := range []string{"one", "two", "three", "four"} {
+		steps = append(steps, step{do: "POST " + p + "/issues", body: `{"title":"` + title + `"}`, status: 201})
+	}
+	walk(t, append(steps, []step{
+		{do: "POST " + p + "/labels", body: `{"name":"bug","color":"#fff"}`, status: 201, save: "l=id"},
+		{do: "PATCH " + p + "/issues/2", body: `{"body":"text","ref":"main","assignee":"alice","due_date":"2031-01-01T00:00:00Z"}`, status: 201, has: `"due_date":"2031-01-01T00:00:00Z"`},
+		{do: "PATCH " + p + "/issues/2", body: `{"assignees":[],"unset_due_date":true}`, status: 201, has: `"due_date":null`},
+		{do: "POST " + p + "/issues/2/assignees", body: `{"assignees":["alice"]}`, status: 201, has: `"assignee":{`},
+		{do: "DELETE " + p + "/issues/2/assignees", body: `{"assignees":["alice"]}`, status: 200, has: `"assignee":null`},
+		{do: "POST " + p + "/issues/2/comments", body: `{"body":"about Tomatoes"}`, status: 201},
+		{do: "GET " + p + "/issues?q=tomatoes", status: 200, has: `"title":"one"`},
+		{do: "GET " + p + "/issues?type=pulls", status: 200, has: `!"title":"one"`},
+		{do: "GET " + p + "/issues?sort=oldest&limit=1", status: 200, has: `"number":1,`},
+		{do: "GET " + p + "/issues?sort=recentupdate&limit=1", status: 200, has: `"number":2,`},
+		{do: "GET " + p + "/issues?sort=leastupdate&limit=1", status: 200, has: `"number":1,`},
+		{do: "GET " + p + "/issues?sort=mostcomment&limit=1", status: 200, has: `"number":2,`},
+		{do: "GET " + p + "/issues?sort=leastcomment&type=issues&limit=1", status: 200, has: `!"number":2,`},
+		{do: "POST " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 201},
+		{do: "POST " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 500},
+		{do: "POST " + p + "/issues/3/dependencies", body: `{"owner":"alice","repo":"r","index":2}`, status: 500},
+		{do: "GET " + p + "/issues/2/timeline", status: 200, has: `"dependent_issue":{`},
+		{do: "DELETE " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 201},
+		{do: "DELETE " + p + "/issues/2/dependencies", body: `{"owner":"alice","repo":"r","index":3}`, status: 404},
+		{do: "POST " + p + "/issues/2/pin", status: 204},
+		{do: "POST " + p + "/issues/3/pin", status: 204},
+		{do: "POST " + p + "/issues/4/pin", status: 204},
+		{do: "POST " + p + "/issues/5/pin", status: 400, has: "max number of pinned issues"},
+		{do: "DELETE " + p + "/issues/2/pin", status: 204},
+		{do: "GET " + p + "/issues/4", status: 200, has: `"pin_order":2`},
+		{do: "POST " + p + "/branches", body: `{"new_branch_name":"base"}`, status: 201},
+		{do: "PATCH " + p + "/pulls/1", body: `{"base":"nope"}`, status: 404},
+		{do: "PATCH " + p + "/pulls/1", body: `{"base":"base","labels":[<l>]}`, status: 201, has: `"ref":"base"`},
+		{do: "GET " + p + "/pulls?labels=<l>&poster=alice&base_branch=base", status: 200, has: `"number":1,`},
+		{do: "GET " + p + "/pulls?labels=0", status: 200, has: `!"number":1,`},
+		{do: "GET " + p + "/pulls?poster=nobody", status: 400},
+		{do: "POST " + p + "/pulls", body: `{"head":"next","base":"base","title":"again"}`, status: 409},
+		{do: "POST " + p + "/pulls", body: `{"head":"main","base":"main","title":"same"}`, status: 422},
+		{do: "POST " + p + "/issues", body: `{"title":5}`, status: 422, has: `within \"/title\"`},
+		{do: "POST " + p + "/pulls", body: `{"head":"next","base":"main","title":5}`, status: 422, has: `within \"/title\"`},
+	}...))
 }

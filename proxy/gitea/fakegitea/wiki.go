@@ -1,6 +1,7 @@
 package fakegitea
 
 import (
+	"cmp"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -17,7 +18,6 @@ func handleWiki(t table) {
 	t.on("GET "+p+"/page/{pageName}", onPage(renders((*call).pageView)))
 	t.on("PATCH "+p+"/page/{pageName}", reads(editPage), needToken, needWrite, needActive)
 	t.on("DELETE "+p+"/page/{pageName}", onPage(deletePage), needToken, needWrite, needActive)
-	t.on("GET "+p+"/revisions/{pageName}", onPage(listRevisions))
 }
 
 // wikiBranch is the branch of every wiki.
@@ -47,6 +47,15 @@ func wikiSub(file string) string { return url.QueryEscape(strings.TrimSuffix(fil
 // wikiHead is the newest commit of the wiki, or nil.
 func (r *repo) wikiHead() *commit { return r.wiki.branch(wikiBranch) }
 
+// wikiFiles is a copy of the newest snapshot of the wiki.
+func (r *repo) wikiFiles() map[string]string {
+	files := map[string]string{}
+	if head := r.wikiHead(); head != nil {
+		maps.Copy(files, head.files)
+	}
+	return files
+}
+
 // onPage finds the stored page of the path: by its address, or by its title
 // with spaces.
 func onPage(f func(*call, string) error) handler {
@@ -69,10 +78,7 @@ func (c *call) pageFile() string { return strings.ReplaceAll(c.params["pageName"
 
 // wikiCommit renders a commit.
 func wikiCommit(cm *commit) obj {
-	return obj{
-		"sha", cm.id, "author", identity(cm.author), "commiter", identity(cm.committer),
-		"message", cm.message,
-	}
+	return obj{"sha", cm.id, "author", cm.author, "commiter", cm.committer, "message", cm.message}
 }
 
 // pageMeta renders a page of the list.
@@ -87,12 +93,7 @@ func (c *call) pageMeta(file string) obj {
 // pageView renders a page with its text, and the sidebar and footer of the wiki.
 func (c *call) pageView(file string) obj {
 	head := c.repo.wikiHead()
-	text := func(f string) string {
-		if id := head.files[f]; id != "" {
-			return base64.StdEncoding.EncodeToString(c.repo.wiki.blobs[id])
-		}
-		return ""
-	}
+	text := func(f string) string { return base64.StdEncoding.EncodeToString(c.repo.wiki.blobs[head.files[f]]) }
 	return append(c.pageMeta(file), "content_base64", text(file), "commit_count", len(c.pageHistory(file)),
 		"sidebar", text("_Sidebar.md"), "footer", text("_Footer.md"))
 }
@@ -117,14 +118,6 @@ func listWiki(c *call) error {
 	return c.ok(mapped(linked(c, files), c.pageMeta))
 }
 
-// listRevisions pages the history of a page by 50; only the page is chosen.
-func listRevisions(c *call, file string) error {
-	list := c.pageHistory(file)
-	c.setTotal(len(list))
-	page := cut(window{c.window().page, commitsOfPath}, list)
-	return c.ok(obj{"commits", mapped(page, wikiCommit), "count", len(list)})
-}
-
 // pageInput is the body of a page.
 type pageInput struct {
 	Title   string `json:"title"`
@@ -137,21 +130,16 @@ func createPage(c *call, in *pageInput) error {
 	if strings.TrimSpace(in.Title) == "" {
 		return fail(http.StatusBadRequest, "%%!s(<nil>)") // so the real server words it
 	}
-	file := wikiFile(in.Title)
-	if head := c.repo.wikiHead(); head != nil && head.files[file] != "" {
+	file, files := wikiFile(in.Title), c.repo.wikiFiles()
+	if files[file] != "" {
 		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", file)
 	}
 	if strings.HasPrefix(strings.ToLower(in.Title), "_pages") || strings.EqualFold(in.Title, "_edit") ||
 		strings.EqualFold(in.Title, "_new") {
 		return fail(http.StatusBadRequest, "wiki title is reserved: %s", in.Title)
 	}
-	if in.Message == "" {
-		in.Message = "Add \"" + in.Title + "\""
-	}
-	if err := c.putPage("", file, in); err != nil {
-		return err
-	}
-	return c.created(c.pageView(file))
+	in.Message = cmp.Or(in.Message, "Add \""+in.Title+"\"")
+	return c.putPage(http.StatusCreated, files, file, in)
 }
 
 // editPage edits or renames a page; without a title it keeps its own. A page
@@ -162,33 +150,24 @@ func editPage(c *call, in *pageInput) error {
 	if strings.TrimSpace(in.Title) != "" {
 		next = wikiFile(in.Title)
 	}
-	head := c.repo.wikiHead()
-	if next != file && head != nil && head.files[file] != "" && head.files[next] != "" {
+	files := c.repo.wikiFiles()
+	if next != file && files[file] != "" && files[next] != "" {
 		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", next)
 	}
-	if in.Message == "" {
-		in.Message = "Update \"" + wikiTitle(next) + "\""
-	}
-	if err := c.putPage(file, next, in); err != nil {
-		return err
-	}
-	return c.ok(c.pageView(next))
+	delete(files, file)
+	in.Message = cmp.Or(in.Message, "Update \""+wikiTitle(next)+"\"")
+	return c.putPage(http.StatusOK, files, next, in)
 }
 
-// putPage commits a page.
-func (c *call) putPage(old, file string, in *pageInput) error {
+// putPage commits a page to a snapshot of the wiki.
+func (c *call) putPage(status int, files map[string]string, file string, in *pageInput) error {
 	data, err := base64.StdEncoding.DecodeString(in.Content)
 	if err != nil {
 		return fail(http.StatusBadRequest, "%v", err)
 	}
-	files := map[string]string{}
-	if head := c.repo.wikiHead(); head != nil {
-		files = maps.Clone(head.files)
-	}
-	delete(files, old)
 	files[file] = c.repo.wiki.addBlob(data)
 	c.commitWiki(files, in.Message)
-	return nil
+	return c.json(status, c.pageView(file))
 }
 
 // commitWiki stores the next snapshot of the wiki.
@@ -210,7 +189,7 @@ func (g *gitStore) commitTo(branch string, files map[string]string, by signature
 
 // deletePage deletes a page.
 func deletePage(c *call, file string) error {
-	files := maps.Clone(c.repo.wikiHead().files)
+	files := c.repo.wikiFiles()
 	delete(files, file)
 	c.commitWiki(files, "Delete page \""+wikiTitle(file)+"\"")
 	return c.done()

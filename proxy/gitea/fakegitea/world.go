@@ -10,21 +10,14 @@ import (
 // organisation answers on most routes of users.
 type user struct {
 	ID                             int64
-	Login, FullName, Email         string
-	Password                       string
+	Login, Password, Language      string
 	Org, Admin, Active, Restricted bool
-	ProhibitLogin                  bool
-	Language, Location, Website    string
-	Description, Visibility        string
-	Theme, DiffStyle               string
-	HideEmail, HideActivity        bool
-	TeamAccess                     bool // repo_admin_change_team_access
+	ProhibitLogin, HideEmail       bool
 	Created, LastLogin             time.Time
+	profile
 
 	Following []*user
 	Starred   []*repo
-	Blocked   []*user
-	Public    map[int64]bool // members that show their membership
 	Teams     []*team
 	Labels    []*label
 	actions   actionsOwner
@@ -90,7 +83,6 @@ type repo struct {
 	milestones []*milestone
 	releases   []*release
 	protected  []*protection
-	tagRules   []*tagProtection
 	statuses   []*commitStatus
 	mirrors    []*pushMirror
 	actions    actionsOwner
@@ -112,8 +104,8 @@ type world struct {
 	packages []*pkg
 	threads  []*thread
 	feed     []*activity
-	watches  []*stopwatch
-	system   actionsOwner // the instance's own runners
+	watches  []*trackedTime
+	times    []*trackedTime
 	oauth    oauthWorld
 }
 
@@ -168,8 +160,8 @@ func (r *repo) empty() bool { return len(r.git.refs) == 0 }
 // addUser creates a user.
 func (w *world) addUser(login, email string) *user {
 	u := &user{
-		ID: w.next("user"), Login: login, Email: email, Active: true,
-		Visibility: "public", Created: w.now(), Theme: "gitea-auto",
+		ID: w.next("user"), Login: login, Active: true, Created: w.now(),
+		profile: profile{Email: email, Visibility: "public"},
 	}
 	w.users = append(w.users, u)
 	return u
@@ -178,7 +170,7 @@ func (w *world) addUser(login, email string) *user {
 // addOrg creates an organisation with its Owners team.
 func (w *world) addOrg(login string, owner *user) *user {
 	o := w.addUser(login, "")
-	o.Org, o.Active, o.Public = true, false, map[int64]bool{}
+	o.Org, o.Active = true, false
 	w.addTeam(o, &team{
 		Name: "Owners", Permission: "owner", AllRepos: true, CanCreateRepo: true, Visibility: "limited",
 		Units: unitsAt("owner", allUnits), Members: []*user{owner},
@@ -308,11 +300,21 @@ func with[T comparable](items []T, item T) []T {
 	return append(items, item)
 }
 
+// hasAll says whether a list has all of the wanted items.
+func hasAll[T comparable](have, wanted []T) bool {
+	return !slices.ContainsFunc(wanted, func(it T) bool { return !slices.Contains(have, it) })
+}
+
 // onFirst runs f on the first item that is accepts; without one it is "not found".
 func onFirst[T any](c *call, items []T, is func(T) bool, f func(*call, T) error) error {
+	return onFirstOr(c, items, is, errNotFound, f)
+}
+
+// onFirstOr is onFirst for routes with another refusal.
+func onFirstOr[T any](c *call, items []T, is func(T) bool, missing error, f func(*call, T) error) error {
 	it, ok := find(items, is)
 	if !ok {
-		return errNotFound
+		return missing
 	}
 	return f(c, it)
 }

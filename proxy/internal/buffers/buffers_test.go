@@ -9,6 +9,7 @@ import (
 )
 
 func TestRoom(t *testing.T) {
+	t.Parallel()
 	var p buffers.Pool
 	for _, n := range []int{0, 1, 16 << 10, 100 << 10, 256 << 10, 256<<10 + 1, 1 << 20, 2 << 20, 5 << 20, 1} {
 		b := p.Get(n)
@@ -22,6 +23,7 @@ func TestRoom(t *testing.T) {
 
 // TestSmallStaysSmall: a buffer that grew for a large answer serves no small one.
 func TestSmallStaysSmall(t *testing.T) {
+	t.Parallel()
 	var p buffers.Pool
 	for range 100 {
 		b := p.Grow(p.Get(10), 1<<20)
@@ -39,6 +41,7 @@ func TestSmallStaysSmall(t *testing.T) {
 
 // TestGrowKeeps: what a buffer holds comes along.
 func TestGrowKeeps(t *testing.T) {
+	t.Parallel()
 	var p buffers.Pool
 	b := p.Get(0)
 	*b = append(*b, "kept"...)
@@ -50,7 +53,8 @@ func TestGrowKeeps(t *testing.T) {
 	}
 }
 
-func TestNobodySharesABuffer(t *testing.T) {
+func TestNoTwoShareABuffer(t *testing.T) {
+	t.Parallel()
 	var p buffers.Pool
 	var all sync.WaitGroup
 	for n := range 8 {

@@ -20,7 +20,8 @@ var (
 // ErrLocked is the failure of [TryLock] when another process has the lock.
 var ErrLocked = errors.New("locked")
 
-// unfit is a path at which there is something else than a regular file.
+// unfit is a path at which there is something else than a regular file. Its text is whole, as
+// callers show it to people; they have the kind by errors.Is.
 type unfit struct {
 	text string
 	what error
@@ -38,7 +39,8 @@ func irregular(path string) error {
 }
 
 // ReadSmall returns the content of a regular file of at most limit bytes. The function check, if
-// not nil, sees the open file before it is read.
+// not nil, sees the open file before it is read: what it finds, such as a mode, is then that of
+// the file which is read, whatever its name leads to by now.
 func ReadSmall(path string, limit int64, check func(*os.File) error) ([]byte, error) {
 	f, err := OpenRegular(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -67,7 +69,7 @@ func Create(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer os.Remove(f.Name()) // the file has its other name by then, or is of no use
 	if err := fill(f, data); err != nil {
 		return err
 	}
@@ -101,7 +103,8 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// fill writes a new file, durably, and closes it.
+// fill writes a new file, durably, and closes it: a name that leads to content which a power
+// cut has lost would be worse than the old content.
 func fill(f *os.File, data []byte) error {
 	_, err := f.Write(data)
 	if err == nil {

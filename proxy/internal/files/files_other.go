@@ -37,5 +37,6 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { _ = os.Remove(name) }, nil
 }
 
-// SyncFolder does nothing here.
+// SyncFolder does nothing here: folders cannot be opened for it, and the file system keeps names
+// in its own journal.
 func SyncFolder(string) error { return nil }

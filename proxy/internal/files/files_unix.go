@@ -14,6 +14,7 @@ import (
 // OpenRegular opens a file that is no symbolic link, device, pipe or folder; flag and perm are
 // those of [os.OpenFile]. A pipe is refused without waiting for its other end.
 func OpenRegular(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	// By the system and not by a look before: what is at the path may change in between.
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, perm)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, link(path)
@@ -53,7 +54,7 @@ func TryLock(path string) (*os.File, error) {
 // the lock. Where the system has no locks that wait, it fails with [fs.ErrExist] instead, and a
 // file of the same name with .lock is the lock.
 func Lock(path string) (unlock func(), err error) {
-	for range 100 {
+	for range 100 { // more than processes that rotate at once
 		f, err := OpenRegular(path, os.O_RDONLY, 0)
 		if err != nil {
 			return nil, err
@@ -62,7 +63,8 @@ func Lock(path string) (unlock func(), err error) {
 			_ = f.Close() // nothing was written
 			return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
 		}
-		// The process that we waited for has put another file in its place.
+		// The process that we waited for has put another file in its place: a lock on the
+		// old one keeps out no one who comes now.
 		if mine, err := f.Stat(); err == nil {
 			if now, err := os.Lstat(path); err == nil && os.SameFile(mine, now) {
 				return func() { _ = f.Close() }, nil
@@ -73,6 +75,7 @@ func Lock(path string) (unlock func(), err error) {
 	return nil, fmt.Errorf("%s keeps being replaced; find out by whom", path)
 }
 
+// flock waits for the lock. Go's runtime interrupts system calls with signals of its own.
 func flock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)

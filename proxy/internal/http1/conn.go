@@ -199,12 +199,10 @@ func (b *body) sent() bool {
 		return err == nil
 	default:
 	}
-	wait := time.NewTimer(b.conn.t.sending)
-	defer wait.Stop()
 	select {
 	case err := <-b.written:
 		return err == nil
-	case <-wait.C:
+	case <-time.After(b.conn.t.sending):
 		return false
 	}
 }

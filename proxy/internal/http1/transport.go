@@ -65,7 +65,7 @@ func New(o Options) *Transport {
 
 var (
 	errHead     = errors.New("http1: the head of the answer is too long")
-	errUpgrade  = errors.New("http1: the server changed the protocol, which nobody asked for")
+	errUpgrade  = errors.New("http1: the server changed the protocol without being asked to")
 	errInterims = errors.New("http1: too many interim answers")
 	errStatus   = errors.New("http1: the answer has a status that is none")
 )
@@ -136,6 +136,7 @@ func again(req *http.Request) bool {
 		(req.Body == nil || req.Body == http.NoBody)
 }
 
+// closeBody is for requests that fail before they are sent: a RoundTripper closes the body always.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close() // nothing of it was sent
@@ -160,6 +161,7 @@ func (t *Transport) enter(ctx context.Context) error {
 	}
 }
 
+// leave lets another request take the place of one that has ended, with its body.
 func (t *Transport) leave() { <-t.slots }
 
 // connect returns an idle connection that is still good, or a fresh one.
@@ -182,6 +184,8 @@ func (t *Transport) connect(ctx context.Context, fresh bool) (c *conn, reused bo
 	return newConn(t, nc), false, nil
 }
 
+// takeIdle takes the connection that was used last: the others then grow old, and are closed
+// when there are more than are needed.
 func (t *Transport) takeIdle() *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()

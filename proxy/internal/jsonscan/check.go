@@ -36,6 +36,7 @@ var ErrValues = errors.New("JSON of too many values")
 // are [ErrDepth], [ErrValues] or a [*SyntaxError].
 func CheckValues(data []byte, maxDepth, maxValues int) error {
 	var room [64]byte
+	// Documents nest a few levels deep, so the stack of brackets stays on that of the goroutine.
 	c := checker{marks: marks{data: data}, stack: room[:0], left: maxValues}
 	return c.document(maxDepth)
 }
@@ -78,6 +79,7 @@ type checker struct {
 // document checks the whole text.
 func (c *checker) document(maxDepth int) error {
 	if len(c.data) > 0 {
+		// The window of marks is never empty, so that [checker.short] has no first time to look for.
 		c.fill(0)
 	}
 	i, err := c.value(skipSpace(c.data, 0), maxDepth)
@@ -85,6 +87,7 @@ func (c *checker) document(maxDepth int) error {
 		return err
 	}
 	if i = skipSpace(c.data, i); i != len(c.data) {
+		// A second value would be passed over by some decoders and be read by others.
 		return &SyntaxError{i, "text after the value"}
 	}
 	return nil
@@ -118,9 +121,11 @@ func (c *checker) value(i, maxDepth int) (int, error) {
 		if uint(i) >= uint(len(data)) {
 			return i, &SyntaxError{i, "the document ends where a value should be"}
 		}
+		// Containers count as well: [[],[],…] costs a decoder more than it does here.
 		if c.left--; c.left < 0 {
 			return i, ErrValues
 		}
+		// Whatever the outermost bracket: the caller knows whether it is an array.
 		if len(c.stack) == 1 {
 			c.elements++
 		}
@@ -148,6 +153,7 @@ func (c *checker) value(i, maxDepth int) (int, error) {
 		}
 		// A value has ended: close what ends here, or step to the next one.
 		for open != 0 {
+			// As unsigned numbers, one comparison is the check of the index, too.
 			if uint(i) < uint(len(data)) && data[i] <= ' ' {
 				i = skipSpace(data, i)
 			}
@@ -171,6 +177,7 @@ func (c *checker) value(i, maxDepth int) (int, error) {
 				}
 				break
 			}
+			// ']' and '}' follow their openers by two.
 			if data[i] != open+2 {
 				return i, &SyntaxError{i, "expected a comma or the closing bracket"}
 			}
@@ -225,10 +232,12 @@ func (c *checker) key(i int) (int, error) {
 func (c *checker) digits(i int) (int, error) {
 	if len(c.data)-i > 8 {
 		const ones = 0x0101010101010101
+		// Eight bytes at once: ids, counts and sizes end within them.
 		x := binary.LittleEndian.Uint64(c.data[i:])
 		// The high bit of each byte that is no digit.
 		if other := ((x^'0'*ones)&(0x7f*ones) + 0x76*ones | x) & (0x80 * ones); other != 0 {
 			end := i + bits.TrailingZeros64(other)/8
+			// Anything else, such as a point, is for the slower way to judge.
 			if b := c.data[end]; b == ',' || b == '}' {
 				return end, nil
 			}
@@ -337,6 +346,7 @@ func (c *checker) str(i int) (int, error) {
 		case b < 0x20:
 			return i, &SyntaxError{i, "control character in a string"}
 		default:
+			// Whether the character hides something is for the layers above, which then look at it.
 			c.odd = true
 			r, n := utf8.DecodeRune(data[i:])
 			if r == utf8.RuneError && n <= 1 {
@@ -353,6 +363,7 @@ func harmless(s []byte) bool {
 	switch string(s[2:6]) {
 	case "0026", "003e", "003E":
 		return true
+	// <!-- hides what follows it from people, where Markdown is rendered.
 	case "003c", "003C":
 		return len(s) < 7 || s[6] != '!'
 	}

@@ -27,11 +27,14 @@ func newEscapes(times int) (t escapes) {
 		switch {
 		case c == '\n', c == '\r', c == '\t', c == '"', c == '\\':
 			text = appendEscape(nil, c)
+		// Other control characters take six bytes, and bytes beyond ASCII must be checked: neither
+		// fits an entry.
 		case c < ' ' || c >= utf8.RuneSelf:
 			t[b] = rare
 			continue
 		}
 		length := len(text)
+		// \n becomes \\n: the backslash is escaped, the letter is not; a quote has become \" and needs both.
 		if times == 2 && length == 2 {
 			text = append([]byte{'\\', '\\'}, text[1:]...)
 			if c == '"' || c == '\\' {
@@ -59,6 +62,7 @@ func appendBy(dst, text []byte, t *escapes) (_ []byte, length int) {
 	dst = slices.Grow(dst, len(text)+len(text)/8+room)
 	i := 0
 	for i+8 <= len(text) {
+		// Text with more quotes than the eighth that was foreseen.
 		if cap(dst)-len(dst) < room {
 			dst = slices.Grow(dst, len(text)-i+len(text)/8+room)
 		}
@@ -76,6 +80,7 @@ func appendBy(dst, text []byte, t *escapes) (_ []byte, length int) {
 			dst, i, length = dst[:len(dst)+int(uint8(sum))], i+8, length+int(uint8(sum>>8))
 			continue
 		}
+		// One of the eight is rare. The seven others go this way, too, as it may be any of them.
 		for end := i + 8; i < end; {
 			dst, i, length = appendOne(dst, text, i, length, t)
 		}
@@ -121,6 +126,7 @@ func appendOdd(dst, text []byte, i int) ([]byte, int) {
 	}
 	r, n := utf8.DecodeRune(text[i:])
 	switch {
+	// What is no UTF-8 may be read as anything by whoever is lenient; U+FFFD is what it is read as here.
 	case r == utf8.RuneError && n == 1:
 		return append(dst, `\ufffd`...), i + n
 	case r == '\u2028' || r == '\u2029':

@@ -24,3 +24,16 @@ func ExampleCheckValues() {
 	// invalid JSON at byte 10: the document ends inside an array or object
 	// JSON nested too deep
 }
+
+// A caller's fields are kept byte for byte, and what the document lacks is named.
+func ExampleSelection_Project() {
+	fields, err := jsonscan.NewSelection("title", "labels[].name", "milestome")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc := []byte(`{"id": 7, "title": "A \u003cb\u003e", "labels": [{"name": "bug", "color": "red"}]}`)
+	kept, unknown, err := fields.Project(doc, 10)
+	fmt.Println(string(kept), unknown, err)
+	// Output: {"title":"A \u003cb\u003e","labels":[{"name":"bug"}]} [milestome] <nil>
+}

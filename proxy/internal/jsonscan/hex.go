@@ -27,6 +27,7 @@ func Hex4(b []byte) (rune, bool) {
 	}
 	var r rune
 	for _, c := range b[:4] {
+		// Letters of either case: Go writes small ones, JavaScript and Java often capitals.
 		d := hexValues[c]
 		if d < 0 {
 			return 0, false

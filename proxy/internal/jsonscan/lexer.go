@@ -1,52 +1,6 @@
 package jsonscan
 
-// lexer reads the strings, numbers and words of a document that comes in pieces:
-// it keeps what must be known of one that the last piece began.
-type lexer struct {
-	esc    escape
-	rune   runeTail
-	number number
-	word   string // what is left of a word
-
-	kept  []byte // the name that is being read, as it is written
-	from  int    // where in this piece it goes on; -1 for not kept
-	bound int    // bytes of a name that can be selected
-}
-
-// escape is where in an escape sequence the reader is.
-type escape uint8
-
-const (
-	noEscape escape = iota
-	afterBackslash
-	// The values from hexDigit on count the digits of \u that have been read.
-	hexDigit
-)
-
-// runeTail is what must follow in a character of several bytes: how many bytes,
-// and the bounds of the next one (Unicode 15, table 3-7).
-type runeTail struct{ left, low, high byte }
-
-// beginRune returns what must follow the byte b; left is 0 when nothing can.
-func beginRune(b byte) runeTail {
-	switch {
-	case b >= 0xc2 && b <= 0xdf:
-		return runeTail{1, 0x80, 0xbf}
-	case b == 0xe0:
-		return runeTail{2, 0xa0, 0xbf}
-	case b == 0xed: // no surrogates
-		return runeTail{2, 0x80, 0x9f}
-	case b >= 0xe1 && b <= 0xef:
-		return runeTail{2, 0x80, 0xbf}
-	case b == 0xf0:
-		return runeTail{3, 0x90, 0xbf}
-	case b >= 0xf1 && b <= 0xf3:
-		return runeTail{3, 0x80, 0xbf}
-	case b == 0xf4: // up to U+10FFFF
-		return runeTail{3, 0x80, 0x8f}
-	}
-	return runeTail{}
-}
+import "unicode/utf8"
 
 // number is what of a number has been read.
 type number uint8
@@ -81,6 +35,7 @@ func (n number) accept(c byte) (number, bool) {
 		case c == '.' && n != inFraction:
 			return afterPoint, true
 		}
+		// After a zero as well: 0e1 is a number (RFC 8259, section 6).
 		return afterE, c == 'e' || c == 'E'
 	case afterPoint:
 		return inFraction, digit
@@ -103,61 +58,34 @@ func beginNumber(c byte) number {
 	return inDigits
 }
 
-// beginName begins to keep the name whose quote is at i, if it has at most bound
-// bytes.
-func (l *lexer) beginName(i, bound int) {
-	l.kept, l.bound, l.from = l.kept[:0], bound, -1
-	if bound > 0 {
-		l.from = i
-	}
-}
-
-// suspend keeps what the piece that ends has of a name.
-func (l *lexer) suspend(piece []byte) {
-	if l.from >= 0 {
-		l.keep(piece[l.from:])
-		l.from = 0
-	}
-}
-
-// keep adds to the name, up to one byte more than can be selected.
-func (l *lexer) keep(part []byte) {
-	room := l.bound + 1 - len(l.kept)
-	l.kept = append(l.kept, part[:min(len(part), room)]...)
-}
-
-// name returns the name that has ended, and whether it can be selected.
-func (l *lexer) name() ([]byte, bool) {
-	return l.kept, len(l.kept) <= l.bound
-}
-
 // begin begins the number, the string or the word at i.
 func (p *Projector) begin(i int, c byte) {
 	switch {
 	case c == '"':
+		// Its quote is read, so that the string is read on from here in any piece.
 		p.state = inString
 	case c == '-' || c >= '0' && c <= '9':
-		p.state, p.lex.number = inNumber, beginNumber(c)
-	case c == 't':
-		p.state, p.lex.word = inWord, "rue"
-	case c == 'f':
-		p.state, p.lex.word = inWord, "alse"
-	case c == 'n':
-		p.state, p.lex.word = inWord, "ull"
+		p.state, p.number = inNumber, beginNumber(c)
+	case words[c] != "":
+		p.state = inWord
 	default:
 		p.fail(i, "expected a value")
 	}
 }
 
-// digits reads on in a number. The byte that ends one is left.
-func (p *Projector) digits(piece []byte, i int) int {
-	for ; i < len(piece); i++ {
-		n, ok := p.lex.number.accept(piece[i])
+// words are what is neither quoted nor a number, by first letter.
+var words = map[byte]string{'t': "true", 'f': "false", 'n': "null"}
+
+// digits reads on in a number. The byte that ends one is left. A number is read in states,
+// unlike all else that a piece may end in: it has no length that bounds what to hold back.
+func (p *Projector) digits(data []byte, i int) int {
+	for ; i < len(data); i++ {
+		n, ok := p.number.accept(data[i])
 		switch {
 		case ok:
-			p.lex.number = n
-		case p.lex.number.complete():
-			p.ended(piece, i)
+			p.number = n
+		case p.number.complete():
+			p.ended(data, i)
 			return i
 		default:
 			p.fail(i, "expected a digit")
@@ -167,89 +95,84 @@ func (p *Projector) digits(piece []byte, i int) int {
 	return i
 }
 
-// word reads on in true, false or null.
-func (p *Projector) word(piece []byte, i int) int {
-	if piece[i] != p.lex.word[0] {
+// word reads true, false or null.
+func (p *Projector) word(data []byte, i int) int {
+	w := words[data[i]]
+	n := min(len(w), len(data)-i)
+	switch {
+	case string(data[i:i+n]) != w[:n]:
 		p.fail(i, "expected a value")
-		return i
+	case n < len(w):
+		p.wait = true
+	default:
+		i += n
+		p.ended(data, i)
 	}
-	if p.lex.word = p.lex.word[1:]; p.lex.word == "" {
-		p.ended(piece, i+1)
-	}
-	return i + 1
+	return i
 }
 
 // text reads on in a string or a member name.
-func (p *Projector) text(piece []byte, i int) int {
-	l := &p.lex
-	for ; i < len(piece); i++ {
-		c := piece[i]
-		switch {
-		case l.esc != noEscape:
-			if !l.escaped(c) {
-				p.fail(i, "bad escape in a string")
-				return i
-			}
-		case l.rune.left > 0:
-			if c < l.rune.low || c > l.rune.high {
-				p.fail(i, "invalid UTF-8 in a string")
-				return i
-			}
-			l.rune = runeTail{l.rune.left - 1, 0x80, 0xbf}
+func (p *Projector) text(data []byte, i int) int {
+	for i < len(data) {
+		switch c := data[i]; {
 		case plain[c]:
-			for i+1 < len(piece) && plain[piece[i+1]] {
+			// Most of a document is like this; the inner loop keeps its index in a register.
+			for i++; i < len(data) && plain[data[i]]; {
 				i++
 			}
 		case c == '"':
-			p.quoted(piece, i+1)
+			p.quoted(data, i+1)
 			return i + 1
-		case c == '\\':
-			l.esc = afterBackslash
 		case c < 0x20:
 			p.fail(i, "control character in a string")
 			return i
 		default:
-			if l.rune = beginRune(c); l.rune.left == 0 {
-				p.fail(i, "invalid UTF-8 in a string")
+			n, what := unit(data[i:])
+			if what != "" {
+				p.fail(i, what)
 				return i
 			}
+			if n == 0 {
+				p.wait = true
+				return i
+			}
+			i += n
 		}
 	}
 	return i
 }
 
-// escaped takes the next byte of an escape and reports whether it may be
-// there.
-func (l *lexer) escaped(c byte) bool {
-	if l.esc == afterBackslash {
-		switch c {
-		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			l.esc = noEscape
-		case 'u':
-			l.esc = hexDigit
-		default:
-			return false
+// unit returns the length of the escape or character that s begins with, 0 when s may be too
+// short to hold it, or what is wrong with it.
+func unit(s []byte) (n int, what string) {
+	if s[0] == '\\' {
+		// An escape takes six bytes at most, so of a shorter rest nothing can be said yet.
+		if n = escapeLen(s); n == 0 && (len(s) >= 6 || len(s) >= 2 && s[1] != 'u') {
+			what = "bad escape in a string"
 		}
-		return true
+		return n, what
 	}
-	if Hex(c) < 0 {
-		return false
+	r, n := utf8.DecodeRune(s)
+	switch {
+	case r != utf8.RuneError || n > 1:
+	// All bytes are there, and make no character.
+	case utf8.FullRune(s):
+		what = "invalid UTF-8 in a string"
+	default:
+		n = 0
 	}
-	if l.esc++; l.esc == hexDigit+4 {
-		l.esc = noEscape
-	}
-	return true
+	return n, what
 }
 
 // quoted has read a string or a name whose end is before i.
-func (p *Projector) quoted(piece []byte, i int) {
+func (p *Projector) quoted(data []byte, i int) {
 	if p.state == inString {
-		p.ended(piece, i)
+		p.ended(data, i)
 		return
 	}
-	if p.lex.from >= 0 {
-		p.lex.keep(piece[p.lex.from:i])
-		p.lex.from = -1
+	p.state, p.member = wantColon, nil
+	if p.nameFrom >= 0 {
+		p.named(data[p.nameFrom:i])
+		p.nameFrom = -1
 	}
-	p.named()
 }

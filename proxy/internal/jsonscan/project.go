@@ -19,11 +19,16 @@ type Projector struct {
 
 	state  state
 	member *selected // of the member whose value comes next; nil drops it
-	lex    lexer
+	number number
 
-	read int // bytes of earlier pieces
-	from int // where in this piece what is kept begins; -1 for nowhere
-	err  error
+	// What follows is of the data at hand: what was held back of the pieces before, and
+	// this one.
+	read     int    // bytes before it
+	from     int    // where in it what is kept begins; -1 for nowhere
+	nameFrom int    // where in it the name that is being read begins; -1 for one that is not looked up
+	wait     bool   // what begins where the reading stopped may go on in the next piece
+	held     []byte // the end of the last piece that was not read: a part of an escape, a character, a word or a name
+	err      error
 }
 
 // frame is one open container.
@@ -65,7 +70,7 @@ func (s *Selection) Projector(maxDepth int) *Projector {
 	flags := make([]bool, 2*s.nodes)
 	return &Projector{
 		sel: s, maxDepth: maxDepth, frames: make([]frame, 0, min(maxDepth, 16)), rows: -1,
-		looked: flags[:s.nodes], found: flags[s.nodes:], from: -1, lex: lexer{from: -1},
+		looked: flags[:s.nodes], found: flags[s.nodes:], from: -1, nameFrom: -1,
 	}
 }
 
@@ -83,6 +88,7 @@ func (p *Projector) Rows() int { return p.rows }
 func (p *Projector) Unknown() (paths []string) {
 	for i, end := range p.sel.ends {
 		for n := end; n != p.sel.root; n = n.parent {
+			// One name that is wrong makes the whole path wrong; the model is shown the path that it wrote.
 			if p.looked[n.id] && !p.found[n.id] {
 				paths = append(paths, p.sel.paths[i])
 				break
@@ -95,25 +101,41 @@ func (p *Projector) Unknown() (paths []string) {
 // Write takes the next piece of the document. Errors are [ErrDepth] or a
 // [*SyntaxError]; after one nothing more is taken.
 func (p *Projector) Write(piece []byte) (int, error) {
-	for i := 0; i < len(piece) && p.err == nil; {
-		i = p.step(piece, i)
+	data := piece
+	if len(p.held) > 0 {
+		p.held = append(p.held, piece...)
+		data = p.held
+	}
+	i := 0
+	for p.wait = false; i < len(data) && !p.wait && p.err == nil; {
+		i = p.step(data, i)
 	}
 	if p.err != nil {
 		return 0, p.err
 	}
 	if p.from >= 0 {
-		p.out = append(p.out, piece[p.from:]...)
+		p.out = append(p.out, data[p.from:i]...)
 		p.from = 0
 	}
-	p.lex.suspend(piece)
-	p.read += len(piece)
+	// A name that may be selected is read again from its quote when more of it is there; a longer
+	// one than any that is selected is not, as it would be held back whole.
+	if from := p.nameFrom; from >= 0 {
+		if i-from <= 6*p.sel.longest+2 { // an escape takes six bytes, for one at least
+			i, p.state = from, wantName
+		}
+		p.nameFrom = -1
+	}
+	// data may be held itself: append moves the rest to its beginning, overlapping or not.
+	p.held = append(p.held[:0], data[i:]...)
+	p.read += i
 	return len(piece), nil
 }
 
 // Close says that the document ends here. The error is that of [Projector.Write]
 // or a [*SyntaxError] for a document that is not complete.
 func (p *Projector) Close() error {
-	if p.err == nil && p.state == inNumber && p.lex.number.complete() {
+	// Nothing ends a number at the end of a document, such as 12.
+	if p.err == nil && p.state == inNumber && p.number.complete() {
 		p.ended(nil, 0)
 	}
 	if p.err == nil && (p.state != wantNext || len(p.frames) > 0) {
@@ -126,43 +148,38 @@ func (p *Projector) fail(i int, what string) {
 	p.err = &SyntaxError{p.read + i, what}
 }
 
-// step reads at piece[i] and returns where to go on. It moves on or changes the
+// step reads at data[i] and returns where to go on. It moves on or changes the
 // state.
-func (p *Projector) step(piece []byte, i int) int {
+func (p *Projector) step(data []byte, i int) int {
 	switch p.state {
 	case inName, inString:
-		return p.text(piece, i)
+		return p.text(data, i)
 	case inNumber:
-		return p.digits(piece, i)
+		return p.digits(data, i)
 	case inWord:
-		return p.word(piece, i)
+		return p.word(data, i)
 	}
-	switch c := piece[i]; c {
+	switch c := data[i]; c {
 	case ' ', '\n', '\r', '\t':
 	default:
-		p.token(piece, i, c)
+		p.token(data, i, c)
+		if p.state == inWord { // which is read whole
+			return i
+		}
 	}
 	return i + 1
 }
 
 // token takes a byte that begins something or is between values.
-func (p *Projector) token(piece []byte, i int, c byte) {
+func (p *Projector) token(data []byte, i int, c byte) {
+	if p.state == wantFirst && c == ']' || p.state == wantFirstName && c == '}' {
+		p.close(data, i)
+		return
+	}
 	switch p.state {
-	case wantFirst:
-		if c == ']' {
-			p.close(piece, i)
-			return
-		}
+	case wantFirst, wantValue:
 		p.value(i, c)
-	case wantValue:
-		p.value(i, c)
-	case wantFirstName:
-		if c == '}' {
-			p.close(piece, i)
-			return
-		}
-		p.name(i, c)
-	case wantName:
+	case wantFirstName, wantName:
 		p.name(i, c)
 	case wantColon:
 		if c != ':' {
@@ -171,19 +188,19 @@ func (p *Projector) token(piece []byte, i int, c byte) {
 		}
 		p.state = wantValue
 	case wantNext:
-		p.next(piece, i, c)
+		p.next(data, i, c)
 	}
 }
 
 // next takes the byte after a value.
-func (p *Projector) next(piece []byte, i int, c byte) {
+func (p *Projector) next(data []byte, i int, c byte) {
 	if len(p.frames) == 0 {
 		p.fail(i, "text after the value")
 		return
 	}
 	switch open := p.frames[len(p.frames)-1].open; {
 	case c == open+2: // ']' and '}' follow their openers by two
-		p.close(piece, i)
+		p.close(data, i)
 	case c != ',':
 		p.fail(i, "expected a comma or the closing bracket")
 	case open == '{':
@@ -199,27 +216,18 @@ func (p *Projector) name(i int, c byte) {
 		return
 	}
 	p.state = inName
-	bound := 0
 	if p.frames[len(p.frames)-1].mode == choose {
-		bound = 6*p.sel.longest + 2 // an escape takes six bytes, for one at least
+		p.nameFrom = i
 	}
-	p.lex.beginName(i, bound)
 }
 
-// named has read a member's name whole.
-func (p *Projector) named() {
-	p.state = wantColon
+// named has read the name of a member among which some are selected.
+func (p *Projector) named(name []byte) {
 	f := &p.frames[len(p.frames)-1]
-	if f.mode != choose {
-		return
-	}
-	name, ok := p.lex.name()
-	if p.member = nil; !ok {
-		return
-	}
 	if p.member = f.node.child(name); p.member == nil {
 		return
 	}
+	// Even when its value is null: the name exists.
 	p.found[p.member.id] = true
 	p.comma(f)
 	p.out = append(append(p.out, name...), ':')
@@ -248,6 +256,7 @@ func (p *Projector) value(i int, c byte) {
 		}
 	}
 	if m != drop && node != nil {
+		// Selected: a value at the end of a path is kept whole, and so is one that has nothing below it.
 		if m = choose; node.whole() || !container(c) {
 			if !node.whole() && c != 'n' {
 				p.lookedFor(node) // there is nothing below a text or a number
@@ -278,6 +287,7 @@ func (p *Projector) open(c byte, m mode, node *selected) {
 		return
 	}
 	if m != choose {
+		// Its parts are kept or dropped with it, whatever their names.
 		node = nil
 	} else {
 		p.out = append(p.out, c)
@@ -292,24 +302,26 @@ func (p *Projector) open(c byte, m mode, node *selected) {
 }
 
 // close leaves the container that ends at i.
-func (p *Projector) close(piece []byte, i int) {
+func (p *Projector) close(data []byte, i int) {
 	n := len(p.frames) - 1
 	f := p.frames[n]
 	p.frames = p.frames[:n]
+	// Of answers like {"ok":true,"data":[…]}: how many rows there were, which paging needs whatever is kept.
 	if n == 1 && f.open == '[' && p.frames[0].open == '{' {
 		p.rows = max(p.rows, f.n)
 	}
+	// Its bracket was written apart from its members, and so is this one.
 	if f.mode == choose {
 		p.out = append(p.out, f.open+2)
 	}
-	p.ended(piece, i+1)
+	p.ended(data, i+1)
 }
 
 // ended is called after a value: what was kept of it in this piece is written.
-func (p *Projector) ended(piece []byte, i int) {
+func (p *Projector) ended(data []byte, i int) {
 	p.state = wantNext
 	if n := len(p.frames); p.from >= 0 && (n == 0 || p.frames[n-1].mode != keep) {
-		p.out = append(p.out, piece[p.from:i]...)
+		p.out = append(p.out, data[p.from:i]...)
 		p.from = -1
 	}
 }

@@ -16,6 +16,7 @@ func AppendQuote[T string | []byte](dst []byte, text T) []byte {
 // AppendEscaped is [AppendQuote] without the quotes.
 func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	if b, ok := any(text).([]byte); ok {
+		// Names and short texts come as strings, answers as bytes: only those are worth the vectors.
 		if vectors {
 			return appendVector(dst, b)
 		}
@@ -24,32 +25,16 @@ func AppendEscaped[T string | []byte](dst []byte, text T) []byte {
 	}
 	from := 0
 	for i := 0; i < len(text); {
-		b := text[i]
-		if plain[b] {
+		if plain[text[i]] {
 			i++
 			continue
 		}
-		if b < utf8.RuneSelf {
-			dst = append(dst, text[from:i]...)
-			dst = appendEscape(dst, b)
-			i++
-			from = i
-			continue
-		}
-		end := min(i+utf8.UTFMax, len(text))
-		r, n := utf8.DecodeRuneInString(string(text[i:end]))
-		switch {
-		case r == utf8.RuneError && n == 1:
-			dst = append(dst, text[from:i]...)
-			dst = append(dst, `\ufffd`...)
-			from = i + n
-		case r == '\u2028' || r == '\u2029':
-			dst = append(dst, text[from:i]...)
-			dst = append(dst, `\u202`...)
-			dst = append(dst, hexDigits[r&0xf])
-			from = i + n
-		}
+		// A copy, as a string cannot be a slice for nothing.
+		var char [utf8.UTFMax]byte
+		n := copy(char[:], text[i:])
+		dst, n = appendOdd(append(dst, text[from:i]...), char[:n], 0)
 		i += n
+		from = i
 	}
 	return append(dst, text[from:]...)
 }

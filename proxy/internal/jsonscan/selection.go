@@ -41,6 +41,7 @@ func NewSelection(paths ...string) (*Selection, error) {
 	s := &Selection{root: &selected{}, nodes: 1, paths: paths}
 	for _, p := range paths {
 		names := strings.Split(strings.ReplaceAll(p, "[]", ""), ".")
+		// Gitea's answers are less deep; the bound is on what a caller may have built.
 		if len(names) > MaxPathDepth {
 			return nil, ErrPathDepth
 		}
@@ -106,5 +107,6 @@ func (n *selected) child(quoted []byte) *selected {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return n.children[string(quoted[1:len(quoted)-1])]
 	}
+	// Names with escapes are rare, so only they are decoded.
 	return n.children[Unquote(quoted)]
 }

@@ -44,6 +44,7 @@ func appendVector(dst, text []byte) []byte {
 	i := 0
 	for len(text)-i >= block {
 		blocks := min((len(text)-i)/block, stretch)
+		// The worst case, in which every byte gets a backslash: the routine does not check.
 		if cap(dst)-len(dst) < 2*block*blocks {
 			dst = slices.Grow(dst, max(2*block*blocks, len(text)-i+len(text)/8))
 		}
@@ -51,6 +52,7 @@ func appendVector(dst, text []byte) []byte {
 		dst, i = dst[:len(dst)+written], i+read
 		if read < block*blocks {
 			// Something else is here, and often more of it behind.
+			// No character may be parted, or each half would become U+FFFD.
 			end := boundary(text, i+oddStretch)
 			dst, _ = appendBy(dst, text[i:end], &once)
 			i = end
@@ -91,7 +93,9 @@ const windowWords = 64
 func (m *marks) fill(i int) {
 	m.base = i &^ 63
 	rest := m.data[m.base:]
+	// Whole blocks only, as the routine must not read behind the text.
 	n := min(len(rest)/64, len(m.bits))
+	// The address of the first byte of an empty slice would panic.
 	if vectors && n > 0 {
 		markVector(&m.bits[0], &rest[0], n)
 	} else {
@@ -106,6 +110,7 @@ func (m *marks) fill(i int) {
 	copy(last[:], rest[64*n:])
 	m.bits[n] = markBlock(&last)
 	for k := n + 1; k < len(m.bits); k++ {
+		// Marked, so that a search ends here, and its caller sees the end of the text.
 		m.bits[k] = ^uint64(0)
 	}
 }
@@ -115,6 +120,7 @@ func (m *marks) fill(i int) {
 func (m *marks) next(i int) int {
 	for i < len(m.data) {
 		k, shift := uint(i-m.base)/64, uint(i)%64
+		// The window moves forward only: strings are read once.
 		if k >= windowWords {
 			m.fill(i)
 			k = 0
@@ -122,6 +128,7 @@ func (m *marks) next(i int) int {
 		if w := m.bits[k]>>shift | m.bits[k+1]<<1<<(63-shift); w != 0 {
 			return i + bits.TrailingZeros64(w)
 		}
+		// Nothing special in the 64 bytes from here on.
 		i += 64
 	}
 	return i

@@ -28,6 +28,7 @@ func Elements(data []byte) iter.Seq2[int, []byte] {
 			return
 		}
 		for i = skipSpace(data, i+1); i < len(data) && data[i] != ']'; {
+			// A value that does not move on is none: text that was not checked must not loop.
 			end := skipValue(data, i)
 			if end <= i || !yield(i, data[i:end]) {
 				return
@@ -66,6 +67,7 @@ func MemberSpans(data []byte) iter.Seq2[[]byte, Span] {
 		for i = skipSpace(data, i+1); i < len(data) && data[i] == '"'; {
 			nameEnd := skipString(data, i)
 			v := skipSpace(data, nameEnd)
+			// Not a member, in text that was not checked.
 			if v >= len(data) || data[v] != ':' {
 				return
 			}
@@ -86,6 +88,7 @@ func MemberSpans(data []byte) iter.Seq2[[]byte, Span] {
 // data (the one that Go's decoder would keep), nil when there is none.
 func Member(data []byte, name string) []byte {
 	var found []byte
+	// All are looked at: the last of several counts.
 	for k, v := range Members(data) {
 		if NameIs(k, name) {
 			found = v
@@ -109,6 +112,7 @@ func Unquote(quoted []byte) string {
 	if len(quoted) >= 2 && quoted[0] == '"' && bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
+	// Go's own decoder, so that escapes mean here what they mean to all who decode the document.
 	var s string
 	if json.Unmarshal(quoted, &s) != nil {
 		return ""
@@ -129,9 +133,11 @@ func skipValue(data []byte, i int) int {
 		return skipContainer(data, i)
 	}
 	from := i
+	// Not checked again: up to the next byte that cannot be in a number or a word.
 	for i < len(data) && !ends[data[i]] {
 		i++
 	}
+	// Nothing a value begins with: the callers stop.
 	if i == from {
 		return from
 	}
@@ -154,6 +160,7 @@ func skipContainer(data []byte, i int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
+			// Brackets are counted without their kinds: the document was checked.
 			if depth--; depth == 0 {
 				return i + 1
 			}
@@ -163,24 +170,46 @@ func skipContainer(data []byte, i int) int {
 	return i
 }
 
-func skipString(data []byte, i int) int {
-	i++
-	for i < len(data) {
+func skipString(data []byte, i int) int { return min(StringEnd(data, i+1)+1, len(data)) }
+
+// StringEnd returns where the string ends that i is inside of: the index of the quote at its
+// end, or the length of data when it is cut off.
+func StringEnd(data []byte, i int) int {
+	for {
 		n := bytes.IndexByte(data[i:], '"')
 		if n < 0 {
 			return len(data)
 		}
 		i += n
-		// The quote ends the string when the number of backslashes before it is
-		// even.
+		// The quote ends the string when the number of backslashes before it is even.
 		b := i
 		for b > 0 && data[b-1] == '\\' {
 			b--
 		}
-		i++
-		if (i-1-b)%2 == 0 {
+		if (i-b)%2 == 0 {
 			return i
 		}
+		i++
 	}
-	return len(data)
+}
+
+// Strings yields the strings of data in their order, at any depth: where each is, without its
+// quotes, and whether it is the name of a member. It looks at nothing but quotes and what
+// follows them, so data may be cut off; the last string ends with it then.
+func Strings(data []byte) iter.Seq2[Span, bool] {
+	return func(yield func(at Span, name bool) bool) {
+		for i := 0; i < len(data); {
+			q := bytes.IndexByte(data[i:], '"')
+			if q < 0 {
+				return
+			}
+			from := i + q + 1
+			end := StringEnd(data, from)
+			i = end + 1
+			colon := skipSpace(data, i)
+			if !yield(Span{from, end}, colon < len(data) && data[colon] == ':') {
+				return
+			}
+		}
+	}
 }

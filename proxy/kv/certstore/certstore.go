@@ -9,6 +9,7 @@
 package certstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,18 +57,15 @@ type lock struct {
 
 // New returns the storage in a store.
 func New(store kv.Store, o Options) *Storage {
-	if o.Lease == 0 {
-		o.Lease = 30 * time.Second
-	}
-	if o.Poll == 0 {
-		o.Poll = time.Second
-	}
+	o.Lease, o.Poll = cmp.Or(o.Lease, 30*time.Second), cmp.Or(o.Poll, time.Second)
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
 	return &Storage{store: store, o: o, locks: map[string]*lock{}}
 }
 
+// The keys begin with these. Leases are apart from files, so that listing a folder, or moving
+// the store, does not meet them.
 const (
 	files  = "cert/"
 	leases = "lease/cert/"
@@ -119,7 +117,8 @@ func (s *Storage) Load(ctx context.Context, name string) ([]byte, error) {
 	return value, err
 }
 
-// Delete implements [certmagic.Storage]: the file, or all below a folder.
+// Delete implements [certmagic.Storage]: the file, or all below a folder. A file that is made
+// in the folder meanwhile may stay.
 func (s *Storage) Delete(ctx context.Context, name string) error {
 	key, err := fileKey(name)
 	if err != nil {
@@ -192,7 +191,7 @@ func (s *Storage) Stat(ctx context.Context, name string) (certmagic.KeyInfo, err
 	return certmagic.KeyInfo{}, err
 }
 
-// String tells two stores apart in the library's messages.
+// String names the storage in the library's messages.
 func (s *Storage) String() string { return "the store" }
 
 var _ certmagic.Storage = (*Storage)(nil)

@@ -29,6 +29,7 @@ func put(t *testing.T, s *certstore.Storage, names ...string) {
 }
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	s, began := newStorage(kv.NewMemory(nil)), time.Now()
 	put(t, s, "acme/ca/sites/a/a.crt", "acme/ca/sites/a/a.key", "acme/ca/sites/b/b.crt", "acme/ca/users/x", "last")
 	if got, err := s.Load(t.Context(), "acme/ca/sites/a/a.crt"); err != nil || string(got) != "content of acme/ca/sites/a/a.crt" {
@@ -84,6 +85,7 @@ func TestFiles(t *testing.T) {
 // TestOneHolder: of many that want a lock, one has it at a time, in one process or
 // in several.
 func TestOneHolder(t *testing.T) {
+	t.Parallel()
 	store := kv.NewMemory(nil)
 	replicas := []*certstore.Storage{newStorage(store), newStorage(store), newStorage(store)}
 	var inside, passed atomic.Int64

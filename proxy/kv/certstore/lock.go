@@ -31,7 +31,9 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	s.mu.Lock()
 	_, ours := s.locks[name]
 	s.mu.Unlock()
-	if ours { // by another goroutine of this process
+	// Of this process's goroutines one may have it, too; the store would say the same, at the
+	// price of a request.
+	if ours {
 		return false, nil
 	}
 	version, err := s.store.CompareAndSwap(ctx, leases+name, 0, []byte(rand.Text()), s.o.Lease)
@@ -41,6 +43,7 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("certificates: lock: %w", err)
 	}
+	// Not under ctx, which may end with the caller's step while the lock is still held.
 	renewing, stop := context.WithCancel(context.Background())
 	l := &lock{version: version, stop: stop, done: make(chan struct{})}
 	s.mu.Lock()
@@ -66,11 +69,14 @@ func (s *Storage) renew(ctx context.Context, name string, l *lock) {
 			if errors.Is(err, kv.ErrConflict) {
 				return // another process has it now
 			}
+			// Two more tries before the lease runs out: a store may be away for a moment.
 		}
 	}
 }
 
-// extend writes the lease again, which makes it last from now.
+// extend writes the lease again, which makes it last from now. It fails once the lease has
+// gone to another process: the version is of the holder's own last write, and a version never
+// comes back, so that a holder which was asleep cannot take back what it has lost.
 func (s *Storage) extend(ctx context.Context, name string, l *lock, lease time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ func Check(ctx context.Context, cfg *config.Config) []redis.Finding {
 		list = r.Inspect(ctx)
 		_ = r.Close() // nothing was written that is to stay
 		if len(list) == 1 && list[0].Grade == redis.Failure {
-			return list
+			return list // it cannot be reached, and all else would say that again
 		}
 		if !cfg.Store.Encrypted() {
 			add(redis.Warning, "the connection is not encrypted", "use rediss:// unless the network is trusted")
@@ -38,6 +38,7 @@ func Check(ctx context.Context, cfg *config.Config) []redis.Finding {
 		return list
 	}
 	defer s.Close()
+	// Opening it has tried the keys on every value; what is left is to count.
 	n := 0
 	for _, err := range s.Keys(ctx, "") {
 		if err != nil {
@@ -52,8 +53,9 @@ func Check(ctx context.Context, cfg *config.Config) []redis.Finding {
 
 // RotateKeys puts a new key in front of the store's key file and seals the store
 // anew with it. [kv.Rotation].InUse reports that a running Aegis has the store: it
-// takes the new key at its next reload. Keys that stand in the configuration are an
-// error, which says what to do.
+// takes the new key at its next reload. Keys that are in the configuration (store.keys) are
+// an error, which says what to do: a command does not rewrite what a person keeps. A shared
+// store is never sealed anew here, as replicas that lack the new key may be reading it.
 func RotateKeys(ctx context.Context, cfg *config.Config) (kv.Rotation, error) {
 	store, keys := Files(cfg)
 	if len(cfg.Store.Keys) > 0 {

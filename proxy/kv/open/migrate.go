@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"aegis/config"
 	"aegis/proxy/kv"
@@ -19,7 +19,7 @@ type Migration struct {
 }
 
 // passingKeys begin the keys of entries that say something of running replicas.
-var passingKeys = [...]string{"lease/", "meta/", "check/"}
+var passingKeys = []string{"lease/", "meta/", "check/"}
 
 // Migrate copies the store of one configuration into that of another, sealed with
 // the latter's keys, with what is left of every lifetime. No Aegis may use either of
@@ -60,7 +60,8 @@ func Migrate(ctx context.Context, from, to *config.Config) (m Migration, err err
 	return m, nil
 }
 
-// fits reports why the target cannot take what the source holds.
+// fits reports why the target cannot take what the source holds. It must hold nothing: entries
+// of two stores that are mixed could revive a grant that was revoked in one of them.
 func fits(ctx context.Context, source, target *Store) error {
 	ids, fresh := source.ring.KeyIDs(), target.ring
 	for _, id := range ids {
@@ -70,6 +71,8 @@ func fits(ctx context.Context, source, target *Store) error {
 				"into the target's, the first one first", id)
 		}
 	}
+	// Of several keys the first one makes new ids and tokens; another one first would be a
+	// rotation that went unnoticed.
 	if ids[0] != fresh.KeyIDs()[0] {
 		return errors.New("the target's first key is not the source's; put that one first, " +
 			"and rotate afterwards if you like")
@@ -86,14 +89,9 @@ func fits(ctx context.Context, source, target *Store) error {
 }
 
 // isPassing reports whether an entry is about replicas that run, so that another store has no
-// use for it.
+// use for it: a lease that was copied would lock out its holder, a count would count the dead.
 func isPassing(key string) bool {
-	for _, p := range passingKeys {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(passingKeys, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // copyEntry copies one entry, unless it is not for others or has expired.
@@ -108,11 +106,9 @@ func copyEntry(ctx context.Context, source, target *Store, key string) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("source: %w", err)
 	}
-	ttl := time.Duration(0)
-	if !e.Expires.IsZero() {
-		if ttl = e.Expires.Sub(source.Now()); ttl <= 0 {
-			return false, nil
-		}
+	ttl, alive := e.Left(source.Now())
+	if !alive {
+		return false, nil
 	}
 	if err := target.Put(ctx, key, e.Value, ttl); err != nil {
 		return false, fmt.Errorf("target: %w", err)

@@ -5,13 +5,13 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"aegis/config"
 	"aegis/proxy/internal/seal"
@@ -39,38 +39,23 @@ type Backing struct {
 	forMe *seal.Ring
 }
 
-// Options change how [Open] treats a store in a file.
-type Options struct {
-	// Wait is how long to wait for a process that has the file; 0: as
-	// [kv.FileOptions] has it.
-	Wait time.Duration
-	// Failed is called when expired entries could not be removed; may be nil.
-	Failed func(error)
-}
-
 // Needed reports whether a configuration keeps anything in the store.
 func Needed(cfg *config.Config) bool { return cfg.Auth.OAuth.Enabled || cfg.Store.Shared() }
 
 // Files returns where a configuration puts the store and its keys. The first one
 // means nothing for a store in Redis.
 func Files(cfg *config.Config) (store, keys string) {
-	store, keys = cfg.Store.Path, cfg.Store.KeyFile
-	if store == "" {
-		store = filepath.Join(cfg.DataDir, "aegis.db")
-	}
-	if keys == "" {
-		keys = filepath.Join(cfg.DataDir, "store.keys")
-	}
-	return store, keys
+	return cmp.Or(cfg.Store.Path, filepath.Join(cfg.DataDir, "aegis.db")),
+		cmp.Or(cfg.Store.KeyFile, filepath.Join(cfg.DataDir, "store.keys"))
 }
 
 // Memory returns a store in memory with a random key: it serves where no store is
 // needed, or none may be touched.
 func Memory() (*Backing, error) {
+	// The keys of a configuration, or of a file, could not protect more: what is sealed never
+	// leaves the process.
 	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
+	_, _ = rand.Read(key) // never fails: it ends the process instead
 	ring, err := seal.New(key)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
@@ -80,13 +65,14 @@ func Memory() (*Backing, error) {
 
 // Open opens the store of a configuration for serving, and makes its folder and its
 // file when they are missing. A Redis that does not answer is an error: nothing is
-// served without it. The error says what to do.
-func Open(ctx context.Context, cfg *config.Config, o Options) (*Backing, error) {
+// served without it. The error says what to do. The options mean nothing to Redis, which
+// removes expired entries by itself.
+func Open(ctx context.Context, cfg *config.Config, o kv.FileOptions) (*Backing, error) {
 	if cfg.Store.Shared() {
 		return connect(ctx, cfg)
 	}
 	path, _ := Files(cfg)
-	f, err := kv.OpenFile(path, kv.FileOptions{Wait: o.Wait, Failed: o.Failed})
+	f, err := kv.OpenFile(path, o)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
@@ -105,21 +91,12 @@ func Existing(ctx context.Context, cfg *config.Config) (*Store, error) {
 }
 
 // command opens a store for as long as a command takes: expired entries are left to
-// the Aegis that serves it.
+// the Aegis that serves it. A file that is missing is made, which is right for the target
+// of a migration alone; see [Existing].
 func command(ctx context.Context, cfg *config.Config) (*Store, error) {
-	var b *Backing
-	if cfg.Store.Shared() {
-		var err error
-		if b, err = connect(ctx, cfg); err != nil {
-			return nil, err
-		}
-	} else {
-		path, _ := Files(cfg)
-		f, err := kv.OpenFile(path, kv.FileOptions{Sweep: -1})
-		if err != nil {
-			return nil, fmt.Errorf("store %s: %w", path, err)
-		}
-		b = &Backing{inner: f}
+	b, err := Open(ctx, cfg, kv.FileOptions{Sweep: -1})
+	if err != nil {
+		return nil, err
 	}
 	s, err := b.Seal(ctx, cfg)
 	if err != nil {
@@ -138,6 +115,7 @@ func (b *Backing) Seal(ctx context.Context, cfg *config.Config) (*Store, error) 
 		return nil, err
 	}
 	s := kv.Sealed(b.inner, ring)
+	// First of all: with other keys every value would be reported as one of a key that is missing.
 	if b.Redis != nil {
 		if err := sameKeys(ctx, s); err != nil {
 			return nil, err
@@ -153,7 +131,8 @@ func (b *Backing) Seal(ctx context.Context, cfg *config.Config) (*Store, error) 
 func (b *Backing) Close() error { return b.inner.Close() }
 
 // ring returns the keys of the store: those in the configuration, those of its key
-// file, or random ones for a store in memory.
+// file, or random ones for a store in memory. They are read at each reload, so that a new
+// key is taken without a restart.
 func (b *Backing) ring(cfg *config.Config) (*seal.Ring, error) {
 	if len(cfg.Store.Keys) > 0 {
 		keys := make([][]byte, len(cfg.Store.Keys))
@@ -185,7 +164,7 @@ func (b *Backing) ring(cfg *config.Config) (*seal.Ring, error) {
 }
 
 // keyProof is where the first replica leaves a value that all others must be able
-// to open.
+// to open. The value itself says nothing.
 const keyProof = "meta/keys"
 
 // sameKeys fails when this replica's keys are not those of the others. Without it,

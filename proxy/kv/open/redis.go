@@ -28,7 +28,8 @@ func newRedis(cfg config.Store) (*redis.Store, error) {
 	return redis.New(o)
 }
 
-// connect connects to the store that replicas share. It fails rather than wait.
+// connect connects to the store that replicas share. It fails rather than wait: a start
+// that hangs would look like one that works, and what supervises the process tries again.
 func connect(ctx context.Context, cfg *config.Config) (*Backing, error) {
 	s, err := newRedis(cfg.Store)
 	if err != nil {
@@ -42,7 +43,8 @@ func connect(ctx context.Context, cfg *config.Config) (*Backing, error) {
 	return &Backing{inner: s, Redis: s}, nil
 }
 
-// clientTLS reads the files of store.tls.
+// clientTLS reads the files of store.tls. They are read once: the connections of a store live
+// as long as the process.
 func clientTLS(cfg config.StoreTLS) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cfg.ServerName}
 	if cfg.CAFile != "" {

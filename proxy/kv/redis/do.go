@@ -28,10 +28,12 @@ func (s *Store) do(ctx context.Context, r repeat, op func(ctx context.Context) e
 	if s.closed.Load() {
 		return kv.ErrClosed
 	}
+	// Before the context is made: a spared call costs nothing.
 	probe, ok := s.breaker.enter()
 	if !ok {
 		return errSpared
 	}
+	// All attempts and pauses together have this time: a call waits for the store no longer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
 	defer cancel()
 	err := s.attempt(ctx, r, op)
@@ -58,7 +60,8 @@ func (s *Store) attempt(ctx context.Context, r repeat, op func(ctx context.Conte
 	}
 }
 
-// undone reports whether nothing was done: Redis itself declined, or could not be asked.
+// undone reports whether nothing was done: Redis itself declined, or could not be asked. An
+// operation that must not be repeated may then be sent again all the same.
 func undone(err error) bool {
 	var re redis.Error
 	var u unsent
@@ -66,12 +69,13 @@ func undone(err error) bool {
 }
 
 // passing are the replies of a Redis that is starting, failing over or recovering: trouble
-// that ends by itself.
+// that ends by itself. MOVED and ASK are among them when a command was redirected too often.
 var passing = []string{
 	"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY", "MOVED", "ASK",
 }
 
-// sort gives an error of the library its place among those of kv.
+// sort gives an error of the library its place among those of kv. What is no reply of Redis
+// is trouble of the connection, and nothing is known of the outcome.
 func sort(err error) error {
 	var re redis.Error
 	switch {
@@ -81,6 +85,8 @@ func sort(err error) error {
 		return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
 	}
 	switch word, _, _ := strings.Cut(string(re), " "); {
+	case slices.Contains(passing, word):
+		return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
 	case word == "OOM":
 		return fmt.Errorf("redis: %w: %w", kv.ErrFull, err)
 	case word == "NOPERM":
@@ -88,15 +94,12 @@ func sort(err error) error {
 	case word == "NOAUTH" || word == "WRONGPASS":
 		return fmt.Errorf("redis: it does not accept store.username and store.password: %w", err)
 	case word == "WRONGTYPE":
-		return errDamaged
-	default:
-		if slices.Contains(passing, word) {
-			return fmt.Errorf("redis: %w: %w", kv.ErrUnavailable, err)
-		}
-		return fmt.Errorf("redis: %w", err)
+		return errDamaged // another program keeps something else under the name
 	}
+	return fmt.Errorf("redis: %w", err)
 }
 
+// errSpared is one value for all callers: an outage makes many.
 var errSpared = fmt.Errorf("redis: %w: it did not answer a moment ago", kv.ErrUnavailable)
 
 // breaker spares callers the wait for a Redis that does not answer: after some
@@ -111,9 +114,11 @@ type breaker struct {
 }
 
 const (
-	// tolerated is how many calls in a row may fail before others are spared.
+	// tolerated is how many calls in a row may fail before others are spared: more than one,
+	// since a restart of Redis ends all idle connections at once.
 	tolerated = 3
-	// spare is how long they are, until one of them tries again.
+	// spare is how long they are, until one of them tries again. It is short, as it is also
+	// how long calls fail after Redis is back.
 	spare = 250 * time.Millisecond
 )
 
@@ -142,7 +147,7 @@ func (b *breaker) leave(probe, failed bool) {
 		b.failed = 0
 		return
 	}
-	b.failed++
+	b.failed++ // also by calls that began before the breaker opened
 	b.until = time.Now().Add(b.spare)
 }
 
@@ -153,7 +158,7 @@ func (s *Store) Down() bool {
 	return s.breaker.failed >= tolerated
 }
 
-// command sends one command to the server of an entry.
+// command sends one command to the server of an entry, whose key is its first argument.
 func (s *Store) command(ctx context.Context, key, name string, args ...any) (any, error) {
 	m := &command{key: key, name: name, args: append([]any{key}, args...)}
 	if err := s.servers.run(ctx, m); err != nil {

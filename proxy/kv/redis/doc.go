@@ -10,6 +10,6 @@
 // write whose answer was lost is sent again and recognised.
 //
 // What was written may be lost when a master dies before its replica or its log
-// has it; Redis promises no more. [Store.Check] tells how far a server is from
+// has it; Redis promises no more. [Store.Inspect] says how far a server is from
 // what this package relies on.
 package redis

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -41,7 +42,7 @@ type Finding struct {
 // prefix and deletes them. It needs the right to use INFO for some of that, and
 // says so when it lacks it.
 func (s *Store) Inspect(ctx context.Context) []Finding {
-	if err := s.Ping(ctx); err != nil {
+	if err := s.Ping(ctx); err != nil { // all else would fail for the same reason
 		return []Finding{{Failure, "Redis cannot be used: " + err.Error(),
 			"see that it runs, and that store.url, store.username, store.password and store.tls fit it"}}
 	}
@@ -53,7 +54,7 @@ func (s *Store) Inspect(ctx context.Context) []Finding {
 		return append(list, Finding{Failure, "the cluster's masters cannot be asked: " + err.Error(),
 			"see that every node can be reached from here"})
 	}
-	for i, m := range masters {
+	for i, m := range masters { // each has a configuration and a disk of its own
 		name := ""
 		if len(masters) > 1 {
 			name = "master " + strconv.Itoa(i+1) + ": "
@@ -63,9 +64,10 @@ func (s *Store) Inspect(ctx context.Context) []Finding {
 	return list
 }
 
-// permissions tries each operation.
+// permissions tries each operation, as asking for the user's rights (ACL GETUSER) is itself
+// a right that the user should not have. Each step uses what the one before has left.
 func (s *Store) permissions(ctx context.Context) (list []Finding) {
-	key := "check/" + rand.Text()
+	key := "check/" + rand.Text() // an Aegis that serves, or another check, has none of this name
 	var version uint64
 	steps := []struct {
 		name string
@@ -105,11 +107,12 @@ func (s *Store) permissions(ctx context.Context) (list []Finding) {
 
 const (
 	probes = 100
-	// slow is when a call pays too much for the store.
+	// slow is when a call pays too much for the store, which it asks up to three times.
 	slow = 10 * time.Millisecond
 )
 
-// latency measures reads of an entry that is not there.
+// latency measures reads of an entry that is not there: they take the same trip as all
+// others, and leave nothing behind.
 func (s *Store) latency(ctx context.Context) Finding {
 	took := make([]time.Duration, 0, probes)
 	for range probes {
@@ -119,6 +122,7 @@ func (s *Store) latency(ctx context.Context) Finding {
 		}
 		took = append(took, time.Since(begin))
 	}
+	// The median says what calls pay, the slowest how evenly.
 	slices.Sort(took)
 	text := fmt.Sprintf("a read takes %v, and %v for the slowest of %d", took[probes/2].Round(time.Microsecond),
 		took[probes-1].Round(time.Microsecond), probes)
@@ -129,33 +133,27 @@ func (s *Store) latency(ctx context.Context) Finding {
 	return Finding{OK, text, ""}
 }
 
-// server reads what a server says of itself.
+// server reads what a server says of itself. That it may not be asked is a warning: INFO is
+// among the commands that Redis calls dangerous, and an operator may withhold it.
 func (s *Store) server(ctx context.Context, m *node, name string) []Finding {
+	ask := &command{name: "INFO"} // the default sections have all that judge reads
+	err := s.do(ctx, again, func(ctx context.Context) error { return cmp.Or(m.run(ctx, ask), ask.err) })
+	text, err := redis.String(ask.reply, err)
+	if err != nil {
+		return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(),
+			"allow the user +info, and check again"}}
+	}
 	info := map[string]string{}
-	for _, section := range []string{"server", "memory", "persistence", "replication"} {
-		var text string
-		err := s.do(ctx, again, func(ctx context.Context) (err error) {
-			ask := &command{name: "INFO", args: []any{section}}
-			if err := m.run(ctx, ask); err != nil {
-				return err
-			}
-			text, err = redis.String(ask.reply, ask.err)
-			return err
-		})
-		if err != nil {
-			return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(),
-				"allow the user +info, and check again"}}
-		}
-		for line := range strings.Lines(text) {
-			if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				info[k] = v
-			}
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[k] = v
 		}
 	}
 	return judge(name, info)
 }
 
-// judge says what INFO means for what must not be lost.
+// judge says what INFO means for what must not be lost. A field that is missing says
+// nothing: services that run Redis for others leave some out.
 func judge(name string, info map[string]string) (list []Finding) {
 	add := func(g Grade, what, do string) { list = append(list, Finding{g, name + what, do}) }
 	if info["role"] != "" && info["role"] != "master" {
@@ -165,7 +163,7 @@ func judge(name string, info map[string]string) (list []Finding) {
 	switch policy := info["maxmemory_policy"]; {
 	case policy == "" || policy == "noeviction":
 		add(OK, "entries are never evicted (maxmemory-policy noeviction)", "")
-	case info["maxmemory"] == "0":
+	case info["maxmemory"] == "0": // no bound, so that the policy is never applied
 		add(Warning, "maxmemory-policy is "+policy+", and only for the lack of maxmemory nothing is evicted",
 			"set maxmemory-policy noeviction")
 	default:
@@ -181,7 +179,7 @@ func judge(name string, info map[string]string) (list []Finding) {
 	default:
 		add(OK, "entries survive a restart (appendonly yes)", "")
 	}
-	if info["connected_slaves"] == "0" {
+	if info["connected_slaves"] == "0" { // the field kept its old name
 		add(Warning, "the server has no replica: while it is away, nobody can sign in",
 			"add a replica and Sentinels, or a cluster; or accept it")
 	}

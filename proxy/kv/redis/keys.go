@@ -12,7 +12,8 @@ import (
 	"aegis/proxy/kv"
 )
 
-// scanCount is how many keys Redis looks at for one answer.
+// scanCount is how many keys Redis looks at for one answer. It serves no other client
+// meanwhile; fewer keys would cost more round trips.
 const scanCount = 512
 
 // Keys implements [kv.Store]. In a cluster it asks each master in turn. It keeps
@@ -24,10 +25,25 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 			yield("", err)
 			return
 		}
-		l := listing{s: s, pattern: globQuote(s.name(prefix)) + "*", seen: map[string]struct{}{}, yield: yield}
+		pattern, seen := globQuote(s.name(prefix))+"*", map[string]struct{}{}
 		for _, m := range masters {
-			if !l.scan(ctx, m) {
-				return
+			for cursor, more := uint64(0), true; more; more = cursor != 0 {
+				// SCAN may name a key twice when the table of the server grows, and promises
+				// those alone that are there from the beginning to the end.
+				names, err := s.page(ctx, m, &cursor, pattern)
+				if err != nil {
+					yield("", err)
+					return
+				}
+				for _, name := range names {
+					if _, twice := seen[name]; twice {
+						continue
+					}
+					seen[name] = struct{}{}
+					if !yield(strings.TrimPrefix(name, s.name("")), nil) {
+						return
+					}
+				}
 			}
 		}
 	}
@@ -35,7 +51,7 @@ func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 
 // masters returns each server that has keys.
 func (s *Store) masters(ctx context.Context) (list []*node, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil { // do goes on without the caller
 		return nil, err
 	}
 	err = s.do(ctx, again, func(ctx context.Context) error {
@@ -45,53 +61,28 @@ func (s *Store) masters(ctx context.Context) (list []*node, err error) {
 	return list, err
 }
 
-// listing is one run over the keys.
-type listing struct {
-	s       *Store
-	pattern string
-	seen    map[string]struct{}
-	yield   func(string, error) bool
-}
-
-// scan yields the keys of one master; false ends the run.
-func (l *listing) scan(ctx context.Context, m *node) bool {
-	cursor := uint64(0)
-	for {
-		var names []string
-		err := ctx.Err()
-		if err == nil {
-			err = l.s.do(ctx, again, func(ctx context.Context) error {
-				page, next, err := m.scan(ctx, cursor, l.pattern)
-				if err == nil {
-					names, err = l.s.living(ctx, m, page)
-				}
-				if err == nil {
-					cursor = next
-				}
-				return err
-			})
-		}
-		if err != nil {
-			l.yield("", err)
-			return false
-		}
-		for _, name := range names {
-			if _, twice := l.seen[name]; twice {
-				continue
-			}
-			l.seen[name] = struct{}{}
-			if !l.yield(strings.TrimPrefix(name, l.s.name("")), nil) {
-				return false
-			}
-		}
-		if cursor == 0 {
-			return true
-		}
+// page returns one page of the names of a master, and moves the cursor to the next one; 0:
+// there is none. The cursor stays until the page is complete, so that it can be asked for
+// again.
+func (s *Store) page(ctx context.Context, m *node, cursor *uint64, pattern string) (names []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
+	err = s.do(ctx, again, func(ctx context.Context) error {
+		all, next, err := m.scan(ctx, *cursor, pattern)
+		if err == nil {
+			names, err = s.living(ctx, m, all)
+		}
+		if err == nil {
+			*cursor = next
+		}
+		return err
+	})
+	return names, err
 }
 
 // scan returns one page of the names of hashes, and where the next one begins; 0: there
-// is none.
+// is none. A page may be empty before the end. What is no hash is none of our entries.
 func (n *node) scan(ctx context.Context, cursor uint64, pattern string) (names []string, next uint64, err error) {
 	m := &command{name: "SCAN", args: []any{
 		strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", scanCount, "TYPE", "hash",
@@ -113,7 +104,8 @@ func (n *node) scan(ctx context.Context, cursor uint64, pattern string) (names [
 	return names, next, err
 }
 
-// living leaves out what has expired by a clock that is not Redis's own.
+// living leaves out what has expired by a clock that is not Redis's own, that of tests;
+// Redis itself does not list what has expired by its clock.
 func (s *Store) living(ctx context.Context, m *node, names []string) ([]string, error) {
 	if s.o.Now == nil || len(names) == 0 {
 		return names, nil
@@ -136,7 +128,8 @@ func (s *Store) living(ctx context.Context, m *node, names []string) ([]string, 
 	return out, nil
 }
 
-// globQuote makes a pattern of Redis that matches s alone.
+// globQuote makes a pattern of Redis that matches s alone: keys and prefixes hold texts of
+// clients and operators.
 func globQuote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "^", `\^`, "-", `\-`).Replace(s)
 }

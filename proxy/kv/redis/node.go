@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// poolSize is how many connections one process keeps to a server.
+	// poolSize is how many connections one process keeps to a server. A call that needs
+	// another one waits for it within its own time.
 	poolSize = 64
 	// keep is how long an unused connection stays open.
 	keep = 5 * time.Minute
@@ -35,7 +36,7 @@ type command struct {
 
 // node is one server and the connections to it.
 type node struct {
-	address string // for the redirections of a cluster; "": a Sentinel tells
+	address string // for the redirections of a cluster; "": it is asked for at each dial
 	pool    *redis.Pool
 	// broken is when a connection failed last. Those that rest since before are not
 	// used again: they most probably ended with it.
@@ -44,7 +45,7 @@ type node struct {
 
 var errStale = errors.New("redis: the connection is older than the last failure")
 
-// newNode returns a server without connecting. locate tells its address each time
+// newNode returns a server without connecting. locate returns its address each time
 // that a connection is made.
 func (o Options) newNode(locate func(ctx context.Context) (string, error)) *node {
 	n := &node{}
@@ -74,8 +75,8 @@ func (o Options) newNode(locate func(ctx context.Context) (string, error)) *node
 	return n
 }
 
-// run sends commands in one trip. Its error is that of the connection: whether
-// Redis got them is not known. What Redis declined is in the commands.
+// run sends commands in one trip: all are written before the first answer is read. Its
+// error is that of the connection: whether Redis got them is not known. What Redis declined is in the commands.
 func (n *node) run(ctx context.Context, list ...*command) (err error) {
 	c, err := n.pool.GetContext(ctx)
 	if err != nil {
@@ -88,6 +89,7 @@ func (n *node) run(ctx context.Context, list ...*command) (err error) {
 		_ = c.Close() // back to the pool, unless it is broken
 	}()
 	for _, m := range list {
+		// A command that is sent again must not keep what became of it before.
 		m.at, m.reply, m.err = n, nil, nil
 		if err := c.Send(m.name, m.args...); err != nil {
 			return err
@@ -96,6 +98,8 @@ func (n *node) run(ctx context.Context, list ...*command) (err error) {
 	if err := c.Flush(); err != nil {
 		return err
 	}
+	// What Redis declines is an answer like any other: those behind it are still to be read,
+	// or the next user of the connection would get them.
 	for _, m := range list {
 		var declined redis.Error
 		m.reply, m.err = redis.ReceiveWithTimeout(c, left(ctx))
@@ -111,7 +115,8 @@ type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
 
-// distrust keeps the connections that rest from being used again.
+// distrust keeps the connections that rest from being used again. After a failover they
+// hang rather than fail, and each would cost a call all of its time.
 func (n *node) distrust() {
 	now := time.Now()
 	n.broken.Store(&now)
@@ -129,39 +134,25 @@ func left(ctx context.Context) time.Duration {
 
 // dial connects, says who calls, and chooses the database.
 func (o Options) dial(ctx context.Context, address, user, password string, database int) (redis.Conn, error) {
-	c, err := redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(o.connect),
-		redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
-	if err != nil {
-		return nil, err
+	if user != "" && password == "" {
+		password = "none" // without one the library would not name the user; one with nopass takes any
 	}
-	var steps [][]any
-	switch {
-	case user != "":
-		steps = append(steps, []any{"AUTH", user, password})
-	case password != "":
-		steps = append(steps, []any{"AUTH", password})
-	}
-	if database != 0 {
-		steps = append(steps, []any{"SELECT", database})
-	}
-	for _, s := range steps {
-		if _, err := redis.DoWithTimeout(c, left(ctx), s[0].(string), s[1:]...); err != nil {
-			_ = c.Close() // the step's error says why
-			return nil, err
-		}
-	}
-	return c, nil
+	return redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(o.connect),
+		redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout),
+		redis.DialUsername(user), redis.DialPassword(password), redis.DialDatabase(database))
 }
 
-// connect opens a connection, TLS included, so that ctx bounds the handshake too.
+// connect opens a connection, TLS included: the library's own handshake goes on when ctx
+// has ended.
 func (o Options) connect(ctx context.Context, network, address string) (net.Conn, error) {
-	if o.TLS == nil {
+	if o.TLS == nil { // store.url says redis, not rediss
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	return (&tls.Dialer{Config: o.TLS}).DialContext(ctx, network, address)
 }
 
-// declined reports whether Redis itself refused, with a reply that begins with word.
+// declined reports whether Redis itself refused, with a reply whose first word this is: the
+// words are fixed, the texts behind them are not.
 func declined(err error, word string) bool {
 	var re redis.Error
 	return errors.As(err, &re) && (string(re) == word || strings.HasPrefix(string(re), word+" "))

@@ -26,14 +26,16 @@ type Options struct {
 	TLS *tls.Config
 	// Prefix begins every key in Redis.
 	Prefix string
-	// Timeout bounds one operation with all its attempts; 0: 2 s.
+	// Timeout bounds one operation with all its attempts; 0: 2 s. It is also how long an
+	// answer of a server may take, so that a hanging one is given up.
 	Timeout time.Duration
-	// Now tells the time, for tests; nil: Redis does, so that all processes agree.
+	// Now is the clock, for tests; nil: that of Redis, so that all processes agree.
 	Now func() time.Time
 }
 
 const (
-	// attempts is how often an operation is tried that may be repeated.
+	// attempts is how often an operation is tried that may be repeated. Together with the
+	// pauses it bridges a restart of a connection, not one of Redis.
 	attempts = 3
 	// pause is between two attempts, doubled each time.
 	pause = 20 * time.Millisecond
@@ -46,7 +48,7 @@ func (o Options) check() error {
 		return errors.New("redis: no address")
 	case o.Cluster && o.Master != "":
 		return errors.New("redis: a cluster has no Sentinels")
-	case o.Cluster && o.Database != 0:
+	case o.Cluster && o.Database != 0: // SELECT would fail at each connection
 		return errors.New("redis: a cluster has database 0 alone")
 	case o.Timeout < 0:
 		return errors.New("redis: a negative timeout")

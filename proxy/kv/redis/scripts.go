@@ -10,29 +10,37 @@ import (
 type script struct{ source, hash string }
 
 func newScript(source string) script {
-	sum := sha1.Sum([]byte(source)) // the name that Redis gives it
+	// The name that Redis gives it; nothing rests on the strength of the hash.
+	sum := sha1.Sum([]byte(source))
 	return script{source, hex.EncodeToString(sum[:])}
 }
 
-// on is the command that runs the script, by its name or whole.
-func (s script) on(key string, whole bool, args []any) *command {
-	m := &command{key: key, name: "EVALSHA", args: append([]any{s.hash, 1, key}, args...)}
-	if whole {
-		m.name, m.args[0] = "EVAL", s.source
-	}
-	return m
+// on is the command that runs the script on a key, by its name.
+func (s script) on(key string, args ...any) *command {
+	return &command{key: key, name: "EVALSHA", args: append([]any{s.hash, 1, key}, args...)}
 }
 
-// run runs a script, and sends it when the server does not have it yet. When its
-// error is that of a connection, it may have run.
-func (s *Store) run(ctx context.Context, what script, key string, args ...any) (any, error) {
-	m := what.on(key, false, args)
-	err := s.servers.run(ctx, m)
-	if err == nil && declined(m.err, "NOSCRIPT") {
-		m = what.on(key, true, args)
-		err = s.servers.run(ctx, m)
+// eval runs a script's commands, and sends its text to the servers that do not have it
+// yet or forgot it. When its error is that of a connection, they may have run.
+func (s *Store) eval(ctx context.Context, what script, list ...*command) error {
+	err := s.servers.run(ctx, list...)
+	var unknown []*command
+	for _, m := range list {
+		if declined(m.err, "NOSCRIPT") { // it did not run; the others did and must not again
+			m.name, m.args[0] = "EVAL", what.source
+			unknown = append(unknown, m)
+		}
 	}
-	if err != nil {
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	return s.servers.run(ctx, unknown...)
+}
+
+// run runs a script on one key.
+func (s *Store) run(ctx context.Context, what script, key string, args ...any) (any, error) {
+	m := what.on(key, args...)
+	if err := s.eval(ctx, what, m); err != nil {
 		return nil, err
 	}
 	return m.reply, m.err
@@ -55,7 +63,9 @@ local gone = x and ARGV[1] ~= '' and at >= tonumber(x)
 `
 
 // write sets the entry. ttl is in microseconds, 0 for none. HSET comes first: a
-// full Redis refuses the first write of a script alone.
+// full Redis refuses the first write of a script alone. PEXPIRE has milliseconds, and is
+// rounded up so that no entry goes early. A value without an end must lose the field and
+// the expiry of the one before it.
 const write = `
 local function write(version, value, ttl)
   if ttl > 0 then
@@ -69,7 +79,8 @@ local function write(version, value, ttl)
 end
 `
 
-// putScript: time, new version, value, ttl.
+// putScript: time, new version, value, ttl. A second run writes the same once more, with a
+// lifetime that begins later by the pause between the attempts.
 var putScript = newScript(now + write + `
 write(ARGV[2], ARGV[3], tonumber(ARGV[4]))
 return 1
@@ -86,7 +97,8 @@ write(ARGV[2], ARGV[3], tonumber(ARGV[4]))
 return 1
 `)
 
-// takeScript: time. It returns value, version and expiry, or nothing.
+// takeScript: time. It returns value, version and expiry, or nothing. Redis runs one script
+// at a time, so that of several callers one gets the entry.
 var takeScript = newScript(now + `
 local e = redis.call('HMGET', KEYS[1], 'v', 'n', 'x')
 if gone or not e[1] then return false end

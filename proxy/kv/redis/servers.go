@@ -32,14 +32,16 @@ func (o Options) servers() servers {
 	return single{o.newNode(func(context.Context) (string, error) { return o.Addresses[0], nil })}
 }
 
-// single is one server, or whichever one Sentinels call the master.
+// single is one server, or the one that Sentinels call the master at the moment of a dial.
 type single struct{ n *node }
 
 // run sends all to the one server.
 func (s single) run(ctx context.Context, list ...*command) error {
 	err := s.n.run(ctx, list...)
 	if slices.ContainsFunc(list, func(m *command) bool { return declined(m.err, "READONLY") }) {
-		s.n.distrust() // it is no master any more: connect anew, perhaps elsewhere
+		// It is no master any more: connect anew, perhaps elsewhere. Connections that a
+		// master keeps when it becomes a replica would go on to be refused.
+		s.n.distrust()
 	}
 	return err
 }
@@ -48,7 +50,8 @@ func (s single) masters(context.Context) ([]*node, error) { return []*node{s.n},
 
 func (s single) close() error { return s.n.pool.Close() }
 
-// master asks the Sentinels in a random order for the master's address.
+// master asks the Sentinels for the master's address, at each dial: the answer changes with
+// a failover, and connections live long enough to make the question cheap.
 func (o Options) master(ctx context.Context) (address string, err error) {
 	err = o.ask(ctx, o.Addresses, func(ctx context.Context, sentinel string) error {
 		c, err := o.dial(ctx, sentinel, o.SentinelUsername, o.SentinelPassword, 0)
@@ -57,6 +60,7 @@ func (o Options) master(ctx context.Context) (address string, err error) {
 		}
 		defer c.Close()
 		pair, err := redis.Strings(redis.DoWithTimeout(c, left(ctx), "SENTINEL", "get-master-addr-by-name", o.Master))
+		// A Sentinel that watches other masters has a null for this one.
 		if errors.Is(err, redis.ErrNil) || err == nil && len(pair) != 2 {
 			return fmt.Errorf("it knows no master %q; see store.sentinel.master", o.Master)
 		}

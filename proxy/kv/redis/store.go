@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -27,9 +26,7 @@ type Store struct {
 // New returns the store without connecting; see [Store.Ping]. The error is about
 // the options.
 func New(o Options) (*Store, error) {
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -59,16 +56,17 @@ func (s *Store) Now() time.Time {
 
 // Close implements [kv.Store].
 func (s *Store) Close() error {
-	if s.closed.Swap(true) {
+	if s.closed.Swap(true) { // closing twice is no error, as in the other stores
 		return nil
 	}
 	return s.servers.close()
 }
 
-// name returns the key in Redis of an entry.
+// name returns the key in Redis of an entry: "kv:" keeps entries apart from limits, so that
+// no name of a limit can be that of an entry.
 func (s *Store) name(key string) string { return s.o.Prefix + "kv:" + key }
 
-// clock returns the time for a script: "" lets Redis tell it.
+// clock returns the time for a script; "": that of Redis.
 func (s *Store) clock() string {
 	if s.o.Now == nil {
 		return ""
@@ -77,19 +75,15 @@ func (s *Store) clock() string {
 }
 
 // newVersion returns a number that was never a version before.
-func newVersion() (uint64, error) {
+func newVersion() string {
 	var b [8]byte
-	for {
-		if _, err := rand.Read(b[:]); err != nil {
-			return 0, fmt.Errorf("redis: %w", err)
-		}
-		if n := binary.BigEndian.Uint64(b[:]); n != 0 {
-			return n, nil
-		}
-	}
+	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	n := binary.BigEndian.Uint64(b[:])
+	return strconv.FormatUint(max(n, 1), 10) // 0 is for an absent entry
 }
 
-// micros rounds a lifetime up to microseconds.
+// micros rounds a lifetime up to microseconds, so that an entry never goes before its time
+// and one of a nanosecond is not one without an end.
 func micros(ttl time.Duration) string {
 	n := ttl.Microseconds()
 	if ttl%time.Microsecond != 0 {
@@ -113,7 +107,8 @@ func (s *Store) Get(ctx context.Context, key string) (e kv.Entry, err error) {
 	return e, err
 }
 
-// entry reads the fields v, n and x.
+// entry reads the fields v, n and x. HMGET gives nulls for a key that is not there. All else
+// that is not as it was written is an error: what it means is not guessed.
 func (s *Store) entry(fields []any) (kv.Entry, error) {
 	if len(fields) != 3 || fields[0] == nil {
 		return kv.Entry{}, kv.ErrNotFound
@@ -131,7 +126,7 @@ func (s *Store) entry(fields []any) (kv.Entry, error) {
 			return kv.Entry{}, errDamaged
 		}
 		e.Expires = time.UnixMicro(at)
-		if s.o.Now != nil && !s.o.Now().Before(e.Expires) {
+		if _, alive := e.Left(s.Now()); s.o.Now != nil && !alive {
 			return kv.Entry{}, kv.ErrNotFound
 		}
 	}
@@ -145,12 +140,9 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	if err := kv.CheckWrite(ctx, key, value, ttl); err != nil {
 		return err
 	}
-	v, err := newVersion()
-	if err != nil {
-		return err
-	}
+	v := newVersion()
 	return s.do(ctx, again, func(ctx context.Context) error {
-		_, err := s.run(ctx, putScript, s.name(key), s.clock(), strconv.FormatUint(v, 10), value, micros(ttl))
+		_, err := s.run(ctx, putScript, s.name(key), s.clock(), v, value, micros(ttl))
 		return err
 	})
 }
@@ -174,20 +166,18 @@ func (s *Store) Take(ctx context.Context, key string) (e kv.Entry, err error) {
 	return e, err
 }
 
-// CompareAndSwap implements [kv.Store].
+// CompareAndSwap implements [kv.Store]. It may be sent again: the script recognises the new
+// version as that of an attempt whose answer was lost.
 func (s *Store) CompareAndSwap(
 	ctx context.Context, key string, version uint64, value []byte, ttl time.Duration,
 ) (uint64, error) {
 	if err := kv.CheckWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}
-	fresh, err := newVersion()
-	if err != nil {
-		return 0, err
-	}
-	err = s.do(ctx, again, func(ctx context.Context) error {
+	fresh := newVersion()
+	err := s.do(ctx, again, func(ctx context.Context) error {
 		won, err := redis.Int(s.run(ctx, swapScript, s.name(key), s.clock(),
-			strconv.FormatUint(fresh, 10), value, micros(ttl), strconv.FormatUint(version, 10)))
+			fresh, value, micros(ttl), strconv.FormatUint(version, 10)))
 		if err == nil && won != 1 {
 			err = kv.ErrConflict
 		}
@@ -196,10 +186,11 @@ func (s *Store) CompareAndSwap(
 	if err != nil {
 		return 0, err
 	}
-	return fresh, nil
+	return strconv.ParseUint(fresh, 10, 64)
 }
 
-// Delete implements [kv.Store].
+// Delete implements [kv.Store]. A deletion that is repeated may hit an entry that was made in
+// between; the caller who wanted the key gone cannot know the difference.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := kv.CheckKey(ctx, key); err != nil {
 		return err

@@ -3,6 +3,7 @@ package replicas
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"aegis/proxy/kv"
@@ -25,12 +26,17 @@ const (
 type presence struct {
 	id    string
 	now   func() time.Time
-	beats map[string]uint64    // as last read
-	moved map[string]time.Time // when a number was last seen to have changed
+	known map[string]sign
+}
+
+// sign is the last sign of life of a replica: its number, and when that was seen to change.
+type sign struct {
+	beat uint64
+	at   time.Time
 }
 
 func newPresence(id string, now func() time.Time) *presence {
-	return &presence{id: id, now: now, beats: map[string]uint64{}, moved: map[string]time.Time{}}
+	return &presence{id: id, now: now, known: map[string]sign{}}
 }
 
 // beat gives a sign of life and returns how many replicas there are.
@@ -47,6 +53,7 @@ func (p *presence) leave(ctx context.Context, store kv.Store) error {
 // edit changes the record and returns how many replicas it then has.
 func (p *presence) edit(ctx context.Context, store kv.Store, edit func(map[string]uint64)) (n int, err error) {
 	err = change(ctx, store, presenceKey, presenceLife, func(old []byte) any {
+		// What cannot be read is begun anew: all who live are back within one beat.
 		beats := map[string]uint64{}
 		if old != nil && (json.Unmarshal(old, &beats) != nil || len(beats) > maxReplicas) {
 			beats = map[string]uint64{}
@@ -63,17 +70,12 @@ func (p *presence) edit(ctx context.Context, store kv.Store, edit func(map[strin
 func (p *presence) dropSilent(beats map[string]uint64) {
 	now := p.now()
 	for id, n := range beats {
-		if last, known := p.beats[id]; !known || last != n {
-			p.beats[id], p.moved[id] = n, now
+		if last, known := p.known[id]; !known || last.beat != n {
+			p.known[id] = sign{n, now}
 		}
-		if id != p.id && now.Sub(p.moved[id]) >= silence {
+		if id != p.id && now.Sub(p.known[id].at) >= silence {
 			delete(beats, id)
 		}
 	}
-	for id := range p.beats {
-		if _, there := beats[id]; !there {
-			delete(p.beats, id)
-			delete(p.moved, id)
-		}
-	}
+	maps.DeleteFunc(p.known, func(id string, _ sign) bool { _, there := beats[id]; return !there })
 }

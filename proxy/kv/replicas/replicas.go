@@ -21,7 +21,7 @@ type Replica struct {
 	ours  revocations
 }
 
-// New returns the replica that this process is. It tells nothing before [Replica.Run].
+// New returns the replica that this process is. It writes nothing before [Replica.Run].
 func New() *Replica {
 	return &Replica{id: rand.Text(), ours: revocations{pending: make(chan struct{}, 1)}}
 }
@@ -103,5 +103,6 @@ func change(ctx context.Context, store kv.Store, key string, life time.Duration,
 	return errors.New("too many replicas write at the same time")
 }
 
-// maxConflicts is how often a record is read again because another replica wrote it.
+// maxConflicts is how often a record is read again because another replica wrote it. Each try
+// that fails is one that succeeded elsewhere, so that this many replicas can write at once.
 const maxConflicts = 20

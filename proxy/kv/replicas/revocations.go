@@ -77,7 +77,8 @@ type feed struct {
 	last uint64 // the newest note that was read
 }
 
-// exchange tells the others of our revocations, and calls recheck for theirs.
+// exchange publishes our revocations, and calls recheck for those of others. When the write
+// fails after theirs were read, they count as read: recheck has been called.
 func (f *feed) exchange(ctx context.Context, store kv.Store, ours *revocations, recheck func(key string)) error {
 	keys := ours.take()
 	written := uint64(0)

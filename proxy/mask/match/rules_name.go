@@ -10,7 +10,9 @@ const (
 
 // named are the built-in rules for secrets without a shape of their own:
 // they are recognised by the name that they are assigned to. A blank in a keyword may be written as
-// nothing, an underscore or a hyphen.
+// nothing, an underscore or a hyphen. A tail of 24 is for names of services, which say little of
+// the rest of the name (DATADOG_PROD_API_KEY); where the keyword says secret itself, what follows
+// is another name.
 var named = []Rule{
 	{Name: "gitea-token", About: "Gitea and Forgejo access and Actions tokens, 40 hexadecimal digits like a commit: in Authorization headers, behind the word token, or assigned to a name that ends in token, gitea, forgejo or gitea_pat",
 		Keywords: []string{"authorization", "gitea", "forgejo", "gitea pat", "forgejo pat", "token"}, Values: []string{hex40},

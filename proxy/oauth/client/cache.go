@@ -13,7 +13,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"aegis/proxy/internal/lru"
-	"aegis/proxy/kv"
 )
 
 const (
@@ -42,18 +41,13 @@ var errLimited = errors.New("the limits of fetches are reached")
 
 // documents finds the clients that documents describe.
 type documents struct {
-	fetch   *fetcher
-	store   kv.Store
-	rules   domains
-	private []string
-	keep    time.Duration
-	now     func() time.Time
-
-	cache     *lru.Cache[cached]
+	o         Options
+	fetch     *fetcher
+	cache     *lru.Cache[string, cached]
 	flights   singleflight.Group
 	strangers *rate.Limiter
 	approved  *rate.Limiter
-	byDomain  *lru.Cache[*rate.Limiter]
+	byDomain  *lru.Cache[string, *rate.Limiter]
 }
 
 // cached is a document's client, or why there is none, until it must be fetched
@@ -74,13 +68,12 @@ type record struct {
 
 func newDocuments(o Options) *documents {
 	return &documents{
-		fetch: newFetcher(o), store: o.Store, private: o.Config.PrivateRedirects, now: o.Now,
-		rules:     domains{allow: o.Config.Documents.AllowDomains, deny: o.Config.Documents.DenyDomains},
-		keep:      max(keptAtLeast, time.Duration(o.Config.RefreshTTL)),
-		cache:     lru.New[cached](maxCached),
+		o:         o,
+		fetch:     newFetcher(o),
+		cache:     lru.New[string, cached](maxCached),
 		strangers: rate.NewLimiter(fetchRate, fetchBurst),
 		approved:  rate.NewLimiter(fetchRate, fetchBurst),
-		byDomain:  lru.New[*rate.Limiter](maxDomains),
+		byDomain:  lru.New[string, *rate.Limiter](maxDomains),
 	}
 }
 
@@ -91,12 +84,12 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 	if err != nil {
 		return nil, refused(badURL, err)
 	}
-	if !d.rules.permit(host) {
+	if !d.permit(host) {
 		return nil, refused("this server takes no metadata documents from the domain of the client; "+
 			"ask its operator", nil)
 	}
 	c, found := d.cache.Get(url)
-	if !found || !d.now().Before(c.until) {
+	if !found || !d.o.Now().Before(c.until) {
 		if c, err = d.join(ctx, url, host); err != nil {
 			return nil, err
 		}
@@ -112,7 +105,7 @@ func (d *documents) find(ctx context.Context, url string, stale bool) (*Client, 
 // join waits for the one fetch of url. A caller that goes away leaves it to the others.
 func (d *documents) join(ctx context.Context, url, host string) (cached, error) {
 	done := d.flights.DoChan(url, func() (any, error) {
-		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.fetch.limit+fetchTimeout)
+		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.fetch.o.Limit+fetchTimeout)
 		defer cancel()
 		return d.refresh(detached, url, host), nil
 	})
@@ -132,12 +125,12 @@ func (d *documents) join(ctx context.Context, url, host string) (cached, error) 
 // refresh takes the document from the store while it is fresh there, else from
 // its host, and remembers the outcome.
 func (d *documents) refresh(ctx context.Context, url, host string) cached {
-	if c, found := d.cache.Get(url); found && d.now().Before(c.until) {
+	if c, found := d.cache.Get(url); found && d.o.Now().Before(c.until) {
 		return c // another flight landed just before
 	}
 	kept, approved := d.recall(ctx, url)
-	if approved && d.now().Before(kept.Fresh) {
-		until := d.now().Add(minFresh) // and no longer: other replicas may learn more
+	if approved && d.o.Now().Before(kept.Fresh) {
+		until := d.o.Now().Add(minFresh) // and no longer: other replicas may learn more
 		if kept.Fresh.Before(until) {
 			until = kept.Fresh
 		}
@@ -151,11 +144,11 @@ func (d *documents) refresh(ctx context.Context, url, host string) cached {
 		if approved && isKind(err, Refused) {
 			// A document that was withdrawn must not come back in an outage. Should
 			// this fail, the record still ends by itself.
-			_ = d.store.Delete(ctx, storeKey(url))
+			_ = d.o.Store.Delete(ctx, storeKey(url))
 		}
-		return d.remember(url, cached{err: err, until: d.now().Add(failureFresh)})
+		return d.remember(url, cached{err: err, until: d.o.Now().Add(failureFresh)})
 	}
-	c := cached{client: client, until: d.now().Add(fresh)}
+	c := cached{client: client, until: d.o.Now().Add(fresh)}
 	if approved {
 		// The store being in trouble costs the outage cover, not the answer.
 		_ = d.write(ctx, client, c.until)
@@ -176,14 +169,14 @@ func (d *documents) get(ctx context.Context, url, host string, approved bool) (*
 	}
 	domain := d.byDomain.Ensure(domainOf(host),
 		func() *rate.Limiter { return rate.NewLimiter(domainRate, domainBurst) })
-	if now := d.now(); !domain.AllowN(now, 1) || !all.AllowN(now, 1) {
+	if now := d.o.Now(); !domain.AllowN(now, 1) || !all.AllowN(now, 1) {
 		return nil, 0, unavailable("too many metadata documents are being fetched; try again in a minute", errLimited)
 	}
 	body, fresh, err := d.fetch.get(ctx, url)
 	if err != nil {
 		return nil, 0, err
 	}
-	c, err := readDocument(url, body, d.private)
+	c, err := readDocument(url, body, d.o.Config.PrivateRedirects)
 	return c, fresh, err
 }
 
@@ -203,7 +196,7 @@ func storeKey(url string) string {
 // recall returns what the store knows of url. Trouble of the store counts as
 // not knowing: the document is then fetched.
 func (d *documents) recall(ctx context.Context, url string) (*record, bool) {
-	e, err := d.store.Get(ctx, storeKey(url))
+	e, err := d.o.Store.Get(ctx, storeKey(url))
 	if err != nil {
 		return nil, false
 	}
@@ -211,7 +204,8 @@ func (d *documents) recall(ctx context.Context, url string) (*record, bool) {
 	if json.Unmarshal(e.Value, &r) != nil || r.URL != url {
 		return nil, false
 	}
-	r.URIs, r.Name = redirectable(r.URIs, d.private), cleanName(r.Name) // the rules may have changed since
+	// The rules may have changed since.
+	r.URIs, r.Name = redirectable(r.URIs, d.o.Config.PrivateRedirects), CleanName(r.Name)
 	return &r, len(r.URIs) > 0 && r.Name != ""
 }
 
@@ -226,5 +220,5 @@ func (d *documents) write(ctx context.Context, c *Client, fresh time.Time) error
 	if err != nil {
 		return err
 	}
-	return d.store.Put(ctx, storeKey(c.ID), value, d.keep)
+	return d.o.Store.Put(ctx, storeKey(c.ID), value, max(keptAtLeast, d.o.Config.RefreshTTL.Std()))
 }

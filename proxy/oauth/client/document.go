@@ -53,7 +53,7 @@ func readDocument(url string, body []byte, private []string) (*Client, error) {
 	if p != nil {
 		return nil, badDocument("cannot be used: " + p.text)
 	}
-	name := cleanName(m.name)
+	name := CleanName(m.name)
 	if name == "" {
 		name = host[:min(len(host), maxName)]
 	}
@@ -68,12 +68,11 @@ func described(url, host, name string, uris []string) *Client {
 	return c.finish()
 }
 
-// domains are rules about hosts: each means itself and all below it.
-type domains struct{ allow, deny []string }
-
-// permit reports whether documents may come from host.
-func (d domains) permit(host string) bool {
-	return !below(host, d.deny) && (len(d.allow) == 0 || below(host, d.allow))
+// permit reports whether documents may come from host. Each domain of the rules means itself
+// and all below it.
+func (d *documents) permit(host string) bool {
+	rules := d.o.Config.Documents
+	return !below(host, rules.DenyDomains) && (len(rules.AllowDomains) == 0 || below(host, rules.AllowDomains))
 }
 
 func below(host string, list []string) bool {

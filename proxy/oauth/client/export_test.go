@@ -13,9 +13,6 @@ func IsPublic(a netip.Addr) bool { return isPublic(a) }
 // Freshness is freshness.
 func Freshness(h http.Header, now time.Time) time.Duration { return freshness(h, now) }
 
-// CleanName is cleanName.
-func CleanName(s string) string { return cleanName(s) }
-
 // DomainOf is domainOf.
 func DomainOf(host string) string { return domainOf(host) }
 
@@ -39,7 +36,7 @@ func DefaultTransport(r *Resolver) *http.Transport {
 func Sign(r *Resolver, packed []byte) string { return r.ids.sign(packed) }
 
 // SetFetchTimeout replaces the 5 s of a fetch.
-func SetFetchTimeout(r *Resolver, d time.Duration) { r.docs.fetch.limit = d }
+func SetFetchTimeout(r *Resolver, d time.Duration) { r.docs.fetch.o.Limit = d }
 
 // Cached returns how many documents and domains are remembered.
 func Cached(r *Resolver) (documents, domains int) {

@@ -49,28 +49,26 @@ var (
 
 // fetcher gets documents from public addresses, and from nowhere else.
 type fetcher struct {
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	http   *http.Client
-	now    func() time.Time
-	limit  time.Duration
+	o    Options // with the hooks that were left out
+	http *http.Client
 }
 
 // newFetcher returns the fetcher with the hooks of o.
 func newFetcher(o Options) *fetcher {
-	f := &fetcher{lookup: o.Lookup, dial: o.Dial, now: o.Now, limit: cmp.Or(o.Limit, fetchTimeout)}
-	if f.lookup == nil {
-		f.lookup = lookupPublic
+	o.Limit = cmp.Or(o.Limit, fetchTimeout)
+	if o.Lookup == nil {
+		o.Lookup = lookupPublic
 	}
-	if f.dial == nil {
-		f.dial = (&net.Dialer{Timeout: dialTimeout, ControlContext: controlPublic}).DialContext
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: dialTimeout, ControlContext: controlPublic}).DialContext
 	}
+	f := &fetcher{o: o}
 	f.http = &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil, // a proxy would resolve names without our checks
 			DialContext:            f.dialPublic,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-			TLSHandshakeTimeout:    f.limit,
+			TLSHandshakeTimeout:    f.o.Limit,
 			DisableKeepAlives:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: 16 << 10,
@@ -106,7 +104,7 @@ func (f *fetcher) dialPublic(ctx context.Context, network, address string) (net.
 	if port != "443" {
 		return nil, errOtherPort
 	}
-	answers, err := f.lookup(ctx, host)
+	answers, err := f.o.Lookup(ctx, host)
 	switch {
 	case err != nil:
 		return nil, err
@@ -125,7 +123,7 @@ func (f *fetcher) dialPublic(ctx context.Context, network, address string) (net.
 	slices.SortStableFunc(answers, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
 	var failures []error
 	for _, a := range answers[:min(len(answers), maxDials)] {
-		conn, err := f.dial(ctx, network, netip.AddrPortFrom(a, 443).String())
+		conn, err := f.o.Dial(ctx, network, netip.AddrPortFrom(a, 443).String())
 		if err == nil {
 			return conn, nil
 		}
@@ -137,7 +135,7 @@ func (f *fetcher) dialPublic(ctx context.Context, network, address string) (net.
 // get fetches the document at url, which [documentHost] accepted, and says how
 // long it is good for. It takes no longer than the limit. The error is an [*Error].
 func (f *fetcher) get(ctx context.Context, url string) (body []byte, fresh time.Duration, _ error) {
-	ctx, cancel := context.WithTimeout(ctx, f.limit)
+	ctx, cancel := context.WithTimeout(ctx, f.o.Limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -170,7 +168,7 @@ func (f *fetcher) get(ctx context.Context, url string) (body []byte, fresh time.
 	case len(body) > maxDocument:
 		return nil, 0, badDocument("is larger than 5 KB")
 	}
-	return body, freshness(resp.Header, f.now()), nil
+	return body, freshness(resp.Header, f.o.Now()), nil
 }
 
 // acceptable looks at status and headers.

@@ -87,15 +87,6 @@ type registration struct {
 
 var errTooLarge = errors.New("name and redirect URIs are longer than 2 KB together")
 
-// issue makes the id of a new client. Its error is errTooLarge.
-func (s *issuer) issue(r registration) (string, error) {
-	packed, err := r.pack()
-	if err != nil {
-		return "", err
-	}
-	return s.sign(packed), nil
-}
-
 // sign makes the id that holds packed.
 func (s *issuer) sign(packed []byte) string {
 	k := s.keys[0]
@@ -105,30 +96,24 @@ func (s *issuer) sign(packed []byte) string {
 
 // open returns what id holds and the secret of its client. Its error is
 // errForged.
-func (s *issuer) open(id string) (registration, config.Secret, error) {
-	var none config.Secret
-	name, text, found := strings.Cut(strings.TrimPrefix(id, idPrefix), ".")
-	if !found || len(id) > maxID || !strings.HasPrefix(id, idPrefix) {
-		return registration{}, none, errForged
+func (s *issuer) open(id string) (reg registration, secret config.Secret, err error) {
+	name, text, _ := strings.Cut(strings.TrimPrefix(id, idPrefix), ".")
+	i := slices.IndexFunc(s.keys, func(k issuerKey) bool { return k.name == name })
+	if i < 0 || len(id) > maxID || !strings.HasPrefix(id, idPrefix) || strings.ContainsAny(text, "\r\n") {
+		return reg, secret, errForged
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(data) < macSize || strings.ContainsAny(text, "\r\n") {
-		return registration{}, none, errForged
+	if err != nil || len(data) < macSize {
+		return reg, secret, errForged
 	}
-	packed, sum := data[:len(data)-macSize], data[len(data)-macSize:]
-	i := slices.IndexFunc(s.keys, func(k issuerKey) bool { return k.name == name })
-	if i < 0 {
-		return registration{}, none, errForged
-	}
-	k := s.keys[i]
+	k, packed, sum := s.keys[i], data[:len(data)-macSize], data[len(data)-macSize:]
 	if subtle.ConstantTimeCompare(mac(k.id, idPrefix+name+"."+string(packed))[:macSize], sum) != 1 {
-		return registration{}, none, errForged
+		return reg, secret, errForged
 	}
-	r, err := unpack(packed)
-	if err != nil {
-		return registration{}, none, err
+	if reg, err = unpack(packed); err != nil {
+		return reg, secret, err
 	}
-	return r, k.secretOf(id, r.method), nil
+	return reg, k.secretOf(id, reg.method), nil
 }
 
 // secretOf returns the secret of a client; none for public ones.

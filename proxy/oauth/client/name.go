@@ -14,10 +14,10 @@ const (
 	maxMarks = 2
 )
 
-// cleanName returns what can be shown of a name that a stranger chose: at most
+// CleanName returns what can be shown of a name that a stranger chose: at most
 // 60 characters on one line, none of them invisible or able to turn the text
 // around; "" when no letter or digit is left.
-func cleanName(name string) string {
+func CleanName(name string) string {
 	var b strings.Builder
 	count, marks, space, readable := 0, 0, false, false
 	for _, r := range name {
@@ -69,7 +69,7 @@ func isInvisible(r rune) bool {
 // nameOf returns the name to show for a client: its own when anything of it is
 // left, else where it is sent back to.
 func nameOf(name string, uris []string) string {
-	if clean := cleanName(name); clean != "" {
+	if clean := CleanName(name); clean != "" {
 		return clean
 	}
 	if len(uris) > 0 {

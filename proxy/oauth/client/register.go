@@ -61,7 +61,7 @@ type information struct {
 // registered before the policy became "off" stay known. The caller has applied
 // its rate limits.
 func (r *Resolver) Register(_ context.Context, body []byte) (status int, answer []byte) {
-	if r.config.Registration != "open" {
+	if r.o.Config.Registration != "open" {
 		return refuse(http.StatusForbidden, codeDenied, "this server takes no registrations; "+
 			"ask its operator for a client_id, or use a client with a metadata document")
 	}
@@ -76,7 +76,7 @@ func (r *Resolver) Register(_ context.Context, body []byte) (status int, answer 
 	// Members that are not known are ignored (RFC 7591 section 2).
 	// More URIs than an id can hold are refused; Cursor, for one, sends three at once and needs
 	// one of them.
-	m, p := readMetadata(fields, methods, r.config.PrivateRedirects)
+	m, p := readMetadata(fields, methods, r.o.Config.PrivateRedirects)
 	if p == nil && len(m.usable) > maxRedirects {
 		p = &problem{codeRedirect, "there are more than 10 redirect_uris"}
 	}
@@ -88,19 +88,19 @@ func (r *Resolver) Register(_ context.Context, body []byte) (status int, answer 
 
 // save makes the id of a client whose metadata is good, and the answer.
 func (r *Resolver) save(m *metadata) (status int, answer []byte) {
-	reg := registration{method: m.method, issued: r.now(), name: nameOf(m.name, m.usable), uris: m.usable}
-	id, err := r.ids.issue(reg)
+	reg := registration{method: m.method, issued: r.o.Now(), name: nameOf(m.name, m.usable), uris: m.usable}
+	packed, err := reg.pack()
 	if err != nil {
 		return refuse(http.StatusBadRequest, codeMetadata,
 			"client_name and redirect_uris are longer than 2 KB together")
 	}
+	id := r.ids.sign(packed)
 	info := information{
 		ID: id, Issued: reg.issued.Unix(), Redirects: reg.uris, Method: reg.method, Name: reg.name,
 		Grants: grantTypes, Responses: []string{"code"}, Scope: r.scope(m.scope), AppType: m.appType,
 	}
 	if secret := r.ids.keys[0].secretOf(id, reg.method); !secret.IsZero() {
-		never := int64(0)
-		info.Secret, info.SecretExpires = secret.Reveal(), &never
+		info.Secret, info.SecretExpires = secret.Reveal(), new(int64(0)) // it never expires
 	}
 	return http.StatusCreated, encode(info)
 }
@@ -222,10 +222,10 @@ func texts(raw json.RawMessage) (items []string, ok bool) {
 func (r *Resolver) scope(asked string) string {
 	var known []string
 	for _, word := range strings.Fields(asked) {
-		if scope.Covers(r.config.Scopes, []string{word}) && !slices.Contains(known, word) {
+		if scope.Covers(r.o.Config.Scopes, []string{word}) && !slices.Contains(known, word) {
 			known = append(known, word)
 		}
 	}
-	all := strings.Join(r.config.Scopes, " ")
-	return cmp.Or(strings.Join(known, " "), strings.Join(r.config.DefaultScopes, " "), all)
+	all := strings.Join(r.o.Config.Scopes, " ")
+	return cmp.Or(strings.Join(known, " "), strings.Join(r.o.Config.DefaultScopes, " "), all)
 }

@@ -40,11 +40,10 @@ type Options struct {
 
 // Resolver finds clients. Safe for concurrent use.
 type Resolver struct {
-	config config.OAuth
+	o      Options
 	static map[string]*Client
 	ids    *issuer
 	docs   *documents // nil: switched off
-	now    func() time.Time
 }
 
 // NewResolver returns the resolver for o. The error names the key of the
@@ -63,7 +62,7 @@ func NewResolver(o Options) (*Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Resolver{config: o.Config, ids: ids, now: o.Now, static: make(map[string]*Client)}
+	r := &Resolver{o: o, ids: ids, static: make(map[string]*Client)}
 	for i, c := range o.Config.Clients {
 		known, err := staticClient(c)
 		if err != nil {
@@ -171,7 +170,7 @@ func (r *Resolver) registered(id string) (*Client, error) {
 		e.Err = err
 		return nil, e
 	}
-	uris := redirectable(reg.uris, r.config.PrivateRedirects)
+	uris := redirectable(reg.uris, r.o.Config.PrivateRedirects)
 	if len(uris) == 0 {
 		return nil, refused("this server no longer allows any redirect URI of the client; ask its operator", nil)
 	}
@@ -189,7 +188,7 @@ func (r *Resolver) Keep(ctx context.Context, c *Client) error {
 	if c.Kind != Document || r.docs == nil {
 		return nil
 	}
-	fresh := r.now()
+	fresh := r.o.Now()
 	if have, found := r.docs.cache.Get(c.ID); found && have.client != nil {
 		fresh = have.until
 	}

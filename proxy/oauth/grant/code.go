@@ -21,7 +21,7 @@ func (g *Grants) IssueCode(ctx context.Context, c Code) (code string, err error)
 		return "", errors.New("grants: the code challenge is not one of method S256")
 	}
 	code = mint(codePrefix, secret())
-	until := g.now().Add(codeLife)
+	until := g.o.Now().Add(codeLife)
 	if err := g.save(ctx, codeKey(code), codeRecord{Code: c, Expires: until}, until); err != nil {
 		return "", err
 	}
@@ -59,7 +59,7 @@ func (g *Grants) Redeem(ctx context.Context, code string, r Redeem) (*Tokens, er
 	if c.Spent {
 		return nil, g.replayed(ctx, c.Family)
 	}
-	if !g.now().Before(c.Expires) {
+	if !g.o.Now().Before(c.Expires) {
 		return nil, invalid("the code has expired")
 	}
 	if c.ClientID != r.ClientID {
@@ -105,9 +105,9 @@ func (g *Grants) refuse(ctx context.Context, key string, version uint64, c *code
 	if err != nil {
 		return err
 	}
-	g.event(Event{
+	g.o.Event(Event{
 		Kind: CodeRefused, ClientID: c.ClientID, ClientName: c.ClientName,
-		UserID: c.UserID, Login: c.Login, At: g.now(),
+		UserID: c.UserID, Login: c.Login, At: g.o.Now(),
 	})
 	return invalid(why)
 }
@@ -145,13 +145,13 @@ func (g *Grants) begin(ctx context.Context, key string, version uint64, c *codeR
 // newFamily returns the record of a grant that begins now, with its first refresh
 // token's secret.
 func (g *Grants) newFamily(c *codeRecord, first string) *family {
-	now := g.now()
+	now := g.o.Now()
 	f := &family{
 		Client: c.ClientID, Name: c.ClientName, Verified: c.Verified, User: c.UserID, Login: c.Login,
 		Scopes: c.Scopes, Resource: c.Resource, Created: now, Used: now, Current: digest(first),
 	}
-	if g.life.Max > 0 {
-		f.Ends = now.Add(g.life.Max)
+	if g.o.Config.MaxTTL.Std() > 0 {
+		f.Ends = now.Add(g.o.Config.MaxTTL.Std())
 	}
 	f.Expires = g.expiry(f, now)
 	return f
@@ -159,7 +159,7 @@ func (g *Grants) newFamily(c *codeRecord, first string) *family {
 
 // expiry returns when a grant that is refreshed now expires.
 func (g *Grants) expiry(f *family, now time.Time) time.Time {
-	t := now.Add(g.life.Refresh)
+	t := now.Add(g.o.Config.RefreshTTL.Std())
 	if !f.Ends.IsZero() && t.After(f.Ends) {
 		return f.Ends
 	}
@@ -175,7 +175,7 @@ func (g *Grants) write(ctx context.Context, id string, f *family) (*Tokens, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := g.swap(ctx, familyKey(id), 0, f, f.Expires.Sub(g.now())); err != nil {
+	if err := g.swap(ctx, familyKey(id), 0, f, f.Expires.Sub(g.o.Now())); err != nil {
 		return nil, err
 	}
 	return &Tokens{Access: token, ExpiresIn: life, Scopes: clone(f.Scopes), Grant: f.grant(id)}, nil

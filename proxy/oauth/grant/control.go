@@ -2,6 +2,7 @@ package grant
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,40 +38,36 @@ type Revocation struct {
 
 var errOff = errors.New("auth.oauth is not enabled")
 
-// every returns all grants, in no order. Nil grants are those of an Aegis without
-// sign-ins.
-func (g *Grants) every(ctx context.Context) ([]Grant, error) {
-	if g == nil {
-		return nil, errOff
-	}
-	list := []Grant{}
-	for one, err := range g.All(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
-	}
-	return list, nil
+// reply is what the control socket answers. What does not belong to the question is left out.
+type reply struct {
+	Grants []Grant `json:"grants,omitempty"`
+	Ended  int     `json:"ended,omitempty"`
+	Error  string  `json:"error,omitempty"`
 }
 
-// revoke ends the grants that a revocation names, and returns how many.
-func (g *Grants) revoke(ctx context.Context, which Revocation) (n int, err error) {
-	if (which.Grant == "") == (which.Login == "") {
-		return 0, errors.New("name one grant by its id, or one login")
+// reply lists all grants, in no order, or ends those that a revocation names. Nil grants are
+// those of an Aegis without sign-ins.
+func (g *Grants) reply(ctx context.Context, which *Revocation) (out reply, err error) {
+	switch {
+	case which != nil && (which.Grant == "") == (which.Login == ""):
+		return out, errors.New("name one grant by its id, or one login")
+	case g == nil:
+		return out, errOff
 	}
-	list, err := g.every(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, one := range list {
-		if one.ID == which.Grant || which.Login != "" && strings.EqualFold(one.Login, which.Login) {
+	for one, err := range g.All(ctx) {
+		switch {
+		case err != nil:
+			return out, err
+		case which == nil:
+			out.Grants = append(out.Grants, one)
+		case one.ID == which.Grant || which.Login != "" && strings.EqualFold(one.Login, which.Login):
 			if err := g.End(ctx, one.ID); err != nil {
-				return n, err
+				return out, err
 			}
-			n++
+			out.Ended++
 		}
 	}
-	return n, nil
+	return out, nil
 }
 
 // ListenControl makes the control socket at path, in the place of one that no process
@@ -102,30 +99,30 @@ func ListenControl(path string) (net.Listener, error) {
 func Control(current func() *Grants) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /grants", func(w http.ResponseWriter, r *http.Request) {
-		list, err := current().every(r.Context())
-		answer(w, map[string]any{"grants": list}, err)
+		out, err := current().reply(r.Context(), nil)
+		answer(w, out, err)
 	})
 	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, r *http.Request) {
 		var which Revocation
 		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&which); err != nil {
-			answer(w, nil, fmt.Errorf("not a revocation: %w", err))
+			answer(w, reply{}, fmt.Errorf("not a revocation: %w", err))
 			return
 		}
-		n, err := current().revoke(r.Context(), which)
-		answer(w, map[string]any{"ended": n}, err)
+		out, err := current().reply(r.Context(), &which)
+		answer(w, out, err)
 	})
 	return mux
 }
 
 // answer writes what a command asked for, or why it cannot have it.
-func answer(w http.ResponseWriter, v any, failed error) {
+func answer(w http.ResponseWriter, out reply, failed error) {
 	status := http.StatusOK
 	if failed != nil {
-		status, v = http.StatusUnprocessableEntity, map[string]string{"error": failed.Error()}
+		status, out = http.StatusUnprocessableEntity, reply{Error: failed.Error()}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // grants always marshal; else the command has gone
+	_ = json.NewEncoder(w).Encode(out) // grants always marshal; else the command has gone
 }
 
 // Operator lists and ends grants for a person at the machine: through the running
@@ -140,92 +137,71 @@ type Operator struct {
 
 // List returns all grants, in no order.
 func (o Operator) List(ctx context.Context) ([]Grant, error) {
-	var out struct {
-		Grants []Grant `json:"grants"`
-	}
-	err := o.ask(ctx, request{http.MethodGet, "/grants", nil}, &out, func(g *Grants) (err error) {
-		out.Grants, err = g.every(ctx)
-		return err
-	})
+	out, err := o.ask(ctx, nil)
 	return out.Grants, err
 }
 
 // Revoke ends grants, and returns how many. Their tokens are void at once.
 func (o Operator) Revoke(ctx context.Context, which Revocation) (int, error) {
-	body, err := json.Marshal(which)
-	if err != nil {
-		return 0, err
-	}
-	var out struct {
-		Ended int `json:"ended"`
-	}
-	err = o.ask(ctx, request{http.MethodPost, "/revoke", body}, &out, func(g *Grants) (err error) {
-		out.Ended, err = g.revoke(ctx, which)
-		return err
-	})
+	out, err := o.ask(ctx, &which)
 	return out.Ended, err
 }
 
 // ask puts a request to the running Aegis, or looks into its store when none runs.
 // One that is just starting has the store before it has the socket, so it is asked
 // again.
-func (o Operator) ask(ctx context.Context, r request, out any, offline func(*Grants) error) error {
+func (o Operator) ask(ctx context.Context, which *Revocation) (reply, error) {
 	for end := time.Now().Add(ControlTimeout); ; {
-		if running, err := o.call(ctx, r, out); running {
-			return err
+		if out, running, err := o.call(ctx, which); running {
+			return out, err
 		}
 		g, done, err := o.Open(ctx) // it waits for a moment itself
 		if err == nil {
 			defer done()
-			return offline(g)
+			return g.reply(ctx, which)
 		}
 		if !errors.Is(err, kv.ErrInUse) || o.Socket == "" || ctx.Err() != nil || time.Now().After(end) {
-			return err
+			return reply{}, err
 		}
 	}
-}
-
-// request is one to the control socket.
-type request struct {
-	method, path string
-	body         []byte
 }
 
 // call asks the running Aegis; running is false when there is none.
-func (o Operator) call(ctx context.Context, r request, out any) (running bool, err error) {
-	if o.Socket == "" {
-		return false, nil
-	}
-	if _, err := os.Stat(o.Socket); err != nil {
-		return false, nil
-	}
+func (o Operator) call(ctx context.Context, which *Revocation) (out reply, running bool, err error) {
 	client := &http.Client{Timeout: ControlTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", o.Socket)
 		},
 	}}
-	req, err := http.NewRequestWithContext(ctx, r.method, "http://control"+r.path, bytes.NewReader(r.body))
+	req, err := which.request(ctx)
 	if err != nil {
-		return false, err
+		return out, false, err
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return false, nil // no process serves it; the store itself says whether it is in use
+		return out, false, nil // no process serves it, or there is no path; the store says whether it is in use
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxControl))
 	if err != nil {
-		return true, fmt.Errorf("the running Aegis: %w", err)
+		return out, true, fmt.Errorf("the running Aegis: %w", err)
 	}
+	err = json.Unmarshal(data, &out)
 	if res.StatusCode != http.StatusOK {
-		var says struct {
-			Error string `json:"error"`
-		}
-		if json.Unmarshal(data, &says) != nil || says.Error == "" {
-			says.Error = res.Status
-		}
-		return true, errors.New("the running Aegis says: " + says.Error)
+		return reply{}, true, errors.New("the running Aegis says: " + cmp.Or(out.Error, res.Status))
 	}
-	return true, json.Unmarshal(data, out)
+	return out, true, err
+}
+
+// request returns the request to the control socket; nil asks for the list.
+func (r *Revocation) request(ctx context.Context) (*http.Request, error) {
+	if r == nil {
+		return http.NewRequestWithContext(ctx, http.MethodGet, "http://control/grants", nil)
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return http.NewRequestWithContext(ctx, http.MethodPost, "http://control/revoke", bytes.NewReader(body))
 }

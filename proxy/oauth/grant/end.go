@@ -13,7 +13,7 @@ import (
 
 // Revoke ends the grant of an access or refresh token if it is this client's
 // (RFC 7009); the client has been authenticated. An unknown, expired or foreign
-// token is no error and not told apart. A refresh token that was used up counts.
+// token is no error, and the answer is the same. A refresh token that was used up is good enough.
 func (g *Grants) Revoke(ctx context.Context, token, clientID string) (revoked bool, err error) {
 	id, err := g.owner(ctx, token, clientID)
 	if err != nil || id == "" {
@@ -34,7 +34,7 @@ func (g *Grants) owner(ctx context.Context, token, clientID string) (string, err
 		if _, err := g.load(ctx, accessKey(token), &a); err != nil {
 			return "", unlessInvalid(err)
 		}
-		if g.now().Before(a.Expires) {
+		if g.o.Now().Before(a.Expires) {
 			id = a.Family
 		}
 	}
@@ -87,7 +87,7 @@ func (g *Grants) End(ctx context.Context, id string) error {
 // that were issued before become worthless. A store that is full still takes deletions:
 // the grants are ended then, and the error is about the codes.
 func (g *Grants) EndUser(ctx context.Context, userID int64) (n int, err error) {
-	now := g.now()
+	now := g.o.Now()
 	marked := g.save(ctx, clearedKey(userID), now, now.Add(2*codeLife))
 	if marked != nil && !errors.Is(marked, kv.ErrFull) {
 		return 0, marked
@@ -168,7 +168,7 @@ func (g *Grants) grants(ctx context.Context, prefix string) iter.Seq2[Grant, err
 
 func (g *Grants) ids(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for key, err := range g.store.Keys(ctx, prefix) {
+		for key, err := range g.o.Store.Keys(ctx, prefix) {
 			if !yield(strings.TrimPrefix(key, prefix), err) {
 				return
 			}

@@ -92,7 +92,8 @@ func TestListsAndEnds(t *testing.T) {
 	}
 	others := signInAs(w, 77)
 	list, err := w.List(t.Context(), alice)
-	if err != nil || len(list) != 3 || list[0].ID != ids[0] || list[2].ID != ids[2] || list[1].ClientName != "A client" {
+	if err != nil || len(list) != 3 || list[0].ID != ids[0] || list[2].ID != ids[2] ||
+		list[1].ClientName != "A client" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if got, err := w.List(t.Context(), 12345); err != nil || len(got) != 0 {
@@ -175,7 +176,8 @@ func TestEndUserAgainstRedemptions(t *testing.T) {
 				}
 				return
 			}
-			if _, err := w.Redeem(context.Background(), codes[i], aRedeem()); err != nil && !errors.Is(err, grant.ErrInvalid) {
+			if _, err := w.Redeem(context.Background(), codes[i], aRedeem()); err != nil &&
+				!errors.Is(err, grant.ErrInvalid) {
 				t.Error(err)
 			}
 		})
@@ -220,7 +222,7 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	good := func() grant.Options {
 		w := newWorld(t)
-		return grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life}
+		return grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life.config()}
 	}
 	if _, err := grant.New(good()); err != nil {
 		t.Error(err)
@@ -229,10 +231,10 @@ func TestNewRefuses(t *testing.T) {
 		"no store":       func(o *grant.Options) { o.Store = nil },
 		"no keys":        func(o *grant.Options) { o.Keys = nil },
 		"empty ring":     func(o *grant.Options) { o.Keys = func(string) [][]byte { return nil } },
-		"no access":      func(o *grant.Options) { o.Config.Access = 0 },
-		"no refresh":     func(o *grant.Options) { o.Config.Refresh = 0 },
-		"negative max":   func(o *grant.Options) { o.Config.Max = -1 },
-		"negative grace": func(o *grant.Options) { o.Config.Grace = -1 },
+		"no access":      func(o *grant.Options) { o.Config.AccessTTL = 0 },
+		"no refresh":     func(o *grant.Options) { o.Config.RefreshTTL = 0 },
+		"negative max":   func(o *grant.Options) { o.Config.MaxTTL = -1 },
+		"negative grace": func(o *grant.Options) { o.Config.RefreshGrace = -1 },
 	} {
 		o := good()
 		if change(&o); o.Store == nil && name != "no store" {

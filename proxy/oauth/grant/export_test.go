@@ -23,7 +23,7 @@ func Secret(token string) string {
 func Cached(g *Grants) (tokens, used int) {
 	g.cache.mu.Lock()
 	defer g.cache.mu.Unlock()
-	return len(g.cache.tokens), len(g.cache.used)
+	return len(g.cache.tokens), g.cache.used.Len()
 }
 
 // Same reports whether two resources are one.

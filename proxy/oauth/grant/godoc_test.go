@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"aegis/config"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/grant"
 )
@@ -15,7 +16,7 @@ func Example() {
 	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 	grants, _ := grant.New(grant.Options{
 		Store: kv.NewMemory(nil), Keys: func(string) [][]byte { return [][]byte{make([]byte, 32)} },
-		Config: grant.Lifetimes{Access: time.Hour, Refresh: time.Hour},
+		Config: config.OAuth{AccessTTL: config.Duration(time.Hour), RefreshTTL: config.Duration(time.Hour)},
 	})
 	ctx := context.Background()
 	code, err := grants.IssueCode(ctx, grant.Code{

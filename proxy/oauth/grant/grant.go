@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"time"
 
+	"aegis/config"
 	"aegis/proxy/kv"
 )
 
@@ -47,14 +48,6 @@ var (
 )
 
 func invalid(why string) error { return fmt.Errorf("%w: %s", ErrInvalid, why) }
-
-// Lifetimes are how long things are valid.
-type Lifetimes struct {
-	Access  time.Duration // of access tokens; positive
-	Refresh time.Duration // of refresh tokens, from their last use on; positive
-	Max     time.Duration // of a grant, whatever is refreshed; 0: for ever
-	Grace   time.Duration // in which a used refresh token may be used again; 0: never
-}
 
 // codeLife is how long a code can be redeemed, codeMark how long its use is
 // remembered.
@@ -93,8 +86,10 @@ type Options struct {
 	Store kv.Store
 	// Keys returns secret keys for a label, the current one first: Derive of a
 	// seal.Ring.
-	Keys   func(label string) [][]byte
-	Config Lifetimes
+	Keys func(label string) [][]byte
+	// Config is auth.oauth, of which the lifetimes are read: those of access and refresh
+	// tokens are positive.
+	Config config.OAuth
 	// Outage is how long a token that was verified is taken without the store,
 	// while that cannot be reached; 0: not at all.
 	Outage time.Duration
@@ -107,20 +102,15 @@ type Options struct {
 
 // Grants are all grants of a store. It is safe for concurrent use.
 type Grants struct {
-	store kv.Store
-	keys  [][]byte
-	life  Lifetimes
-	now   func() time.Time
-	event func(Event)
-	cache cache
-	// outage is that of the options.
-	outage time.Duration
+	o     Options
+	keys  [][]byte // the current one first
+	cache *cache
 }
 
 // New returns the grants in o.Store.
 func New(o Options) (*Grants, error) {
 	c := o.Config
-	if c.Access <= 0 || c.Refresh <= 0 || c.Max < 0 || c.Grace < 0 {
+	if c.AccessTTL <= 0 || c.RefreshTTL <= 0 || c.MaxTTL < 0 || c.RefreshGrace < 0 {
 		return nil, errors.New("grants: access and refresh lifetimes must be positive, the others not negative")
 	}
 	if o.Store == nil || o.Keys == nil {
@@ -136,9 +126,7 @@ func New(o Options) (*Grants, error) {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	return &Grants{
-		store: o.Store, keys: keys, life: c, now: o.Now, event: o.Event, cache: newCache(), outage: o.Outage,
-	}, nil
+	return &Grants{o: o, keys: keys, cache: newCache()}, nil
 }
 
 // Grant is what a person has allowed a client. Its form in JSON is what "aegis oauth

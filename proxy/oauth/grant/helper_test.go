@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aegis/config"
 	"aegis/proxy/internal/seal"
 	"aegis/proxy/kv"
 	"aegis/proxy/kv/kvtest"
@@ -31,7 +32,17 @@ func challenge(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-var life = grant.Lifetimes{Access: time.Hour, Refresh: 24 * time.Hour, Max: 10 * 24 * time.Hour, Grace: time.Minute}
+// lifetimes are those of the configuration, as durations.
+type lifetimes struct{ Access, Refresh, Max, Grace time.Duration }
+
+func (l lifetimes) config() config.OAuth {
+	return config.OAuth{
+		AccessTTL: config.Duration(l.Access), RefreshTTL: config.Duration(l.Refresh),
+		MaxTTL: config.Duration(l.Max), RefreshGrace: config.Duration(l.Grace),
+	}
+}
+
+var life = lifetimes{Access: time.Hour, Refresh: 24 * time.Hour, Max: 10 * 24 * time.Hour, Grace: time.Minute}
 
 // world is grants with everything that they need.
 type world struct {
@@ -46,8 +57,8 @@ type world struct {
 
 type option func(*world, *grant.Options)
 
-func withLife(l grant.Lifetimes) option {
-	return func(_ *world, o *grant.Options) { o.Config = l }
+func withLife(l lifetimes) option {
+	return func(_ *world, o *grant.Options) { o.Config = l.config() }
 }
 
 func withStore(s kv.Store) option { return func(w *world, _ *grant.Options) { w.store = s } }
@@ -61,7 +72,7 @@ func withClock(c *kvtest.Clock) option { return func(w *world, _ *grant.Options)
 func newWorld(t testing.TB, options ...option) *world {
 	t.Helper()
 	w := &world{t: t, clock: kvtest.NewClock()}
-	o := grant.Options{Keys: ring(t, keyA).Derive, Config: life}
+	o := grant.Options{Keys: ring(t, keyA).Derive, Config: life.config()}
 	for _, opt := range options {
 		opt(w, &o)
 	}

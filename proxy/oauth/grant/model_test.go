@@ -18,7 +18,7 @@ import (
 // The model says in plain terms what must become of codes and tokens; random
 // histories compare it with the real thing, call by call.
 type model struct {
-	life     grant.Lifetimes
+	life     lifetimes
 	codes    []*modelCode
 	families []*modelFamily
 	access   []*modelAccess
@@ -224,7 +224,8 @@ func (h *history) endUser() {
 }
 
 func (h *history) pass() {
-	steps := []time.Duration{time.Second, 4 * time.Second, 20 * time.Second, 61 * time.Second, 11 * time.Minute, time.Hour, 23 * time.Hour}
+	steps := []time.Duration{time.Second, 4 * time.Second, 20 * time.Second, 61 * time.Second, 11 * time.Minute,
+		time.Hour, 23 * time.Hour}
 	d := steps[min(h.rng.IntN(len(steps)), h.rng.IntN(len(steps)))]
 	h.note("%v pass", d)
 	h.w.clock.Add(d)
@@ -270,7 +271,7 @@ func (h *history) run(steps int) {
 
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	lives := []grant.Lifetimes{
+	lives := []lifetimes{
 		life,
 		{Access: 10 * time.Minute, Refresh: 2 * time.Hour, Max: 0, Grace: 10 * time.Minute},
 		{Access: 24 * time.Hour, Refresh: time.Hour, Max: 5 * time.Hour, Grace: 0},

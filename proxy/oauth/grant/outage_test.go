@@ -76,7 +76,8 @@ func TestOutageUnlessAgreed(t *testing.T) {
 
 func withOutage(t *testing.T, w *world, d time.Duration) *grant.Grants {
 	t.Helper()
-	g, err := grant.New(grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life, Now: w.clock.Now, Outage: d})
+	g, err := grant.New(grant.Options{Store: w.store, Keys: ring(t, keyA).Derive, Config: life.config(),
+		Now: w.clock.Now, Outage: d})
 	if err != nil {
 		t.Fatal(err)
 	}

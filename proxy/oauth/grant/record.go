@@ -79,7 +79,7 @@ func (f *family) grant(id string) Grant {
 // load reads a record into v and returns its version. A record that is missing
 // is [ErrInvalid].
 func (g *Grants) load(ctx context.Context, key string, v any) (version uint64, err error) {
-	e, err := g.store.Get(ctx, key)
+	e, err := g.o.Store.Get(ctx, key)
 	if errors.Is(err, kv.ErrNotFound) {
 		return 0, invalid("it is unknown, has expired or was ended")
 	}
@@ -102,7 +102,7 @@ func (g *Grants) save(ctx context.Context, key string, v any, until time.Time) e
 	if err != nil {
 		return fmt.Errorf("grants: %w", err)
 	}
-	return g.store.Put(ctx, key, text, max(until.Sub(g.now()), 1))
+	return g.o.Store.Put(ctx, key, text, max(until.Sub(g.o.Now()), 1))
 }
 
 // swap writes a record that has this version.
@@ -111,7 +111,7 @@ func (g *Grants) swap(ctx context.Context, key string, version uint64, v any, tt
 	if err != nil {
 		return fmt.Errorf("grants: %w", err)
 	}
-	_, err = g.store.CompareAndSwap(ctx, key, version, text, max(ttl, 1))
+	_, err = g.o.Store.CompareAndSwap(ctx, key, version, text, max(ttl, 1))
 	return err
 }
 
@@ -122,7 +122,7 @@ func (g *Grants) family(ctx context.Context, id string) (*family, uint64, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !g.now().Before(f.Expires) {
+	if !g.o.Now().Before(f.Expires) {
 		return nil, 0, invalid("it has expired")
 	}
 	return f, version, nil
@@ -140,8 +140,8 @@ func (g *Grants) issue(
 	ctx context.Context, f *family, id string, scopes []string,
 ) (token string, life time.Duration, err error) {
 	token = mint(accessPrefix, secret())
-	now := g.now()
-	until := now.Add(g.life.Access)
+	now := g.o.Now()
+	until := now.Add(g.o.Config.AccessTTL.Std())
 	if until.After(f.Expires) {
 		until = f.Expires
 	}
@@ -152,7 +152,7 @@ func (g *Grants) issue(
 // drop deletes a grant for good. It reports dropped to one of several callers.
 func (g *Grants) drop(ctx context.Context, id string) (f *family, dropped bool, err error) {
 	defer g.cache.forget(id) // also after an error: it may be gone
-	e, err := g.store.Take(ctx, familyKey(id))
+	e, err := g.o.Store.Take(ctx, familyKey(id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -164,15 +164,15 @@ func (g *Grants) drop(ctx context.Context, id string) (f *family, dropped bool, 
 		return nil, true, err
 	}
 	// It has ended; these expire by themselves if they must.
-	_ = g.store.Delete(ctx, userKey(f.User, id))
-	_ = g.store.Delete(ctx, usedKey(id))
+	_ = g.o.Store.Delete(ctx, userKey(f.User, id))
+	_ = g.o.Store.Delete(ctx, usedKey(id))
 	return f, true, nil
 }
 
 // report gives an event of a grant to the audit log.
 func (g *Grants) report(kind Kind, id string, f *family) {
-	g.event(Event{
-		Kind: kind, Grant: id, ClientID: f.Client, ClientName: f.Name, UserID: f.User, Login: f.Login, At: g.now(),
+	g.o.Event(Event{
+		Kind: kind, Grant: id, ClientID: f.Client, ClientName: f.Name, UserID: f.User, Login: f.Login, At: g.o.Now(),
 	})
 }
 

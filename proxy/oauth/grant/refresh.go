@@ -75,7 +75,7 @@ func (g *Grants) judge(ctx context.Context, t refreshToken, f *family, r *Refres
 		switch {
 		case at < 0 && !g.genuine(t):
 			return "", invalid("the refresh token is unknown")
-		case at < 0 || g.now().Sub(f.Past[at].At) >= g.life.Grace:
+		case at < 0 || g.o.Now().Sub(f.Past[at].At) >= g.o.Config.RefreshGrace.Std():
 			return "", g.reused(ctx, t.id)
 		}
 		if next, err = g.follow(t, f, at); err != nil {
@@ -153,11 +153,11 @@ func (g *Grants) allow(ctx context.Context, id string, f *family, r *Refresh) er
 func (g *Grants) renew(
 	ctx context.Context, t refreshToken, f *family, version uint64, next string, scopes []string,
 ) (*Tokens, error) {
-	now := g.now()
+	now := g.o.Now()
 	fresh := next == ""
 	if fresh {
 		next = successor(g.keys[0], t.id, t.secret)
-		f.Past = append(recent(f.Past, now.Add(-g.life.Grace)), past{Digest: f.Current, At: now})
+		f.Past = append(recent(f.Past, now.Add(-g.o.Config.RefreshGrace.Std())), past{Digest: f.Current, At: now})
 		f.Current, f.Used, f.Expires = digest(next), now, g.expiry(f, now)
 		if err := g.list(ctx, f, t.id); err != nil {
 			return nil, err
@@ -170,7 +170,7 @@ func (g *Grants) renew(
 		return nil, err
 	}
 	if fresh {
-		if err := g.swap(ctx, familyKey(t.id), version, f, f.Expires.Sub(g.now())); err != nil {
+		if err := g.swap(ctx, familyKey(t.id), version, f, f.Expires.Sub(g.o.Now())); err != nil {
 			return nil, err
 		}
 		g.report(Refreshed, t.id, f)

@@ -19,10 +19,12 @@ func TestRefreshRotates(t *testing.T) {
 	first := w.signIn()
 	w.clock.Add(30 * time.Minute)
 	second := w.refreshed(first.Refresh)
-	if second.Refresh == first.Refresh || second.Access == first.Access || second.Grant.ID != first.Grant.ID || second.ExpiresIn != time.Hour {
+	if second.Refresh == first.Refresh || second.Access == first.Access || second.Grant.ID != first.Grant.ID ||
+		second.ExpiresIn != time.Hour {
 		t.Errorf("%+v after %+v", second, first)
 	}
-	if !second.Grant.Expires.Equal(w.clock.Now().Add(life.Refresh)) || !second.Grant.Created.Equal(first.Grant.Created) {
+	if !second.Grant.Expires.Equal(w.clock.Now().Add(life.Refresh)) ||
+		!second.Grant.Created.Equal(first.Grant.Created) {
 		t.Errorf("%+v", second.Grant)
 	}
 	w.works(first.Access)
@@ -69,7 +71,8 @@ func TestGraceReachesBackSeveralSteps(t *testing.T) {
 
 func TestReuseAfterTheGraceEndsTheGrant(t *testing.T) {
 	t.Parallel()
-	for name, wait := range map[string]time.Duration{"at the end of the grace": time.Minute, "much later": 20 * time.Hour} {
+	for name, wait := range map[string]time.Duration{"at the end of the grace": time.Minute,
+		"much later": 20 * time.Hour} {
 		w := newWorld(t)
 		first := w.signIn()
 		other := w.signIn()
@@ -133,7 +136,8 @@ func TestMadeUpTokensEndNothing(t *testing.T) {
 		grant.Mint(grant.RefreshPrefix, id+strings.Repeat("A", 43)+strings.Repeat("A", 22)),
 		grant.Mint(grant.RefreshPrefix, id+strings.TrimPrefix(other.Refresh, grant.RefreshPrefix)[24:89]),
 	}
-	for _, token := range append(forged, tokens.Refresh[:len(tokens.Refresh)-1], tokens.Refresh+"A", strings.ToUpper(tokens.Refresh), tokens.Access, "") {
+	for _, token := range append(forged, tokens.Refresh[:len(tokens.Refresh)-1], tokens.Refresh+"A",
+		strings.ToUpper(tokens.Refresh), tokens.Access, "") {
 		again, err := w.refresh(token)
 		isInvalid(t, "made up", again, err)
 		if done, err := w.Revoke(t.Context(), token, client); token != tokens.Access && (done || err != nil) {
@@ -181,7 +185,8 @@ func TestScopesOnlyShrink(t *testing.T) {
 		"write issue write: :":  all,
 		"admin:issue issue":     all,
 	} {
-		tokens, err := w.Refresh(t.Context(), w.signIn().Refresh, grant.Refresh{ClientID: client, Scopes: strings.Fields(asked)})
+		tokens, err := w.Refresh(t.Context(), w.signIn().Refresh,
+			grant.Refresh{ClientID: client, Scopes: strings.Fields(asked)})
 		if err != nil || !slices.Equal(tokens.Scopes, want) {
 			t.Errorf("asked %q: %v, %v; want %v", asked, tokens, err, want)
 			continue
@@ -190,7 +195,8 @@ func TestScopesOnlyShrink(t *testing.T) {
 		if err != nil || !slices.Equal(g.Scopes, want) {
 			t.Errorf("asked %q: the token has %v, %v", asked, g, err)
 		}
-		if next := w.refreshed(tokens.Refresh); !slices.Equal(next.Scopes, all) || !slices.Equal(next.Grant.Scopes, all) {
+		if next := w.refreshed(tokens.Refresh); !slices.Equal(next.Scopes, all) ||
+			!slices.Equal(next.Grant.Scopes, all) {
 			t.Errorf("after %q the grant has shrunk: %v", asked, next.Scopes)
 		}
 	}
@@ -200,7 +206,8 @@ func TestRefreshForAnotherResource(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tokens := w.signIn()
-	got, err := w.Refresh(t.Context(), tokens.Refresh, grant.Refresh{ClientID: client, Resource: "https://aegis.example/mcp/team"})
+	got, err := w.Refresh(t.Context(), tokens.Refresh,
+		grant.Refresh{ClientID: client, Resource: "https://aegis.example/mcp/team"})
 	if !errors.Is(err, grant.ErrTarget) || got != nil {
 		t.Errorf("%v", err)
 	}
@@ -262,7 +269,7 @@ func TestGrantsWithoutAnEnd(t *testing.T) {
 
 func TestAccessTokensDoNotOutliveTheGrant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withLife(grant.Lifetimes{Access: 24 * time.Hour, Refresh: time.Hour}))
+	w := newWorld(t, withLife(lifetimes{Access: 24 * time.Hour, Refresh: time.Hour}))
 	if tokens := w.signIn(); tokens.ExpiresIn != time.Hour {
 		t.Errorf("%v", tokens.ExpiresIn)
 	}
@@ -366,16 +373,18 @@ func TestGrantChangesWhileAskingAllow(t *testing.T) {
 	first := w.signIn()
 	second := w.refreshed(first.Refresh)
 	var third *grant.Tokens
-	got, err := w.Refresh(t.Context(), first.Refresh, grant.Refresh{ClientID: client, Allow: func(context.Context, grant.Grant) error {
-		third = w.refreshed(second.Refresh)
-		return nil
-	}})
+	got, err := w.Refresh(t.Context(), first.Refresh,
+		grant.Refresh{ClientID: client, Allow: func(context.Context, grant.Grant) error {
+			third = w.refreshed(second.Refresh)
+			return nil
+		}})
 	if err != nil || got.Refresh != third.Refresh {
 		t.Errorf("not the current token: %v", err)
 	}
-	again, err := w.Refresh(t.Context(), third.Refresh, grant.Refresh{ClientID: client, Allow: func(context.Context, grant.Grant) error {
-		return w.End(context.Background(), first.Grant.ID)
-	}})
+	again, err := w.Refresh(t.Context(), third.Refresh,
+		grant.Refresh{ClientID: client, Allow: func(context.Context, grant.Grant) error {
+			return w.End(context.Background(), first.Grant.ID)
+		}})
 	isInvalid(t, "ended meanwhile", again, err)
 }
 

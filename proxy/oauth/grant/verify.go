@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"aegis/proxy/internal/lru"
 	"aegis/proxy/kv"
 )
 
@@ -19,14 +21,14 @@ func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
 		return nil, invalid("the access token is malformed")
 	}
 	key := accessKey(token)
-	if grant := g.cache.get(key, g.now()); grant != nil {
+	if grant := g.cache.get(key, g.o.Now(), cacheLife); grant != nil {
 		return grant, nil
 	}
-	epoch := g.cache.now()
+	epoch := g.cache.epoch.Load()
 	a, f, err := g.read(ctx, key)
 	switch {
 	case errors.Is(err, kv.ErrUnavailable):
-		if grant := g.cache.within(key, g.now(), g.outage); grant != nil {
+		if grant := g.cache.get(key, g.o.Now(), g.o.Outage); grant != nil {
 			return grant, nil
 		}
 		return nil, err
@@ -36,7 +38,7 @@ func (g *Grants) Verify(ctx context.Context, token string) (*Grant, error) {
 	case err != nil:
 		return nil, err
 	}
-	now := g.now()
+	now := g.o.Now()
 	grant := f.grant(a.Family)
 	grant.Scopes, grant.LastUsed = clone(a.Scopes), now
 	g.cache.put(key, cached{grant: grant, checked: now, expires: a.Expires}, epoch)
@@ -49,7 +51,7 @@ func (g *Grants) read(ctx context.Context, key string) (a access, f *family, err
 	if _, err := g.load(ctx, key, &a); err != nil {
 		return a, nil, err
 	}
-	if !g.now().Before(a.Expires) {
+	if !g.o.Now().Before(a.Expires) {
 		return a, nil, invalid("the access token has expired")
 	}
 	f, _, err = g.family(ctx, a.Family)
@@ -60,18 +62,20 @@ func (g *Grants) read(ctx context.Context, key string) (a access, f *family, err
 const touchEvery = time.Minute
 
 // touch notes that a grant is used. It is no part of the grant's record, whose
-// versions are for what counts.
+// versions guard what is decided.
 func (g *Grants) touch(ctx context.Context, grant *Grant) {
-	now := g.now()
-	if g.cache.touched(grant.ID, now) {
-		// It is for show; a call must not fail for it.
-		_ = g.save(ctx, usedKey(grant.ID), now, grant.Expires)
+	now := g.o.Now()
+	if last, ok := g.cache.used.Get(grant.ID); ok && now.Sub(last) < touchEvery {
+		return
 	}
+	g.cache.used.Put(grant.ID, now)
+	// It is for show; a call must not fail for it.
+	_ = g.save(ctx, usedKey(grant.ID), now, grant.Expires)
 }
 
 const (
 	cacheLife = 5 * time.Second
-	cacheSize = 8192 // entries of each map
+	cacheSize = 8192 // entries of tokens, and of used
 )
 
 // cache spares busy tokens the store. It forgets a grant at once when this
@@ -79,8 +83,8 @@ const (
 type cache struct {
 	mu     sync.Mutex
 	tokens map[string]cached
-	used   map[string]time.Time // by grant id: the last touch
-	epoch  uint64               // counts what was forgotten
+	used   *lru.Cache[string, time.Time] // by grant id: the last touch
+	epoch  atomic.Uint64                 // counts what was forgotten
 }
 
 type cached struct {
@@ -88,14 +92,13 @@ type cached struct {
 	checked, expires time.Time
 }
 
-func newCache() cache { return cache{tokens: map[string]cached{}, used: map[string]time.Time{}} }
+func newCache() *cache {
+	return &cache{tokens: map[string]cached{}, used: lru.New[string, time.Time](cacheSize)}
+}
 
-// get returns a copy of the grant under key, nil when there is none to be relied
-// on.
-func (c *cache) get(key string, now time.Time) *Grant { return c.within(key, now, cacheLife) }
-
-// within is get for a token that was verified less than life ago.
-func (c *cache) within(key string, now time.Time, life time.Duration) *Grant {
+// get returns a copy of the grant under key, nil when there is none that was verified less
+// than life ago.
+func (c *cache) get(key string, now time.Time, life time.Duration) *Grant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.tokens[key]
@@ -106,22 +109,20 @@ func (c *cache) within(key string, now time.Time, life time.Duration) *Grant {
 	return &e.grant
 }
 
-// now returns the epoch, for a later put.
-func (c *cache) now() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.epoch
-}
-
 // put keeps e unless something was forgotten since epoch: it may have been this.
 func (c *cache) put(key string, e cached, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.epoch != epoch {
+	if c.epoch.Load() != epoch {
 		return
 	}
 	e.grant.Scopes = clone(e.grant.Scopes)
-	makeRoom(c.tokens)
+	for other := range c.tokens { // in Go's random order, so that any may go
+		if len(c.tokens) < cacheSize {
+			break
+		}
+		delete(c.tokens, other)
+	}
 	c.tokens[key] = e
 }
 
@@ -132,39 +133,15 @@ func (c *cache) drop(key string) {
 	delete(c.tokens, key)
 }
 
-// touched reports whether the last touch of a grant is so long ago that another
-// is due, and notes it.
-func (c *cache) touched(id string, now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, ok := c.used[id]; ok && now.Sub(last) < touchEvery {
-		return false
-	}
-	makeRoom(c.used)
-	c.used[id] = now
-	return true
-}
-
 // forget drops what is known of a grant.
 func (c *cache) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch++
-	delete(c.used, id)
+	c.epoch.Add(1)
+	c.used.Take(id)
 	for key, e := range c.tokens {
 		if e.grant.ID == id {
 			delete(c.tokens, key)
 		}
-	}
-}
-
-// makeRoom drops some entry, in Go's random order, when the map is full.
-func makeRoom[V any](m map[string]V) {
-	if len(m) < cacheSize {
-		return
-	}
-	for key := range m {
-		delete(m, key)
-		return
 	}
 }

@@ -43,6 +43,9 @@ var areas = [Areas]string{
 	"repository", "issue", "notification", "package", "organization", "user", "misc", "activitypub", "admin",
 }
 
+// verbs are Gitea's words for the levels; there is none for [None].
+var verbs = [...]string{None: "", Read: "read", Write: "write"}
+
 // Area returns Gitea's word for an area, which must be one of the constants.
 func Area(i int) string { return areas[i] }
 
@@ -52,24 +55,16 @@ func Names() []string { return slices.Sorted(slices.Values(areas[:])) }
 // Parse takes a word of Gitea's apart; ok is false for any other.
 func Parse(word string) (area int, l Level, ok bool) {
 	verb, name, _ := strings.Cut(word, ":")
-	switch verb {
-	case "read":
-		l = Read
-	case "write":
-		l = Write
-	default:
+	i, area := slices.Index(verbs[:], verb), slices.Index(areas[:], name)
+	if i <= int(None) || area < 0 {
 		return 0, None, false
 	}
-	area = slices.Index(areas[:], name)
-	return area, l, area >= 0
+	return area, Level(i), true
 }
 
 // word is the inverse of Parse.
 func word(area int, l Level) string {
-	if l == Write {
-		return "write:" + areas[area]
-	}
-	return "read:" + areas[area]
+	return verbs[l] + ":" + areas[area]
 }
 
 // Set is what a list of scopes permits, by area.

@@ -73,14 +73,14 @@ func (g *Gitea) checkDiscovery(ctx context.Context) error {
 	}
 	if !strings.EqualFold(answer.Authorize, g.conf.Endpoint.AuthURL) {
 		return fmt.Errorf("auth.oauth.browser_url: browsers are sent to %s, Gitea itself says %s; "+
-			"set browser_url to Gitea's ROOT_URL", g.conf.Endpoint.AuthURL, printableURL(answer.Authorize))
+			"set browser_url to Gitea's ROOT_URL", g.conf.Endpoint.AuthURL, printable(answer.Authorize, 300))
 	}
 	return nil
 }
 
 // checkClient offers a false code: Gitea must come as far as refusing that.
 func (g *Gitea) checkClient(ctx context.Context) error {
-	_, err := g.trade(ctx, probeCode, probeCode)
+	_, err := g.trade(ctx, g.oauth(), probeCode, probeCode)
 	e := refusedCode(err)
 	switch {
 	case err == nil:
@@ -100,11 +100,8 @@ func (g *Gitea) checkClient(ctx context.Context) error {
 // checkConfidential offers the false code without the secret: an application
 // that comes as far again needs none, and everybody could be it.
 func (g *Gitea) checkConfidential(ctx context.Context) error {
-	conf := g.conf // which has no secret
-	ctx, cancel := context.WithTimeout(ctx, g.pace.work)
-	defer cancel()
-	_, err := conf.Exchange(g.oauthContext(ctx), probeCode)
-	if err == nil || refusedCode(trouble(err)).Kind != Denied {
+	_, err := g.trade(ctx, &g.conf, probeCode, probeCode) // g.conf has no secret
+	if err == nil || refusedCode(err).Kind != Denied {
 		return nil
 	}
 	return problem("auth.oauth.client_id: the application in Gitea is a public client; " +
@@ -114,17 +111,4 @@ func (g *Gitea) checkConfidential(ctx context.Context) error {
 // problem is what the operator must solve before people can sign in.
 func problem(format string, args ...any) *Error {
 	return misconfigured(fmt.Sprintf(format, args...), nil)
-}
-
-// printableURL returns what of a URL of Gitea's a log can hold.
-func printableURL(s string) string {
-	if len(s) > 300 {
-		s = s[:300] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
 }

@@ -21,14 +21,14 @@ func (g *Gitea) Credential(ctx context.Context, userID int64) (Credential, error
 	if err != nil {
 		return Credential{}, err
 	}
-	if r.fresh(g.now()) {
+	if r.fresh(g.o.Now()) {
 		return g.credential(r), nil
 	}
-	renewed, err := g.fly(ctx, "renew/", userID, func(r *record) bool { return !r.fresh(g.now()) })
+	renewed, err := g.fly(ctx, "renew/", userID, func(r *record) bool { return !r.fresh(g.o.Now()) })
 	switch {
 	case err == nil:
 		return g.credential(renewed), nil
-	case !isKind(err, Gone) && r.live(g.now()):
+	case !isKind(err, Gone) && r.live(g.o.Now()):
 		return g.credential(r), nil
 	}
 	return Credential{}, err
@@ -52,7 +52,7 @@ func (g *Gitea) Rejected(ctx context.Context, userID int64, used proxy.Credentia
 	if !same(r) {
 		return nil
 	}
-	if g.now().Before(r.expires.Add(tooSoon - r.life)) {
+	if g.o.Now().Before(r.expires.Add(tooSoon - r.life)) {
 		return &Error{Kind: Unavailable, Public: textRefusing, RetryAfter: tooSoon}
 	}
 	_, err = g.fly(ctx, "rejected/", userID, same)
@@ -77,8 +77,8 @@ func (g *Gitea) State(ctx context.Context, userID int64) (bool, error) {
 // revoke the grant itself at [Gitea.RevokeURL].
 func (g *Gitea) Forget(ctx context.Context, userID int64) error {
 	g.members.drop(userID)
-	g.unsaved.take(userID)
-	if err := g.store.Delete(ctx, recordKey(userID)); err != nil {
+	g.unsaved.Take(userID)
+	if err := g.o.Store.Delete(ctx, recordKey(userID)); err != nil {
 		return storeTrouble(err)
 	}
 	g.report(EventForgotten, userID, "", "")
@@ -119,10 +119,10 @@ func (g *Gitea) credential(r *record) Credential {
 // fly runs one refresh for all callers of this process that want the same.
 func (g *Gitea) fly(ctx context.Context, what string, userID int64, needs func(*record) bool) (*record, error) {
 	return join(ctx, g, what, userID, func(ctx context.Context) (*record, error) {
-		if !g.running.begin() {
+		if !g.running.TryRLock() {
 			return nil, unavailable(textClosing, nil)
 		}
-		defer g.running.done()
+		defer g.running.RUnlock()
 		return g.refresh(ctx, userID, needs)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"aegis/config"
-	"aegis/proxy"
 )
 
 // concurrent is how far apart two sign-ins of one person can be stored and still
@@ -22,17 +21,17 @@ const concurrent = 10 * time.Minute
 // ([Gitea.Member]); call [Gitea.Forget] when not. A caller that goes away does
 // not stop the exchange: the answer may have ended the refresh token before it.
 func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, error) {
-	if !g.running.begin() {
+	if !g.running.TryRLock() {
 		return nil, unavailable(textClosing, nil)
 	}
-	defer g.running.done()
+	defer g.running.RUnlock()
 	// Gitea takes a code once: a browser that leaves must not end this half-way.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.lease)
 	defer cancel()
 	if err := g.granular(ctx, ""); err != nil {
 		return nil, err
 	}
-	answer, err := g.trade(ctx, code, verifier)
+	answer, err := g.trade(ctx, g.oauth(), code, verifier)
 	if err != nil {
 		e := refusedCode(err)
 		if e.Kind == Config {
@@ -44,20 +43,20 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (*User, err
 	if err := g.granular(ctx, answer.access.Reveal()); err != nil {
 		return nil, err
 	}
-	told, err := g.identify(ctx, answer.access)
+	info, err := g.identify(ctx, answer.access)
 	if err != nil {
 		return nil, err
 	}
-	return g.admit(ctx, told, answer)
+	return g.admit(ctx, info, answer)
 }
 
 // identify introspects a token that was just issued, patiently: giving up may
 // leave the person's older record with a dead refresh token.
 func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspection, error) {
-	var told *introspection
+	var info *introspection
 	var err error
 	for range 4 {
-		told, err = g.introspect(ctx, access.Reveal())
+		info, err = g.introspect(ctx, access.Reveal())
 		if _, failed := errors.AsType[*failure](err); !failed || wait(ctx, g.pace.again) != nil {
 			break
 		}
@@ -65,7 +64,7 @@ func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspect
 	_, refused := errors.AsType[*refusal](err)
 	switch {
 	case err == nil:
-		return told, nil
+		return info, nil
 	case errors.Is(err, errInactive):
 		return nil, &Error{Kind: Denied, Public: textAgain, Err: err}
 	case refused:
@@ -76,15 +75,15 @@ func (g *Gitea) identify(ctx context.Context, access config.Secret) (*introspect
 }
 
 // admit stores the credential of a grant that is as it should be.
-func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*User, error) {
-	got := readGrant(told.scope)
+func (g *Gitea) admit(ctx context.Context, info *introspection, answer *pair) (*User, error) {
+	got := readGrant(info.scope)
 	r := &record{
-		id: told.id, login: told.login, scope: told.scope,
+		id: info.id, login: info.login, scope: info.scope,
 		access: answer.access, refresh: answer.refresh,
-		life: answer.life, expires: g.now().Add(answer.life), seen: g.now(),
+		life: answer.life, expires: g.o.Now().Add(answer.life), seen: g.o.Now(),
 	}
 	if problem := g.judge(got); problem != nil {
-		g.report(EventRefused, told.id, told.login, string(problem.Kind))
+		g.report(EventRefused, info.id, info.login, string(problem.Kind))
 		if !got.all { // a token with full access is not kept at all
 			g.replace(ctx, r)
 		}
@@ -95,12 +94,9 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 	}
 	g.hold.clear(r.id)
 	g.members.drop(r.id)
-	g.unsaved.take(r.id)
+	g.unsaved.Take(r.id)
 	g.report(EventSignedIn, r.id, r.login, "")
-	return &User{
-		ID: told.id, Login: told.login, Scopes: got.set.Within(g.scopeSet).Words(),
-		Token: proxy.NewCredential(proxy.ModeOAuth, answer.access.Reveal()),
-	}, nil
+	return &User{ID: info.id, Credential: g.credential(r)}, nil
 }
 
 // saveSignIn stores the credential of a sign-in over whatever is there, unless another
@@ -108,17 +104,12 @@ func (g *Gitea) admit(ctx context.Context, told *introspection, answer *pair) (*
 func (g *Gitea) saveSignIn(ctx context.Context, r *record) error {
 	cur, err := g.load(ctx, r.id)
 	switch {
-	case replaceable(err):
-		if r.version, err = g.versionOf(ctx, r.id); err != nil {
-			return err
-		}
-	case err != nil:
+	case err != nil && !replaceable(err):
 		return err
-	case cur.outdates(r) && g.now().Sub(cur.seen) < concurrent:
+	case cur.outdates(r) && g.o.Now().Sub(cur.seen) < concurrent:
 		return nil
-	default:
-		r.version = cur.version
 	}
+	r.version = cur.version
 	_, err = g.save(ctx, r, true)
 	return err
 }

@@ -30,8 +30,12 @@ func TestSignIn(t *testing.T) {
 	l := newLab(t, false)
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
-	want := &upstream.User{ID: u.ID, Login: "alice", Scopes: []string{"write:issue", "read:organization", "write:repository", "read:user"}}
-	if u.Login != want.Login || !slices.Equal(u.Scopes, want.Scopes) || u.ID == 0 || u.Token.Secret() != l.must(g, u.ID).Token.Secret() || strings.Contains(fmt.Sprintf("%+v", u), u.Token.Secret()) {
+	want := &upstream.User{ID: u.ID, Credential: upstream.Credential{
+		Login: "alice", Scopes: []string{"write:issue", "read:organization", "write:repository", "read:user"},
+	}}
+	if u.Login != want.Login || !slices.Equal(u.Scopes, want.Scopes) || u.ID == 0 ||
+		u.Token.Secret() != l.must(g, u.ID).Token.Secret() ||
+		strings.Contains(fmt.Sprintf("%+v", u), u.Token.Secret()) {
 		t.Errorf("%+v", u)
 	}
 	for _, scope := range l.OAuthCounts().AuthorizeScopes {
@@ -157,9 +161,10 @@ func TestExchangeRefused(t *testing.T) {
 		kind  upstream.Kind
 		alarm int
 	}{
-		"unknown code":    {func(_ *lab, code, _ *string) { *code = "gta_bogus" }, upstream.Denied, 0},
-		"empty code":      {func(_ *lab, code, _ *string) { *code = "" }, upstream.Denied, 0},
-		"wrong verifier":  {func(_ *lab, _, verifier *string) { *verifier = oauth2.GenerateVerifier() }, upstream.Denied, 0},
+		"unknown code": {func(_ *lab, code, _ *string) { *code = "gta_bogus" }, upstream.Denied, 0},
+		"empty code":   {func(_ *lab, code, _ *string) { *code = "" }, upstream.Denied, 0},
+		"wrong verifier": {func(_ *lab, _, verifier *string) { *verifier = oauth2.GenerateVerifier() },
+			upstream.Denied, 0},
 		"expired code":    {func(l *lab, _, _ *string) { l.clock.add(11 * time.Minute) }, upstream.Denied, 0},
 		"rotated secret":  {func(l *lab, _, _ *string) { l.RotateOAuthSecret(l.id) }, upstream.Config, 1},
 		"deleted app":     {func(l *lab, _, _ *string) { l.DeleteOAuthApp(l.id) }, upstream.Config, 1},
@@ -203,7 +208,8 @@ func TestExchangeOutlivesItsCaller(t *testing.T) {
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHoldAnswer, Paths: []string{pathToken}, Times: 1,
+		Entered: entered, Release: release})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { _, err := g.Exchange(ctx, code, verifier); done <- err }()
@@ -233,7 +239,8 @@ func TestGrantDiesBeforeIntrospection(t *testing.T) {
 		g := l.replica(nil)
 		code, verifier := l.code(g, "alice")
 		entered, release := make(chan struct{}, 1), make(chan struct{})
-		l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathIntrospect}, Entered: entered, Release: release})
+		l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathIntrospect},
+			Entered: entered, Release: release})
 		done := make(chan error)
 		go func() { _, err := g.Exchange(t.Context(), code, verifier); done <- err }()
 		<-entered
@@ -252,7 +259,8 @@ func TestSecretDiesBeforeIntrospection(t *testing.T) {
 	g := l.replica(nil)
 	code, verifier := l.code(g, "alice")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathIntrospect}, Entered: entered, Release: release})
+	l.FailOAuth(fakegitea.OAuthFault{Kind: fakegitea.FaultHold, Paths: []string{pathIntrospect}, Entered: entered,
+		Release: release})
 	done := make(chan error)
 	go func() { _, err := g.Exchange(t.Context(), code, verifier); done <- err }()
 	<-entered
@@ -267,7 +275,8 @@ func TestOldGitea(t *testing.T) {
 		version func(w http.ResponseWriter, r *http.Request)
 		kind    upstream.Kind // "": the sign-in works
 	}{
-		"1.22": {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `{"version":"1.22.6"}`) }, upstream.Config},
+		"1.22": {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `{"version":"1.22.6"}`) },
+			upstream.Config},
 		"1.23": {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, `{"version":"1.23.0"}`) }, ""},
 		"1.22 that tells only users": {func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") == "" {
@@ -283,8 +292,10 @@ func TestOldGitea(t *testing.T) {
 			}
 			writeJSON(w, 403, `{"message":"token does not have at least one of required scope(s), required=[read:misc]"}`)
 		}, ""},
-		"told to nobody": {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 403, `{"message":"no"}`) }, upstream.Unavailable},
-		"no answer":      {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 502, `{}`) }, upstream.Unavailable},
+		"told to nobody": {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 403, `{"message":"no"}`) },
+			upstream.Unavailable},
+		"no answer": {func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 502, `{}`) },
+			upstream.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, false)
@@ -324,7 +335,10 @@ func TestRecordsBelongToAnApplication(t *testing.T) {
 	g := l.replica(nil)
 	u := l.signIn(g, "alice")
 	other, secret := l.RegisterOAuthApp("other", true, callback)
-	h := l.replica(func(o *upstream.Options) { o.Config.ClientID, o.Config.ClientSecret = other, config.NewSecret(secret) })
+	h := l.replica(func(o *upstream.Options) {
+		o.Config.ClientID, o.Config.ClientSecret = other,
+			config.NewSecret(secret)
+	})
 	_, err := h.Credential(t.Context(), u.ID)
 	wantKind(t, err, upstream.Gone)
 	l.signIn(h, "alice")
@@ -361,18 +375,21 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(*upstream.Options){
-		`"offline_access" is not a scope`: func(o *upstream.Options) { o.Config.Scopes = []string{"read:user", "offline_access"} },
-		`"all" is not a scope`:            func(o *upstream.Options) { o.Config.Scopes = []string{"all"} },
-		`"" is not a scope`:               func(o *upstream.Options) { o.Config.Scopes = []string{""} },
-		`"read:user read:issue"`:          func(o *upstream.Options) { o.Config.Scopes = []string{"read:user read:issue"} },
-		`"Read:user" is not a scope`:      func(o *upstream.Options) { o.Config.Scopes = []string{"Read:user"} },
-		"scopes is empty":                 func(o *upstream.Options) { o.Config.Scopes = nil },
-		"client_id is missing":            func(o *upstream.Options) { o.Config.ClientID = "" },
-		"client_secret is missing":        func(o *upstream.Options) { o.Config.ClientSecret = config.Secret{} },
-		"gitea.url is missing":            func(o *upstream.Options) { o.Gitea = nil },
-		"redirect URL is not absolute":    func(o *upstream.Options) { o.RedirectURL = "/oauth/callback" },
-		"no HTTP client":                  func(o *upstream.Options) { o.HTTP = nil },
-		"no store":                        func(o *upstream.Options) { o.Store = nil },
+		`"offline_access" is not a scope`: func(o *upstream.Options) {
+			o.Config.Scopes = []string{"read:user",
+				"offline_access"}
+		},
+		`"all" is not a scope`:         func(o *upstream.Options) { o.Config.Scopes = []string{"all"} },
+		`"" is not a scope`:            func(o *upstream.Options) { o.Config.Scopes = []string{""} },
+		`"read:user read:issue"`:       func(o *upstream.Options) { o.Config.Scopes = []string{"read:user read:issue"} },
+		`"Read:user" is not a scope`:   func(o *upstream.Options) { o.Config.Scopes = []string{"Read:user"} },
+		"scopes is empty":              func(o *upstream.Options) { o.Config.Scopes = nil },
+		"client_id is missing":         func(o *upstream.Options) { o.Config.ClientID = "" },
+		"client_secret is missing":     func(o *upstream.Options) { o.Config.ClientSecret = config.Secret{} },
+		"gitea.url is missing":         func(o *upstream.Options) { o.Gitea = nil },
+		"redirect URL is not absolute": func(o *upstream.Options) { o.RedirectURL = "/oauth/callback" },
+		"no HTTP client":               func(o *upstream.Options) { o.HTTP = nil },
+		"no store":                     func(o *upstream.Options) { o.Store = nil },
 	} {
 		o := whole()
 		spoil(&o)

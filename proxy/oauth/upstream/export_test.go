@@ -20,11 +20,11 @@ func (g *Gitea) Impatient(d time.Duration) { g.pace.work, g.pace.ask = d, d }
 
 // ReadIntrospection reads an introspection answer.
 func ReadIntrospection(body []byte, clientID string) (id int64, login, scope string, err error) {
-	told, err := readIntrospection(body, clientID)
+	info, err := readIntrospection(body, clientID)
 	if err != nil {
 		return 0, "", "", err
 	}
-	return told.id, told.login, told.scope, nil
+	return info.id, info.login, info.scope, nil
 }
 
 // ReadNames reads a page of organisations or of teams.

@@ -3,6 +3,8 @@ package upstream
 import (
 	"sync"
 	"time"
+
+	"aegis/proxy/internal/lru"
 )
 
 const (
@@ -24,10 +26,7 @@ type held struct {
 
 // next returns the hold that follows h.
 func (h held) next(err *Error, now time.Time) held {
-	delay := min(max(2*h.delay, firstHold), lastHold)
-	if err.RetryAfter > delay {
-		delay = min(err.RetryAfter, lastHold)
-	}
+	delay := min(max(2*h.delay, firstHold, err.RetryAfter), lastHold)
 	return held{err: err, until: now.Add(delay), delay: delay}
 }
 
@@ -42,79 +41,46 @@ func (h held) answer(now time.Time) error {
 	return &e
 }
 
+// allUsers is the number under which a [hold] keeps what concerns all of them: none has it.
+const allUsers = 0
+
 // hold keeps failing refreshes from hammering Gitea: by user, since the trouble
-// may be the user's alone, and for all when Gitea refuses Aegis itself.
+// may be the user's alone, and for everybody when Gitea refuses Aegis itself.
 type hold struct {
-	mu     sync.Mutex
-	users  map[int64]held
-	client held
+	mu    sync.Mutex
+	users *lru.Cache[int64, held]
 }
 
-func newHold() *hold { return &hold{users: map[int64]held{}} }
+func newHold() *hold { return &hold{users: lru.New[int64, held](maxHeld)} }
 
 // check returns the failure to answer for the user now, nil when Gitea may be
 // asked.
 func (h *hold) check(id int64, now time.Time) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.client.answer(now); err != nil {
-		return err
+	for _, who := range []int64{allUsers, id} {
+		last, _ := h.users.Get(who)
+		if err := last.answer(now); err != nil {
+			return err
+		}
 	}
-	return h.users[id].answer(now)
+	return nil
 }
 
-// user remembers a failure of one user's refresh.
-func (h *hold) user(id int64, err *Error, now time.Time) {
+// fail remembers a failure of one user's refresh, or of everybody's, and reports whether
+// it is the first since the last wait was over: an alarm is due once for each hold, and
+// refreshes that failed at the same time make the wait no longer.
+func (h *hold) fail(id int64, err *Error, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.users[id]; !ok && len(h.users) >= maxHeld {
-		clear(h.users)
-	}
-	h.users[id] = h.users[id].next(err, now)
-}
-
-// all remembers that Gitea refuses Aegis, and reports whether an alarm is due:
-// once for each hold.
-func (h *hold) all(err *Error, now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.client.answer(now) != nil {
+	last, _ := h.users.Get(id)
+	if last.answer(now) != nil {
 		return false
 	}
-	h.client = h.client.next(err, now)
+	h.users.Put(id, last.next(err, now))
 	return true
 }
 
-// clear forgets the failures of a user, and of all: Gitea has answered.
+// clear forgets the failures of a user, and of everybody: Gitea has answered.
 func (h *hold) clear(id int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.users, id)
-	h.client = held{}
-}
-
-// unsaved are answers of Gitea that the store did not take.
-type unsaved struct {
-	mu      sync.Mutex
-	records map[int64]*record
-}
-
-func newUnsaved() *unsaved { return &unsaved{records: map[int64]*record{}} }
-
-// put remembers r; when there are too many, it is lost.
-func (u *unsaved) put(r *record) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, ok := u.records[r.id]; ok || len(u.records) < maxHeld {
-		u.records[r.id] = r
-	}
-}
-
-// take returns and forgets the user's record, nil when there is none.
-func (u *unsaved) take(id int64) *record {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	r := u.records[id]
-	delete(u.records, id)
-	return r
+	h.users.Take(id)
+	h.users.Take(allUsers)
 }

@@ -104,10 +104,13 @@ func (j jsonOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 			basic: strings.HasPrefix(challenge, "Basic") && strings.Contains(challenge, "Gitea"),
 		}
 	}
-	return nil, &failure{
-		status: resp.StatusCode, what: "the answer is not JSON",
-		retryAfter: proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter),
-	}
+	return nil, failed(resp, "the answer is not JSON")
+}
+
+// failed is a failure that says itself when to come back.
+func failed(resp *http.Response, what string) *failure {
+	wait := proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter)
+	return &failure{status: resp.StatusCode, what: what, retryAfter: wait}
 }
 
 // trouble cuts an error of net/http or x/oauth2 down to a [failure] or
@@ -137,16 +140,16 @@ func trouble(err error) error {
 // answered reads an error answer in JSON. Gitea's token endpoint always answers
 // 400; anything else is of a server in between or of a Gitea in trouble.
 func answered(e *oauth2.RetrieveError) error {
-	status := 0
-	var wait time.Duration
-	if e.Response != nil {
-		status, wait = e.Response.StatusCode, proxy.RetryAfter(e.Response.Header, time.Now(), maxRetryAfter)
+	const foreign = "not an answer of Gitea's token endpoint"
+	if e.Response == nil {
+		return &failure{what: foreign}
 	}
+	status := e.Response.StatusCode
 	said := status == http.StatusBadRequest || status == http.StatusUnauthorized && e.ErrorCode == codeClient
 	if said && slices.Contains(codes, e.ErrorCode) {
 		return &refusal{status: status, code: e.ErrorCode, reason: reasonIn(e.ErrorDescription)}
 	}
-	return &failure{status: status, retryAfter: wait, what: "not an answer of Gitea's token endpoint"}
+	return failed(e.Response, foreign)
 }
 
 // The error codes of RFC 6749 section 5.2 that decide something.
@@ -163,7 +166,7 @@ var codes = []string{
 
 // oauthContext makes x/oauth2 use g's client.
 func (g *Gitea) oauthContext(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, g.http)
+	return context.WithValue(ctx, oauth2.HTTPClient, g.o.HTTP)
 }
 
 // introspection is the answer of RFC 7662 as far as it is needed.
@@ -188,7 +191,7 @@ func (g *Gitea) introspect(ctx context.Context, token string) (*introspection, e
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	// RFC 7662 section 2.1: the endpoint is for the application alone.
-	req.SetBasicAuth(g.conf.ClientID, g.secret.Reveal())
+	req.SetBasicAuth(g.conf.ClientID, g.o.Config.ClientSecret.Reveal())
 	status, body, err := g.do(req)
 	r, refused := errors.AsType[*refusal](err)
 	switch {
@@ -271,7 +274,7 @@ func (g *Gitea) request(ctx context.Context, method, path string, body io.Reader
 
 // do sends a request and reads a JSON answer of at most maxAnswer bytes.
 func (g *Gitea) do(req *http.Request) (status int, body []byte, err error) {
-	resp, err := g.http.Do(req)
+	resp, err := g.o.HTTP.Do(req)
 	if err != nil {
 		return 0, nil, trouble(err)
 	}
@@ -283,10 +286,7 @@ func (g *Gitea) do(req *http.Request) (status int, body []byte, err error) {
 	case len(body) > maxAnswer:
 		return 0, nil, &failure{status: resp.StatusCode, what: "the answer is too long"}
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		return 0, nil, &failure{
-			status: resp.StatusCode, what: "an error of the server",
-			retryAfter: proxy.RetryAfter(resp.Header, time.Now(), maxRetryAfter),
-		}
+		return 0, nil, failed(resp, "an error of the server")
 	}
 	return resp.StatusCode, body, nil
 }

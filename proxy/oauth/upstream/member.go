@@ -77,13 +77,13 @@ const (
 
 // names returns the user's organisations, or teams as org/team.
 func (g *Gitea) names(ctx context.Context, userID int64, kind kindOfList) ([]string, error) {
-	if names, ok := g.members.get(userID, kind, g.now()); ok {
+	if names, ok := g.members.get(userID, kind, g.o.Now()); ok {
 		return names, nil
 	}
 	return join(ctx, g, string(kind), userID, func(ctx context.Context) ([]string, error) {
 		ctx, cancel := context.WithTimeout(ctx, g.pace.ask+g.pace.work)
 		defer cancel()
-		asked := g.now()
+		asked := g.o.Now()
 		names, err := g.ask(ctx, userID, kind)
 		if err == nil {
 			g.members.put(userID, kind, names, asked.Add(keepMember))

@@ -32,7 +32,7 @@ type record struct {
 	// tokens.
 	expires time.Time
 	life    time.Duration
-	// seen is when Gitea last told login and scope.
+	// seen is when Gitea last said login and scope.
 	seen time.Time
 
 	// version is the store's; 0 for a record that is not stored.
@@ -134,11 +134,12 @@ func (r *record) outdates(other *record) bool {
 var errUnreadable = errors.New("the record is not one of this version of Aegis")
 
 // load returns the user's record. The error is an [*Error]; Gone when there is
-// no record of this server and application.
+// no record of this server and application. With one that is [replaceable] the record has
+// nothing but the version that a new one has to overwrite.
 func (g *Gitea) load(ctx context.Context, id int64) (*record, error) {
-	entry, err := g.store.Get(ctx, recordKey(id))
+	entry, err := g.o.Store.Get(ctx, recordKey(id))
 	if errors.Is(err, kv.ErrNotFound) {
-		return nil, gone(textSignIn)
+		return &record{}, gone(textSignIn)
 	}
 	if err != nil {
 		return nil, storeTrouble(err)
@@ -146,10 +147,10 @@ func (g *Gitea) load(ctx context.Context, id int64) (*record, error) {
 	var s stored
 	// The decoder's error would quote the record.
 	if json.Unmarshal(entry.Value, &s) != nil || s.ID != id {
-		return nil, storeTrouble(fmt.Errorf("user %d: %w", id, errUnreadable))
+		return &record{version: entry.Version}, storeTrouble(fmt.Errorf("user %d: %w", id, errUnreadable))
 	}
 	if s.App != g.app {
-		return nil, gone(textSignIn)
+		return &record{version: entry.Version}, gone(textSignIn)
 	}
 	return &record{
 		id: s.ID, login: s.Login, scope: s.Scope, reauth: s.Reauth,
@@ -179,7 +180,7 @@ func (g *Gitea) swap(ctx context.Context, r *record) error {
 	if err != nil {
 		return storeTrouble(err)
 	}
-	version, err := g.store.CompareAndSwap(ctx, recordKey(r.id), r.version, value, ttl)
+	version, err := g.o.Store.CompareAndSwap(ctx, recordKey(r.id), r.version, value, ttl)
 	if errors.Is(err, kv.ErrConflict) {
 		return kv.ErrConflict
 	}
@@ -188,17 +189,4 @@ func (g *Gitea) swap(ctx context.Context, r *record) error {
 	}
 	r.version = version
 	return nil
-}
-
-// versionOf returns the version under which the user's record, of whichever
-// application, is stored: what a new one has to overwrite.
-func (g *Gitea) versionOf(ctx context.Context, id int64) (uint64, error) {
-	entry, err := g.store.Get(ctx, recordKey(id))
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		return 0, nil
-	case err != nil:
-		return 0, storeTrouble(err)
-	}
-	return entry.Version, nil
 }

@@ -19,7 +19,7 @@ func (g *Gitea) refresh(ctx context.Context, userID int64, needs func(*record) b
 		if err != nil || !needs(r) {
 			return r, err
 		}
-		if err := g.hold.check(userID, g.now()); err != nil {
+		if err := g.hold.check(userID, g.o.Now()); err != nil {
 			return nil, err
 		}
 		lease, err := g.acquire(ctx, userID)
@@ -44,7 +44,7 @@ func (g *Gitea) leased(ctx context.Context, r *record, lease uint64, needs func(
 	if err != nil {
 		return nil, err
 	}
-	if u := g.unsaved.take(r.id); u != nil && !r.outdates(u) {
+	if u, ok := g.unsaved.Take(r.id); ok && !r.outdates(u) {
 		if r, err = g.keep(ctx, u); err != nil {
 			return nil, err
 		}
@@ -93,13 +93,13 @@ func (g *Gitea) attempt(ctx context.Context, r *record) (next *record, again boo
 	case client:
 		// Aegis itself is refused: all wait, and no sign-in ends for it.
 		e := &Error{Kind: Config, Public: textClient, RetryAfter: firstHold, Err: err}
-		if g.hold.all(e, g.now()) {
+		if g.hold.fail(allUsers, e, g.o.Now()) {
 			g.report(EventClient, 0, "", "refreshing a credential: "+err.Error())
 		}
 		return nil, false, e
 	}
 	e := unavailable(textDown, err)
-	g.hold.user(r.id, e, g.now())
+	g.hold.fail(r.id, e, g.o.Now())
 	return nil, false, e
 }
 
@@ -144,7 +144,7 @@ func (g *Gitea) finish(ctx context.Context, r *record, why string) (next *record
 func (g *Gitea) adopt(ctx context.Context, r *record, answer *pair) (*record, error) {
 	next := *r
 	next.access, next.refresh = answer.access, answer.refresh
-	next.life, next.expires = answer.life, g.now().Add(answer.life)
+	next.life, next.expires = answer.life, g.o.Now().Add(answer.life)
 	kept, err := g.keep(ctx, &next)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (g *Gitea) adopt(ctx context.Context, r *record, answer *pair) (*record, er
 func (g *Gitea) keep(ctx context.Context, r *record) (*record, error) {
 	kept, err := g.save(ctx, r, false)
 	if isKind(err, Unavailable) {
-		g.unsaved.put(r)
+		g.unsaved.Put(r.id, r)
 	}
 	return kept, err
 }
@@ -183,17 +183,12 @@ func (g *Gitea) save(ctx context.Context, r *record, create bool) (*record, erro
 		}
 		cur, loadErr := g.load(ctx, r.id)
 		switch {
-		case create && replaceable(loadErr):
-			if r.version, err = g.versionOf(ctx, r.id); err != nil {
-				return nil, err
-			}
-		case loadErr != nil:
+		case loadErr != nil && !(create && replaceable(loadErr)):
 			return nil, loadErr
 		case cur.outdates(r): // it has the newer refresh token
 			return cur, nil
-		default:
-			r.version = cur.version
 		}
+		r.version = cur.version
 	}
 	if errors.Is(err, kv.ErrConflict) {
 		return nil, storeTrouble(err)
@@ -211,22 +206,22 @@ func replaceable(loadErr error) bool {
 // what has changed. It is a courtesy: when it fails, the record stays as it is.
 // Only a grant that has turned into full access ends it.
 func (g *Gitea) look(ctx context.Context, r *record) (*record, error) {
-	told, err := g.introspect(ctx, r.access.Reveal())
-	if err != nil || told.id != r.id {
+	info, err := g.introspect(ctx, r.access.Reveal())
+	if err != nil || info.id != r.id {
 		return r, nil
 	}
-	if readGrant(told.scope).all {
+	if readGrant(info.scope).all {
 		next, _, err := g.finish(ctx, r, reauthWide)
 		return next, err
 	}
-	return g.note(ctx, r, told), nil
+	return g.note(ctx, r, info), nil
 }
 
-// note writes down what Gitea told of a user and returns the record with it; r
+// note writes down what Gitea said of a user and returns the record with it; r
 // when another process has written meanwhile.
-func (g *Gitea) note(ctx context.Context, r *record, told *introspection) *record {
+func (g *Gitea) note(ctx context.Context, r *record, info *introspection) *record {
 	next := *r
-	next.login, next.scope, next.seen = told.login, told.scope, g.now()
+	next.login, next.scope, next.seen = info.login, info.scope, g.o.Now()
 	if err := g.swap(ctx, &next); err != nil {
 		return r
 	}
@@ -250,7 +245,7 @@ const keepFree = time.Minute
 // acquire takes the lease of a user's refresh and returns its version; 0 when
 // another process has it. A lease that is not given back ends by itself.
 func (g *Gitea) acquire(ctx context.Context, id int64) (uint64, error) {
-	entry, err := g.store.Get(ctx, leaseKey(id))
+	entry, err := g.o.Store.Get(ctx, leaseKey(id))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
 	case err != nil:
@@ -258,7 +253,7 @@ func (g *Gitea) acquire(ctx context.Context, id int64) (uint64, error) {
 	case string(entry.Value) != leaseFree:
 		return 0, nil
 	}
-	version, err := g.store.CompareAndSwap(ctx, leaseKey(id), entry.Version, []byte(leaseHeld), g.pace.lease)
+	version, err := g.o.Store.CompareAndSwap(ctx, leaseKey(id), entry.Version, []byte(leaseHeld), g.pace.lease)
 	switch {
 	case errors.Is(err, kv.ErrConflict):
 		return 0, nil
@@ -273,7 +268,7 @@ func (g *Gitea) release(ctx context.Context, id int64, version uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.pace.save)
 	defer cancel()
 	// A failure costs the next one the wait until the lease ends by itself.
-	_, _ = g.store.CompareAndSwap(ctx, leaseKey(id), version, []byte(leaseFree), keepFree)
+	_, _ = g.o.Store.CompareAndSwap(ctx, leaseKey(id), version, []byte(leaseFree), keepFree)
 }
 
 // wait waits for d, or for ctx and returns its error.

@@ -27,12 +27,12 @@ const (
 	longLife = 365 * 24 * time.Hour
 )
 
-// trade sends a code and its verifier to the token endpoint. The error is a
-// [failure] or a [refusal].
-func (g *Gitea) trade(ctx context.Context, code, verifier string) (*pair, error) {
+// trade sends a code and its verifier to the token endpoint, as the application of conf. The
+// error is a [failure] or a [refusal].
+func (g *Gitea) trade(ctx context.Context, conf *oauth2.Config, code, verifier string) (*pair, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.pace.work)
 	defer cancel()
-	return g.pair(g.oauth().Exchange(g.oauthContext(ctx), code, oauth2.VerifierOption(verifier)))
+	return g.pair(conf.Exchange(g.oauthContext(ctx), code, oauth2.VerifierOption(verifier)))
 }
 
 // renew sends a refresh token to the token endpoint. An answer without a new
@@ -58,7 +58,7 @@ func (g *Gitea) pair(t *oauth2.Token, err error) (*pair, error) {
 	}
 	life := time.Duration(t.ExpiresIn) * time.Second
 	if life <= 0 {
-		life = time.Unix(lineageOf(t.AccessToken).Expires, 0).Sub(g.now())
+		life = time.Unix(lineageOf(t.AccessToken).Expires, 0).Sub(g.o.Now())
 	}
 	if life <= 0 {
 		life = shortLife

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -15,6 +16,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
+	"aegis/proxy/internal/lru"
 	"aegis/proxy/kv"
 	"aegis/proxy/oauth/scope"
 )
@@ -43,24 +45,25 @@ type Options struct {
 // Gitea signs people in through Gitea and keeps their Gitea credentials fresh.
 // It is safe for concurrent use, and several may share one store.
 type Gitea struct {
+	o        Options       // with a client that [harden] has made
 	conf     oauth2.Config // without the secret; see oauth
-	secret   config.Secret
 	scopes   []string
 	scopeSet scope.Set
 	api      *url.URL
 	browser  string
 	app      string
-	http     *http.Client
-	store    kv.Store
-	now      func() time.Time
-	event    func(Event)
 	pace     pace
 	flights  singleflight.Group
-	running  running
-	hold     *hold
-	unsaved  *unsaved
-	members  *members
-	version  versionCheck
+	// running is held for reading by work that must be finished before the store closes. stop
+	// takes it for writing and keeps it: it waits for that work, and no other can begin.
+	running sync.RWMutex
+	stop    func()
+	hold    *hold
+	// unsaved are answers of Gitea that the store did not take.
+	unsaved *lru.Cache[int64, *record]
+	members *members
+	// newEnough is until when Gitea is believed to be one that knows scopes; nil: not yet asked.
+	newEnough atomic.Pointer[time.Time]
 }
 
 // pace are the waits of a [Gitea].
@@ -104,25 +107,23 @@ func New(o Options) (*Gitea, error) {
 	}
 	api := *o.Gitea
 	api.Path, api.RawPath = strings.TrimRight(api.Path, "/"), ""
+	o.HTTP = harden(o.HTTP)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	g := &Gitea{
+		o:        o,
 		scopes:   set.Words(),
 		scopeSet: set,
 		api:      &api,
 		browser:  browser,
-		secret:   o.Config.ClientSecret,
 		app:      binding(&api, o.Config.ClientID),
-		http:     harden(o.HTTP),
-		store:    o.Store,
-		now:      o.Now,
-		event:    o.Event,
 		pace:     defaultPace(),
 		hold:     newHold(),
-		unsaved:  newUnsaved(),
+		unsaved:  lru.New[int64, *record](maxHeld),
 		members:  newMembers(),
 	}
-	if g.now == nil {
-		g.now = time.Now
-	}
+	g.stop = sync.OnceFunc(g.running.Lock)
 	g.conf = oauth2.Config{
 		ClientID:    o.Config.ClientID,
 		RedirectURL: o.RedirectURL,
@@ -140,7 +141,7 @@ func New(o Options) (*Gitea, error) {
 // show in a print of whatever holds g.
 func (g *Gitea) oauth() *oauth2.Config {
 	conf := g.conf
-	conf.ClientSecret = g.secret.Reveal()
+	conf.ClientSecret = g.o.Config.ClientSecret.Reveal()
 	return &conf
 }
 
@@ -178,12 +179,8 @@ func (g *Gitea) RevokeURL() string { return g.browser + "/user/settings/applicat
 type User struct {
 	// ID is Gitea's number of the user, which a renaming does not change.
 	ID int64
-	// Login is the user name at the moment.
-	Login string
-	// Scopes are what Gitea granted, as far as they are configured.
-	Scopes []string
-	// Token is the token that was just issued. Calls use [Gitea.Credential].
-	Token proxy.Credential
+	// Credential has the token that was just issued. Calls use [Gitea.Credential].
+	Credential
 }
 
 // Credential is what a call of a person is made with. It prints no secret.
@@ -224,36 +221,9 @@ const (
 
 // report calls the options' Event, if there is one.
 func (g *Gitea) report(kind EventKind, userID int64, login, detail string) {
-	if g.event != nil {
-		g.event(Event{Kind: kind, UserID: userID, Login: login, Detail: detail})
+	if g.o.Event != nil {
+		g.o.Event(Event{Kind: kind, UserID: userID, Login: login, Detail: detail})
 	}
-}
-
-// running counts work that must be finished before the store closes.
-type running struct {
-	mu     sync.Mutex
-	wg     sync.WaitGroup
-	closed bool
-}
-
-// begin reports whether work may start; then done must follow.
-func (r *running) begin() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
-	r.wg.Add(1)
-	return true
-}
-
-func (r *running) done() { r.wg.Done() }
-
-func (r *running) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.wg.Wait()
 }
 
 // Close starts no further refresh or sign-in and waits for those under way, so
@@ -261,7 +231,7 @@ func (r *running) close() {
 // store afterwards.
 func (g *Gitea) Close(ctx context.Context) error {
 	done := make(chan struct{})
-	go func() { g.running.close(); close(done) }()
+	go func() { g.stop(); close(done) }()
 	select {
 	case <-done:
 		return nil

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
+
+	"aegis/proxy"
 )
 
 // Since 1.23 Gitea honours scopes of OAuth tokens; before, every token was good
@@ -18,23 +19,14 @@ const oldestMajor, oldestMinor = 1, 23
 // keepVersion is how long an answer about the version is believed.
 const keepVersion = 10 * time.Minute
 
-// versionCheck remembers that Gitea is new enough.
-type versionCheck struct {
-	mu    sync.Mutex
-	until time.Time
-}
-
 // errHidden: Gitea hides its version from this caller.
-var errHidden = errors.New("gitea does not tell its version")
+var errHidden = errors.New("gitea hides its version")
 
 // granular returns an error when Gitea is too old for scopes. Without a token, a
 // Gitea that shows its version to no one passes: granular is then asked again
 // with the token of the sign-in, before that is kept.
 func (g *Gitea) granular(ctx context.Context, token string) error {
-	g.version.mu.Lock()
-	known := g.now().Before(g.version.until)
-	g.version.mu.Unlock()
-	if known {
+	if until := g.newEnough.Load(); until != nil && g.o.Now().Before(*until) {
 		return nil
 	}
 	version, scoped, err := g.askVersion(ctx, token)
@@ -47,13 +39,12 @@ func (g *Gitea) granular(ctx context.Context, token string) error {
 		return misconfigured(textOld, fmt.Errorf("gitea %s", version))
 	}
 	// For all users: it is the same Gitea.
-	g.version.mu.Lock()
-	g.version.until = g.now().Add(keepVersion)
-	g.version.mu.Unlock()
+	until := g.o.Now().Add(keepVersion)
+	g.newEnough.Store(&until)
 	return nil
 }
 
-// askVersion asks for Gitea's version. scoped: Gitea refuses to tell it for want
+// askVersion asks for Gitea's version. scoped: Gitea refuses to say it for want
 // of a scope, and so knows scopes.
 func (g *Gitea) askVersion(ctx context.Context, token string) (version string, scoped bool, err error) {
 	status, body, err := g.get(ctx, "/api/v1/version", token)
@@ -72,7 +63,7 @@ func (g *Gitea) askVersion(ctx context.Context, token string) (version string, s
 	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Version == "" {
 		return "", false, &failure{status: status, what: "not an answer of Gitea's version endpoint"}
 	}
-	return printable(answer.Version), false, nil
+	return printable(answer.Version, 60), false, nil
 }
 
 // tooOld reports whether a version is known to be one without scopes. A version
@@ -86,14 +77,15 @@ func tooOld(version string) bool {
 	return n > 0 && major < oldestMajor || n > 1 && major == oldestMajor && minor < oldestMinor
 }
 
-// printable returns at most 60 printable ASCII characters of s.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
+// printable returns what a log can hold of a text of Gitea's: ASCII without control
+// characters, cut to most of them.
+func printable(s string, most int) string {
+	return proxy.Clip(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {
 			return -1
 		}
 		return r
-	}, s[:min(len(s), 60)])
+	}, s), most)
 }
 
 // get asks Gitea's side that programs use, with a token when there is one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,21 +45,10 @@ type waiting struct {
 // else.
 func codesKey(userID int64) string { return fmt.Sprintf("confirm/%d", userID) }
 
-// Codes reads the codes that wait, for /account.
-type Codes struct {
-	// Store is that of [Options].
-	Store kv.Store
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
-}
-
-// Pending returns what waits for a user, oldest first. The error is the store's.
-func (c Codes) Pending(ctx context.Context, userID int64) ([]Pending, error) {
-	now := time.Now
-	if c.Now != nil {
-		now = c.Now
-	}
-	w, _, err := load(ctx, c.Store, userID, now())
+// Waiting returns what waits for a user now, oldest first, for /account. The store is that
+// of [Options], and the error is the store's.
+func Waiting(ctx context.Context, store kv.Store, userID int64, now time.Time) ([]Pending, error) {
+	w, _, err := load(ctx, store, userID, now)
 	return w.Calls, err
 }
 
@@ -115,12 +103,8 @@ func (c *Confirm) wait(ctx context.Context, call *proxy.Call, digest []byte) err
 		return proxy.NewError(proxy.KindPolicyDenied, "a person must confirm calls of "+call.Tool.Name+
 			", and there is no page where this identity could read a code; nothing was sent", nil)
 	}
-	s := c.subject(ctx, call)
-	code, err := newCode()
-	if err != nil {
-		return unavailable(err)
-	}
-	err = c.change(ctx, call.Identity.UserID, func(w *waiting) {
+	s, code := c.subject(ctx, call), newCode()
+	err := c.change(ctx, call.Identity.UserID, func(w *waiting) {
 		// A model that repeats its call must not fill the list, nor make the code void
 		// that the person is about to read.
 		for _, p := range w.Calls {
@@ -183,16 +167,13 @@ func (c *Confirm) redeem(ctx context.Context, call *proxy.Call, digest []byte) e
 }
 
 // newCode returns 60 random bits in groups of four that are easy to read aloud.
-func newCode() (string, error) {
-	b := make([]byte, 8)
-	if _, err := rand.Read(b); err != nil {
-		return "", err
-	}
-	s := base32.StdEncoding.EncodeToString(b)[:12]
-	return s[:4] + "-" + s[4:8] + "-" + s[8:], nil
+func newCode() string {
+	s := rand.Text()[:12] // base32: five bits a letter
+	return s[:4] + "-" + s[4:8] + "-" + s[8:]
 }
 
-// normal forgives case, spaces and hyphens.
+// normal forgives case, spaces and hyphens. People read codes aloud and type them by hand;
+// none of the three carries a bit of the code.
 func normal(code string) string {
 	return strings.NewReplacer("-", "", " ", "").Replace(strings.ToUpper(code))
 }

@@ -15,7 +15,7 @@ import (
 	"aegis/proxy/kv"
 )
 
-// Facts tells how much a repository holds, for the question; its answer goes into
+// Facts returns how much a repository holds, for the question; its answer goes into
 // the message, such as "214 open issues and pull requests". An error leaves it out.
 type Facts interface {
 	RepoFacts(ctx context.Context, cred proxy.Credential, owner, repo string) (string, error)
@@ -87,7 +87,8 @@ func (c *Confirm) Asks(call *proxy.Call) bool {
 	return c.named(call.Tool.Name) || c.named(call.Op.Name)
 }
 
-// named reports whether a rule is about the tool of this name.
+// named reports whether a rule is about the tool of this name. A glob, so that a rule also
+// covers tools that a later catalog adds to a family.
 func (c *Confirm) named(name string) bool {
 	return name != "" && slices.ContainsFunc(c.globs, func(g string) bool {
 		ok, _ := path.Match(g, name) // checked in New
@@ -135,16 +136,13 @@ func (c *Confirm) permitted(ctx context.Context, call *proxy.Call) error {
 		"Ask your user to do it in Gitea, or in a client that supports MCP elicitation", nil)
 }
 
-// ask returns the question.
+// ask returns the question. The client carries the state, so any replica can take the
+// answer and a question that is never answered costs nothing.
 func (c *Confirm) ask(ctx context.Context, call *proxy.Call, digest []byte) error {
 	s := c.subject(ctx, call)
-	state, err := c.newState(digest, s.retype)
-	if err != nil {
-		return unavailable(err)
-	}
 	return &proxy.Error{
 		Kind: proxy.KindConfirm, Public: "waiting for the user to confirm: " + s.text,
-		Question: &proxy.Question{State: state, Message: s.question(), Retype: s.retype},
+		Question: &proxy.Question{State: c.newState(digest, s.retype), Message: s.question(), Retype: s.retype},
 	}
 }
 
@@ -184,8 +182,8 @@ func refused(what string, cause error) error {
 		what+", so nothing was sent; call again without it to be asked anew", cause)
 }
 
-// unavailable is the error when the store or the source of randomness fails. The call
-// is refused, as it is not known whether a person has permitted it.
+// unavailable is the error when the store fails. The call is refused, as it is not known
+// whether a person has permitted it.
 func unavailable(err error) error {
 	return proxy.NewError(proxy.KindInternal, "the confirmation could not be checked, so nothing was sent; "+
 		"the request id names the reason in the server's log", err)

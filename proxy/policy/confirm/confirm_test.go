@@ -245,7 +245,7 @@ func TestClientsThatCannotAsk(t *testing.T) {
 
 func (r *rig) codes(user int64) []confirm.Pending {
 	r.t.Helper()
-	list, err := (confirm.Codes{Store: r.store, Now: func() time.Time { return r.now }}).Pending(r.t.Context(), user)
+	list, err := confirm.Waiting(r.t.Context(), r.store, user, r.now)
 	if err != nil {
 		r.t.Fatal(err)
 	}

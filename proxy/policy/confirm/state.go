@@ -36,16 +36,14 @@ const (
 var errState = errors.New("confirm: malformed or forged state")
 
 // newState returns the sealed state of a question.
-func (c *Confirm) newState(digest []byte, retype string) (string, error) {
+func (c *Confirm) newState(digest []byte, retype string) string {
 	b := make([]byte, 1+idSize, stateFixed+len(retype)+sha256.Size)
 	// The version of the form, so that a later one is not taken for this.
 	b[0] = 1
-	if _, err := rand.Read(b[1:]); err != nil {
-		return "", fmt.Errorf("confirm: %w", err)
-	}
+	_, _ = rand.Read(b[1:]) // never fails: it ends the process instead
 	b = binary.BigEndian.AppendUint64(b, uint64(c.o.Now().Add(c.rules.TTL.Std()).Unix()))
 	b = append(append(b, digest...), retype...)
-	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(b)...)), nil
+	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(b)...))
 }
 
 // openState reads what a client brought back.

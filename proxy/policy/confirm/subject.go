@@ -3,10 +3,8 @@ package confirm
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -89,7 +87,8 @@ func objectOf(call *proxy.Call) object {
 	var last string
 	for i := range call.Wire.Values {
 		f := &call.Wire.Values[i]
-		value := clean(stringOf(f.Value))
+		text, _ := proxy.Scalar(f.Value)
+		value := clean(text)
 		switch {
 		case value == "":
 		case f.Name == "owner":
@@ -140,15 +139,15 @@ func destinations(call *proxy.Call) (shown []string) {
 		}
 	}
 	for _, word := range destinationWords {
-		if value := stringOf(members[word]); value != "" {
+		if value, _ := proxy.Scalar(members[word]); value != "" {
 			shown = append(shown, strings.ReplaceAll(word, "_", " ")+" "+clean(addressOnly(value)))
 		}
 	}
 	return shown
 }
 
-// addressOnly returns a URL without what may be a secret in it: user, password and
-// query. Other texts stay.
+// addressOnly returns a URL without what may be a secret in it: user, password and query.
+// Other texts stay. The question is shown on screens and kept in histories of chats.
 func addressOnly(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
@@ -157,22 +156,8 @@ func addressOnly(s string) string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
-// stringOf returns a text or number of the arguments, "" for anything else.
-func stringOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	case int:
-		return strconv.Itoa(v)
-	case bool:
-		return strconv.FormatBool(v)
-	}
-	return ""
-}
-
-// maxName bounds what a question quotes of one name, in characters.
+// maxName bounds what a question quotes of one name, in characters. A longer one could push
+// the end of the question off the screen.
 const maxName = 200
 
 // clean keeps what prints, so that a name cannot rewrite the question around it.

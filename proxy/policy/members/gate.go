@@ -38,19 +38,16 @@ type Directory struct {
 	lookup Lookup
 	now    func() time.Time
 
+	lost func(key string) // nil: losses are not reported
+
 	mu    sync.Mutex
 	known map[string]*person
-	lost  func(key string) // nil: losses are not reported
 }
 
-// OnLoss has f called whenever Gitea no longer tells of a membership that it told of
+// OnLoss has f called whenever Gitea no longer lists a membership that it listed
 // before. The key names the person to [Directory.Recheck] of another process. f must
-// not block.
-func (d *Directory) OnLoss(f func(key string)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lost = f
-}
+// not block. It is set before the first call, so it needs no lock.
+func (d *Directory) OnLoss(f func(key string)) { d.lost = f }
 
 // Recheck makes the next call of the person with this key ask again, as soon as
 // Gitea may be asked: another process has seen a membership end.
@@ -155,8 +152,9 @@ func (d *Directory) enter(ctx context.Context, id *proxy.Identity, member func(*
 	due := p.asked.IsZero() || age >= ttl || age >= recheck && (p.stale || p.err != nil || !member(p))
 	if due {
 		orgs, teams := p.orgs, p.teams
-		if d.ask(ctx, p, id.Credential); p.err == nil && (!within(orgs, p.orgs) || !within(teams, p.teams)) {
-			d.report(keyOf(id))
+		d.ask(ctx, p, id.Credential)
+		if d.lost != nil && p.err == nil && (!within(orgs, p.orgs) || !within(teams, p.teams)) {
+			d.lost(keyOf(id))
 		}
 	}
 	switch {
@@ -171,17 +169,6 @@ func (d *Directory) enter(ctx context.Context, id *proxy.Identity, member func(*
 // within reports whether all of list is in other.
 func within(list, other []string) bool {
 	return !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(other, s) })
-}
-
-// report tells other processes of a loss. Outside of the lock, as the function is
-// theirs.
-func (d *Directory) report(key string) {
-	d.mu.Lock()
-	f := d.lost
-	d.mu.Unlock()
-	if f != nil {
-		f(key)
-	}
 }
 
 // ask refreshes p. The answer is for later calls too, so this one's client does
@@ -244,7 +231,7 @@ func (d *Directory) forget() {
 	}
 }
 
-// keyOf tells identities apart by what a renaming does not change.
+// keyOf distinguishes identities by what a renaming does not change.
 func keyOf(id *proxy.Identity) string {
 	// A login can be given to another account, an id cannot.
 	if id.Mode == proxy.ModeOAuth && id.UserID != 0 {

@@ -17,6 +17,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
+// Exit codes are those of cmd/aegis: 2 for a wrong command line, 1 for work that failed.
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -32,7 +33,10 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// generate writes the catalog and the reference, after pinning new facts where asked.
+// generate writes the catalog and the reference, after pinning new facts where asked. The
+// files are read from the working tree and not from those embedded in spec, so that one run
+// shows the effect of an edit. Both outputs are written together: a test fails when one of
+// them is not what the inputs give.
 func generate(root, swagger string) error {
 	factsFile := filepath.Join(root, "spec", "facts", "gitea.json")
 	if swagger != "" {
@@ -59,14 +63,13 @@ func generate(root, swagger string) error {
 	if err := os.WriteFile(filepath.Join(root, "spec", "catalog.json"), text, 0o644); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(root, "docs"), 0o755); err != nil {
-		return err
-	}
 	return os.WriteFile(filepath.Join(root, "docs", "tools.md"), build.Markdown(cat), 0o644)
 }
 
 // pin replaces the facts by those of a description, without its prose: the words of our
-// tools are written by hand.
+// tools are written by hand, since those of a web page are too long for a list of tools.
+// The new facts are read back by generate, so a description that cannot be built from fails
+// here and not at the next start.
 func pin(swagger, factsFile string) error {
 	data, err := os.ReadFile(swagger)
 	if err != nil {
@@ -76,7 +79,7 @@ func pin(swagger, factsFile string) error {
 	if err != nil {
 		return err
 	}
-	text, err := facts.Encode()
+	text, err := facts.Swagger()
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,13 @@ type App struct {
 	ClientID     string   `json:"client_id"`
 	Confidential bool     `json:"confidential_client"`
 	RedirectURIs []string `json:"redirect_uris"`
-	// Secret is shown by Gitea once, when it is made.
+	// Secret is shown by Gitea once, when it is made. It is never reported, only
+	// written to a file.
 	Secret string `json:"client_secret"`
 }
 
-// appsPath has the OAuth applications of the token's user.
+// appsPath has the OAuth applications of the token's user. They belong to a user and
+// not to the site, so that no administrator is needed.
 const appsPath = "/user/applications/oauth2"
 
 // ErrScope is returned for a token that may not make applications.
@@ -40,6 +42,7 @@ func (g Gitea) Apps(ctx context.Context, token string) ([]App, error) {
 // with its secret. With an id it makes that application so and gives it a new
 // secret, which ends the old one.
 func (g Gitea) MakeApp(ctx context.Context, token string, a App) (App, error) {
+	// All three are always sent: what a change leaves out, Gitea sets to nothing.
 	in, err := json.Marshal(map[string]any{
 		"name": a.Name, "redirect_uris": a.RedirectURIs, "confidential_client": true,
 	})
@@ -58,6 +61,8 @@ func (g Gitea) MakeApp(ctx context.Context, token string, a App) (App, error) {
 	if err := readApp(res, body, want, &made); err != nil {
 		return App{}, err
 	}
+	// An application that is not confidential would let everybody who knows its id be
+	// Aegis.
 	if made.ClientID == "" || made.Secret == "" || !made.Confidential {
 		return App{}, ErrNotGitea
 	}
@@ -69,6 +74,8 @@ func readApp(res *http.Response, body []byte, want int, into any) error {
 	switch {
 	case res.StatusCode == http.StatusUnauthorized:
 		return ErrToken
+	// The status is enough: Gitea answers so for a scope that is missing, and these
+	// routes know no other reason.
 	case res.StatusCode == http.StatusForbidden:
 		return ErrScope
 	case res.StatusCode != want:

@@ -10,8 +10,9 @@ import (
 const challengeName = "Www-Authenticate"
 
 // challenges sends requests without a token to every endpoint, by each method that a
-// client may begin with: clients learn from the 401 where to sign in (RFC 9728
-// section 5).
+// client may begin with: clients learn from the 401 where to sign in (RFC 9728 section
+// 5). Some clients begin with GET, to open a stream, and some proxies treat HEAD
+// otherwise.
 func (x *examination) challenges(ctx context.Context) {
 	good := true
 	for _, path := range x.o.Endpoints {
@@ -35,7 +36,10 @@ func (x *examination) challenge(ctx context.Context, a ask) bool {
 	// A reference that answers otherwise has no challenge to compare with.
 	want := x.expected(ctx, a)
 	differs := want != nil && want.status == http.StatusUnauthorized && want.header.Get(challengeName) != value
+	// Anything but 401 has the client go on without signing in.
 	open := got.status != http.StatusUnauthorized
+	// The proxy is judged before the configuration: what does not come from Aegis says
+	// nothing of it.
 	return x.passes("challenge", []outcome{
 		{open && !got.byAegis(), Failure, at + " must be 401 and does not reach Aegis: " + got.what(), x.fix("path")},
 		{open, Failure, at + " must be 401: " + got.what(),
@@ -55,8 +59,9 @@ func (x *examination) challenge(ctx context.Context, a ask) bool {
 // invalidToken has the form that every verifier reads, and is no one's token.
 const invalidToken = "aegis-doctor-is-not-a-token"
 
-// authorization sends an invalid token. Aegis says invalid_token in its challenge
-// then (RFC 6750 section 3.1), unless the proxy removed the header.
+// authorization sends an invalid token. Aegis says invalid_token in its challenge then
+// (RFC 6750 section 3.1), unless the proxy removed the header. Proxies with a login of
+// their own often keep the header for themselves.
 func (x *examination) authorization(ctx context.Context) {
 	got := x.reply(ctx, "authorization", "no answer: ", seeProxyLog, ask{
 		method: http.MethodPost, path: x.o.Endpoints[0],

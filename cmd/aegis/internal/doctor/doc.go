@@ -41,7 +41,8 @@ type Finding struct {
 	Fix string `json:"fix,omitempty"`
 }
 
-// Resolver looks up the addresses of a name; [net.Resolver] is one.
+// Resolver looks up the addresses of a name; [net.Resolver] is one. Tests give answers
+// that no name server has.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -53,8 +54,8 @@ type Options struct {
 	// Endpoints are the paths of the MCP endpoints below Base's host, the default
 	// one first. Empty: Base's path and /mcp.
 	Endpoints []string
-	// Reference answers as the configuration says; nil: only what holds for every
-	// Aegis is checked.
+	// Reference answers as the configuration says; nil: only what holds for every Aegis
+	// is checked. It is called without a network, with the same requests.
 	Reference http.Handler
 	// Roots are the authorities that clients trust; nil: the system's.
 	Roots *x509.CertPool
@@ -87,7 +88,8 @@ type Options struct {
 // are compared with.
 func Run(ctx context.Context, o Options, report func(Finding)) {
 	x := newExamination(o, report)
-	defer x.close()
+	defer x.pool.CloseIdleConnections()
+	// All further checks would fail for the one reason that was just reported.
 	if !x.reach(ctx) {
 		x.add(Skipped, "rest", "nothing else can be looked at before Aegis can be reached", "")
 		return
@@ -96,6 +98,7 @@ func Run(ctx context.Context, o Options, report func(Finding)) {
 		x.identity, x.ready, x.clock, x.hosts, x.origins, x.preflights, x.metadata, x.challenges, x.authorization,
 		x.encodedSlash, x.compression, x.streaming, x.uploads, x.bodySize, x.plainHTTP, x.registration, x.client,
 	} {
+		// Every check left would report that it was interrupted.
 		if ctx.Err() != nil {
 			return
 		}

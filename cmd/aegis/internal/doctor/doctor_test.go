@@ -100,7 +100,7 @@ func TestBrokenProxies(t *testing.T) {
 		tune  func(*doctor.Options)
 		want  []string // all that is not well
 		says  string   // in one of them
-		mend  string
+		fix   string
 	}{
 		{name: "none", front: front{answer: named("nginx")}},
 		{
@@ -108,7 +108,7 @@ func TestBrokenProxies(t *testing.T) {
 				r.Header.Del("WWW-Authenticate")
 				return nil
 			})},
-			want: []string{"failure challenge"}, says: "without WWW-Authenticate", mend: "proxy_intercept_errors off",
+			want: []string{"failure challenge"}, says: "without WWW-Authenticate", fix: "proxy_intercept_errors off",
 		},
 		{
 			name: "adds a challenge", front: front{answer: func(r *http.Response) error {
@@ -117,21 +117,21 @@ func TestBrokenProxies(t *testing.T) {
 				}
 				return nil
 			}},
-			want: []string{"failure challenge"}, says: "not Aegis's alone", mend: "auth_basic",
+			want: []string{"failure challenge"}, says: "not Aegis's alone", fix: "auth_basic",
 		},
 		{
 			name: "decodes slashes", front: front{answer: named("Apache"),
 				rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.RawPath = "" }},
-			want: []string{"failure encoded slash"}, says: "decodes paths", mend: "Apache: AllowEncodedSlashes NoDecode",
+			want: []string{"failure encoded slash"}, says: "decodes paths", fix: "Apache: AllowEncodedSlashes NoDecode",
 		},
 		{
 			name: "refuses slashes", front: front{wrap: only(func(r *http.Request) bool { return strings.Contains(r.URL.RawPath, "%2F") }, 400, "no")},
-			want: []string{"failure encoded slash"}, says: "refused on the way: 400", mend: "allowEncodedSlash",
+			want: []string{"failure encoded slash"}, says: "refused on the way: 400", fix: "allowEncodedSlash",
 		},
 		{
 			name: "buffers answers", front: front{answer: named("openresty"), wrap: collect},
 			tune: func(o *doctor.Options) { o.Quiet(patience) }, // the rest is there, however slow this machine is
-			want: []string{"failure streaming"}, says: "all at once", mend: "proxy_buffering off;",
+			want: []string{"failure streaming"}, says: "all at once", fix: "proxy_buffering off;",
 		},
 		{
 			name: "buffers requests", front: front{wrap: func(next http.Handler) http.Handler {
@@ -145,56 +145,56 @@ func TestBrokenProxies(t *testing.T) {
 				})
 			}},
 			tune: func(o *doctor.Options) { o.Held(100 * time.Millisecond) }, // nothing comes, however long it takes
-			want: []string{"warning uploads"}, says: "collects", mend: "proxy_request_buffering off;",
+			want: []string{"warning uploads"}, says: "collects", fix: "proxy_request_buffering off;",
 		},
 		{
 			name: "drops Host", front: front{answer: named("nginx"),
 				rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = "backend" }},
 			want: []string{"failure aegis", "failure authorization", "failure challenge", "failure cors",
 				"failure metadata", "warning readyz"},
-			says: "refuses the Host", mend: "proxy_set_header Host $host;",
+			says: "refuses the Host", fix: "proxy_set_header Host $host;",
 		},
 		{
 			name: "names one Host for all", front: front{rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = host }},
-			want: []string{"warning host"}, says: "replaces Host", mend: "ProxyPreserveHost On",
+			want: []string{"warning host"}, says: "replaces Host", fix: "ProxyPreserveHost On",
 		},
 		{
 			name: "small body limit", front: front{answer: named("nginx"),
 				wrap: only(bodyOver(1<<20), 413, "too large")},
-			want: []string{"failure body size"}, says: "8 MiB", mend: "client_max_body_size",
+			want: []string{"failure body size"}, says: "8 MiB", fix: "client_max_body_size",
 		},
 		{
 			name: "strips Authorization", front: front{rewrite: func(r *httputil.ProxyRequest) { r.Out.Header.Del("Authorization") }},
-			want: []string{"failure authorization"}, says: "does not reach Aegis", mend: "proxy_set_header Authorization",
+			want: []string{"failure authorization"}, says: "does not reach Aegis", fix: "proxy_set_header Authorization",
 		},
 		{
 			name: "strips Origin", front: front{rewrite: func(r *httputil.ProxyRequest) { r.Out.Header.Del("Origin") }},
 			want: []string{"failure cors", "failure origin"},
-			says: "removes or replaces the Origin", mend: "RequestHeader unset Origin",
+			says: "removes or replaces the Origin", fix: "RequestHeader unset Origin",
 		},
 		{
 			name: "doubles CORS", front: front{answer: func(r *http.Response) error {
 				r.Header.Add("Access-Control-Allow-Origin", "*")
 				return nil
 			}},
-			want: []string{"failure cors"}, says: "twice", mend: "add_header Access-Control",
+			want: []string{"failure cors"}, says: "twice", fix: "add_header Access-Control",
 		},
 		{
 			name: "keeps well-known", front: front{wrap: only(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/.well-known/") }, 404, "none")},
 			want: []string{"failure encoded slash", "failure metadata"},
-			says: "is not there: 404", mend: "location /.well-known/oauth-",
+			says: "is not there: 404", fix: "location /.well-known/oauth-",
 		},
 		{
 			name: "answers HEAD itself", front: front{wrap: only(func(r *http.Request) bool { return r.Method == http.MethodHead }, 405, "")},
-			want: []string{"failure challenge"}, says: "HEAD /mcp must be 401", mend: "pass all methods",
+			want: []string{"failure challenge"}, says: "HEAD /mcp must be 401", fix: "pass all methods",
 		},
 		{
 			name: "rewrites documents", front: front{answer: replace(`"resource":"https`, `"resource": "https`)},
-			want: []string{"failure metadata"}, says: "byte for byte", mend: "sub_filter",
+			want: []string{"failure metadata"}, says: "byte for byte", fix: "sub_filter",
 		},
 		{
 			name: "turns https into http", front: front{answer: replace("https://"+host, "http://"+host)},
-			want: []string{"failure metadata"}, says: "http instead of https", mend: "set public_url to " + public,
+			want: []string{"failure metadata"}, says: "http instead of https", fix: "set public_url to " + public,
 		},
 		{
 			name: "breaks compression", front: front{answer: func(r *http.Response) error {
@@ -203,20 +203,20 @@ func TestBrokenProxies(t *testing.T) {
 				}
 				return nil
 			}},
-			want: []string{"failure compression", "failure streaming"}, says: "does not unpack", mend: "gzip off;",
+			want: []string{"failure compression", "failure streaming"}, says: "does not unpack", fix: "gzip off;",
 		},
 		{
 			name: "is a page", front: front{wrap: only(func(*http.Request) bool { return true }, 200, "<html>hello")},
 			want: []string{"failure aegis", "failure authorization", "failure body size", "failure challenge",
 				"failure cors", "failure encoded slash", "failure metadata", "warning origin", "warning readyz"},
-			says: "another program", mend: "pass every path",
+			says: "another program", fix: "pass every path",
 		},
 		{
 			name: "reaches nothing", front: front{wrap: only(func(*http.Request) bool { return true }, 502,
 				"bad gateway")},
 			want: []string{"failure aegis", "failure authorization", "failure challenge", "failure cors",
 				"failure encoded slash", "failure metadata", "warning origin", "warning readyz"},
-			says: "cannot reach Aegis", mend: "upstream address",
+			says: "cannot reach Aegis", fix: "upstream address",
 		},
 	}
 	for _, tt := range tests {
@@ -230,8 +230,8 @@ func TestBrokenProxies(t *testing.T) {
 			if diff := cmp.Diff(tt.want, f.bad()); diff != "" {
 				t.Errorf("findings (-want +got):\n%s\n%s", diff, f.text())
 			}
-			if !strings.Contains(f.text(), tt.says) || !strings.Contains(f.text(), tt.mend) {
-				t.Errorf("neither %q nor %q may be missing:\n%s", tt.says, tt.mend, f.text())
+			if !strings.Contains(f.text(), tt.says) || !strings.Contains(f.text(), tt.fix) {
+				t.Errorf("neither %q nor %q may be missing:\n%s", tt.says, tt.fix, f.text())
 			}
 		})
 	}
@@ -425,9 +425,9 @@ func TestManualNamesChecks(t *testing.T) {
 	o.Register, o.Client = true, "vscode"
 	f := examine(t, o)
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-		Gitea: doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: direct}, Now: time.Now,
-		SignIn: true, CheckSignIn: a.ref.CheckSignIn, Needed: a.ref.Needs,
-		Tokens: []doctor.GiteaToken{{Name: "demo", Token: a.cfg.Auth.Tokens[0].GiteaToken.Reveal()}},
+		Gitea:       doctor.Gitea{URL: &a.cfg.Gitea.URL.URL, HTTP: direct},
+		Auth:        config.Auth{OAuth: config.OAuth{Enabled: true}, Tokens: a.cfg.Auth.Tokens[:1]},
+		CheckSignIn: a.ref.CheckSignIn, Needed: a.ref.Needs,
 	}, f.add)
 	if got := f.bad(); len(got) > 0 {
 		t.Error(f.text())

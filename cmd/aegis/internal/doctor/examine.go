@@ -17,7 +17,8 @@ import (
 	"unicode"
 )
 
-// maxAnswer bounds what is read of one answer.
+// maxAnswer bounds what is read of one answer. The largest of Aegis's own that is asked
+// for has some kilobytes; another program may send any amount.
 const maxAnswer = 1 << 20
 
 // examination is one run.
@@ -30,11 +31,11 @@ type examination struct {
 	proxy string
 	// http2 is set when the last answer came over HTTP/2.
 	http2 bool
-	// server is the authorization server's metadata; nil: there is none, or it
-	// could not be read.
-	server *serverDocument
-	// resource is the metadata of the default endpoint; nil as above.
-	resource *resourceDocument
+	// server is the authorization server's metadata, with an Issuer unless there is none or
+	// it could not be read.
+	server serverDocument
+	// resource is the metadata of the default endpoint; empty as above.
+	resource resourceDocument
 }
 
 // newExamination fills in what the options leave out.
@@ -47,12 +48,17 @@ func newExamination(o Options, report func(Finding)) *examination {
 	}
 	o.Resolver = cmp.Or[Resolver](o.Resolver, net.DefaultResolver)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	// The events of the stream are a StreamGap apart; a quarter of it is far more than
+	// a network delays, and far less than a buffer that waits for the end.
 	o.held, o.quiet = cmp.Or(o.held, o.Patience/4), cmp.Or(o.quiet, StreamGap/4)
 	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{strings.TrimRight(o.Base.Path, "/") + "/mcp"}
 	}
 	x := &examination{o: o, report: report, origin: o.Base.Scheme + "://" + o.Base.Host}
+	// One for all requests, as clients have: some faults of proxies show on the second
+	// request of a connection alone. It has no proxy, since the way of a client from
+	// elsewhere is meant.
 	x.pool = &http.Transport{
 		DialContext: o.Dial,
 		// The certificate has a check of its own, and no secret is ever sent.
@@ -64,8 +70,6 @@ func newExamination(o Options, report func(Finding)) *examination {
 	}
 	return x
 }
-
-func (x *examination) close() { x.pool.CloseIdleConnections() }
 
 // add reports a finding. All texts go through here, so that none of them reaches a
 // terminal unclean.
@@ -82,6 +86,7 @@ func printable(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
+	// In characters, so that none is cut in two.
 	if runes := []rune(s); len(runes) > maxText {
 		s = string(runes[:maxText]) + "…"
 	}
@@ -130,14 +135,17 @@ func (x *examination) request(ctx context.Context, a ask) (*http.Request, error)
 	if a.host != "" {
 		req.Host = a.host
 	}
+	// The length makes HTTP/1.1 send the body as it is; without it the body would come
+	// in chunks, which proxies treat otherwise.
 	if a.body != nil && a.size != 0 {
 		req.ContentLength = a.size
 	}
 	return req, nil
 }
 
-// do sends a request and reads the answer, up to a bound. Redirects are not
-// followed.
+// do sends a request and reads the answer, up to a bound. Redirects are not followed.
+// Where a redirect leads is what another server wants, and a redirect is itself the
+// fault.
 func (x *examination) do(ctx context.Context, a ask) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
 	defer cancel()
@@ -158,8 +166,8 @@ func (x *examination) do(ctx context.Context, a ask) (*answer, error) {
 	return &answer{res.StatusCode, res.Header, body}, nil
 }
 
-// expected returns what the configuration says that Aegis answers; nil when that
-// is not known.
+// expected returns what the configuration says that Aegis answers; nil when that is not
+// known. The request is made anew, as its body may have been read.
 func (x *examination) expected(ctx context.Context, a ask) *answer {
 	if x.o.Reference == nil {
 		return nil
@@ -172,7 +180,8 @@ func (x *examination) expected(ctx context.Context, a ask) *answer {
 	return serve(x.o.Reference, req)
 }
 
-// serve has a handler answer a request without a network.
+// serve has a handler answer a request without a network. It is also what the watchdog
+// of systemd uses: a connection might find no place under a flood.
 func serve(h http.Handler, req *http.Request) *answer {
 	req.RemoteAddr, req.RequestURI = "127.0.0.1:1", req.URL.RequestURI()
 	if req.Body == nil {
@@ -196,7 +205,8 @@ func Healthy(ctx context.Context, h http.Handler) error {
 	return nil
 }
 
-// recorder is the smallest [http.ResponseWriter].
+// recorder is the smallest [http.ResponseWriter]. That of net/http/httptest is for
+// tests: importing it adds a flag to the program.
 type recorder struct {
 	header http.Header
 	status int
@@ -226,7 +236,8 @@ func (r *recorder) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline implements what [http.ResponseController] asks for.
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
-// requestID is the form of the X-Request-Id that Aegis gives every answer.
+// requestID is the form of the X-Request-Id that Aegis gives every answer. 130 random
+// bits in base32. A proxy's own ids look otherwise (hexadecimal, UUID).
 var requestID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // byAegis reports whether Aegis made an answer, and not a proxy before it.
@@ -243,7 +254,8 @@ func (a *answer) message() string {
 	return e.Error.Message
 }
 
-// what describes an answer for people.
+// what describes an answer for people. The body is left out: it may be a whole page of
+// somebody else's.
 func (a *answer) what() string {
 	from := "not from Aegis"
 	if a.byAegis() {
@@ -257,6 +269,8 @@ func (x *examination) note(a *answer) {
 	if x.proxy != "" {
 		return
 	}
+	// Only what names itself is known. A fix for the wrong proxy would be worse than
+	// the list of all.
 	server := strings.ToLower(a.header.Get("Server") + " " + a.header.Get("Via"))
 	for _, known := range []struct{ sign, name string }{
 		{"cloudflare", "Cloudflare"}, {"nginx", "nginx"}, {"openresty", "nginx"}, {"caddy", "Caddy"},

@@ -7,37 +7,27 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// GiteaToken is one token that the configuration gives a client's identity.
-type GiteaToken struct {
-	// Name is the token's in the configuration.
-	Name string
-	// Token is Gitea's; it is sent to Gitea alone and never reported.
-	Token string
-	// Sudo says that it may act as others, for which it must be an
-	// administrator's.
-	Sudo bool
-}
+	"aegis/config"
+)
 
 // GiteaOptions say what to look at behind Aegis.
 type GiteaOptions struct {
-	Gitea  Gitea
-	Tokens []GiteaToken
+	Gitea Gitea
+	// Auth has the tokens that calls run with, which are sent to Gitea alone and never
+	// reported, and says whether people sign in with Gitea.
+	Auth config.Auth
 	// Needed counts the enabled tools by the scope that they need.
 	Needed map[string]int
-	// SignIn says that people sign in with Gitea.
-	SignIn bool
 	// CheckSignIn looks at the OAuth application; may be nil.
 	CheckSignIn func(context.Context) (problems, warnings []error)
-	// Now is the clock. Required.
-	Now func() time.Time
 }
 
 // ExamineGitea makes the checks of the server behind Aegis.
 func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 	x := &examination{report: report}
-	before := o.Now()
+	// Taken before the request, since the server's clock is read while it is under way.
+	before := time.Now()
 	facts, err := o.Gitea.Ask(ctx, "")
 	if err != nil {
 		x.add(Failure, "gitea", err.Error(),
@@ -50,14 +40,14 @@ func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 	}
 	x.judge("gitea", ok, []outcome{
 		// Scopes of OAuth applications came with 1.23.
-		{Older(facts.Version, 1, 23) && o.SignIn, Failure,
+		{Older(facts.Version, 1, 23) && o.Auth.OAuth.Enabled, Failure,
 			"Gitea " + facts.Version + " gives an application full access whatever is asked for",
 			"update Gitea to 1.23 or newer, or switch auth.oauth off"},
 	})
 	x.skew("gitea clock", "Gitea", facts.Date, before)
 	x.tokens(ctx, o)
 	x.giteaSlash(ctx, o)
-	if o.SignIn && o.CheckSignIn != nil {
+	if o.Auth.OAuth.Enabled && o.CheckSignIn != nil {
 		x.signIn(ctx, o)
 	}
 }
@@ -65,14 +55,16 @@ func ExamineGitea(ctx context.Context, o GiteaOptions, report func(Finding)) {
 // tokens checks the Gitea token of each static token: whose it is, and its scopes
 // against those that the enabled tools need.
 func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
-	for _, t := range o.Tokens {
+	for _, t := range o.Auth.Tokens {
 		name := "token " + t.Name
-		u, err := o.Gitea.Token(ctx, t.Token)
+		u, err := o.Gitea.Token(ctx, t.GiteaToken.Reveal())
 		missing := Missing(u.Scopes, slices.Sorted(maps.Keys(o.Needed)))
 		if err != nil {
 			x.add(Failure, name, err.Error(), "put a valid token into gitea_token of "+t.Name)
 			continue
 		}
+		// A tool needs one or more scopes, so the numbers cannot be added; the greatest
+		// is a lower bound.
 		tools := 0
 		for _, s := range missing {
 			tools = max(tools, o.Needed[s])
@@ -80,7 +72,7 @@ func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 		x.judge(name, "the Gitea token is "+u.Login+"'s and has what the enabled tools need", []outcome{
 			{u.Login == "", Failure, "the Gitea token lacks read:user, without which Aegis cannot learn whose it is",
 				"make a token in Gitea with read:user and the scopes of the tools that it is for"},
-			{t.Sudo && !u.Admin, Failure, "allow_sudo is set, and " + u.Login + " is no administrator of Gitea",
+			{t.AllowSudo && !u.Admin, Failure, "allow_sudo is set, and " + u.Login + " is no administrator of Gitea",
 				"use an administrator's token, or take allow_sudo away"},
 			{len(missing) > 0, Warning, fmt.Sprintf(
 				"the Gitea token of %s lacks %s: at least %d of the enabled tools will answer forbidden",
@@ -93,14 +85,16 @@ func (x *examination) tokens(ctx context.Context, o GiteaOptions) {
 // giteaSlash is encodedSlash for the way from Aegis to Gitea.
 func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 	token := ""
-	if len(o.Tokens) > 0 {
-		token = o.Tokens[0].Token
+	if len(o.Auth.Tokens) > 0 {
+		token = o.Auth.Tokens[0].GiteaToken.Reveal()
 	}
 	survives, err := o.Gitea.Slash(ctx, token)
 	if err != nil {
 		x.add(Skipped, "gitea slash", "no answer: "+err.Error(), "")
 		return
 	}
+	// Branches with a slash in their names are common, and this fault shows with them
+	// alone.
 	x.judge("gitea slash", "%2F reaches Gitea as it is", []outcome{{!survives, Failure,
 		"a proxy between Aegis and Gitea decodes or refuses %2F: " +
 			"branches and files with / in their names cannot be reached",
@@ -110,6 +104,7 @@ func (x *examination) giteaSlash(ctx context.Context, o GiteaOptions) {
 // signIn reports what the server's own check of the OAuth application finds.
 func (x *examination) signIn(ctx context.Context, o GiteaOptions) {
 	problems, warnings := o.CheckSignIn(ctx)
+	// One text for all of them: each message says which setting is meant.
 	const fix = "docs/oauth.md says how the application must be"
 	for _, p := range problems {
 		x.add(Failure, "sign-in", p.Error(), fix)

@@ -68,7 +68,8 @@ var remedies = map[string]remedy{
 }
 
 // fix returns what to do about a fault: for the proxy that answers name, or for all
-// that Aegis knows.
+// that Aegis knows. The proxy may not name itself at all, so that the longer form is
+// the common one.
 func (x *examination) fix(fault string) string {
 	r := remedies[fault]
 	if line, ok := r.proxy[x.proxy]; ok {

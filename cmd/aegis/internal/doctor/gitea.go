@@ -35,7 +35,8 @@ type Facts struct {
 var ErrNotGitea = errors.New("the server there is not Gitea; " +
 	"give its base address with its sub-path and without /api/v1")
 
-// Ask returns what Gitea says of itself. token may be "".
+// Ask returns what Gitea says of itself. token may be "". It is asked without a token:
+// an answer shows that the address is right before a person makes one.
 func (g Gitea) Ask(ctx context.Context, token string) (Facts, error) {
 	res, body, err := g.get(ctx, "/version", token)
 	if err != nil {
@@ -44,9 +45,11 @@ func (g Gitea) Ask(ctx context.Context, token string) (Facts, error) {
 	f := Facts{Date: res.Header.Get("Date")}
 	var v struct{ Version string }
 	switch {
+	// With REQUIRE_SIGNIN_VIEW Gitea answers nothing to strangers.
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
 		f.Hidden = true
 		return f, nil
+	// Following it would send the token of a later request to wherever it leads.
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		return f, fmt.Errorf("Gitea redirects to another address; use that one: %s", clean(res.Header.Get("Location")))
 	case res.StatusCode != http.StatusOK || json.Unmarshal(body, &v) != nil || v.Version == "":
@@ -56,8 +59,9 @@ func (g Gitea) Ask(ctx context.Context, token string) (Facts, error) {
 	return f, nil
 }
 
-// Older reports whether a version of Gitea is below major.minor. What cannot be
-// read is not.
+// Older reports whether a version of Gitea is below major.minor. What cannot be read is
+// not. Forks have versions of their own form, and a check that cannot tell must not
+// fail.
 func Older(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -90,6 +94,7 @@ func (g Gitea) Token(ctx context.Context, token string) (User, error) {
 	if res.StatusCode == http.StatusUnauthorized {
 		return User{}, ErrToken
 	}
+	// No route tells a token its own scopes.
 	u := User{Scopes: scopesIn(body)}
 	if u.Scopes != nil && !covers(u.Scopes, "read:user") {
 		return u, nil // the API does not say whose it is without read:user
@@ -118,6 +123,8 @@ func scopesIn(body []byte) []string {
 	if json.Unmarshal(body, &e) != nil {
 		return nil
 	}
+	// The text is not part of the API. When it changes, scopes are unknown, and nothing
+	// is reported of them.
 	_, list, ok := strings.Cut(e.Message, "token scope=")
 	if !ok {
 		return nil
@@ -167,6 +174,8 @@ func (g Gitea) Slash(ctx context.Context, token string) (survives bool, err erro
 		return false, err
 	}
 	isJSON := strings.HasPrefix(encoded.Header.Get("Content-Type"), "application/json") && json.Valid(one)
+	// A server that wants a sign-in answers the same to both, and says nothing of
+	// slashes.
 	same := encoded.StatusCode == plain.StatusCode && string(one) == string(two)
 	return isJSON && (!same || encoded.StatusCode == http.StatusUnauthorized ||
 		encoded.StatusCode == http.StatusForbidden), nil

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"aegis/cmd/aegis/internal/doctor"
+	"aegis/config"
 	"aegis/proxy/gitea/fakegitea"
 )
 
@@ -83,9 +83,9 @@ func TestScopes(t *testing.T) {
 	}
 	f := &findings{}
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-		Gitea: g, Now: time.Now, Needed: map[string]int{"write:repository": 12, "read:issue": 3},
-		Tokens: []doctor.GiteaToken{{Name: "a", Token: few}, {Name: "b", Token: "nonsense"},
-			{Name: "c", Token: double.Token("alice"), Sudo: true}},
+		Gitea: g, Needed: map[string]int{"write:repository": 12, "read:issue": 3},
+		Auth: config.Auth{Tokens: []config.Token{{Name: "a", GiteaToken: config.NewSecret(few)}, {Name: "b", GiteaToken: config.NewSecret("nonsense")},
+			{Name: "c", GiteaToken: config.NewSecret(double.Token("alice")), AllowSudo: true}}},
 	}, f.add)
 	for _, want := range []string{"lacks write:repository: at least 12", "does not accept the token",
 		"no administrator", "%2F reaches Gitea"} {
@@ -137,7 +137,7 @@ func TestNotGitea(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, g := behind(t, func(http.Handler) http.Handler { return h })
 			f := &findings{}
-			doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{Gitea: g, Now: time.Now}, f.add)
+			doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{Gitea: g}, f.add)
 			if len(f.list) != 1 || f.list[0].Status != doctor.Failure || strings.Contains(f.text(), "\x1b") {
 				t.Error(f.text())
 			}
@@ -160,7 +160,7 @@ func TestSignInFindings(t *testing.T) {
 	_, g := behind(t, nil)
 	f := &findings{}
 	doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-		Gitea: g, Now: time.Now, SignIn: true,
+		Gitea: g, Auth: config.Auth{OAuth: config.OAuth{Enabled: true}},
 		CheckSignIn: func(context.Context) ([]error, []error) {
 			return []error{errors.New("it is a public client")}, []error{errors.New("browser_url")}
 		},
@@ -183,8 +183,8 @@ func FuzzAnswers(f *testing.F) {
 			HTTP: &http.Client{Transport: says{status, body}}}
 		got := &findings{}
 		doctor.ExamineGitea(t.Context(), doctor.GiteaOptions{
-			Gitea: g, Now: time.Now, Needed: map[string]int{"read:user": 1},
-			Tokens: []doctor.GiteaToken{{Name: "a", Token: "t"}},
+			Gitea: g, Needed: map[string]int{"read:user": 1},
+			Auth: config.Auth{Tokens: []config.Token{{Name: "a", GiteaToken: config.NewSecret("t")}}},
 		}, got.add)
 		if len(got.list) == 0 {
 			t.Fatal("nothing was found")

@@ -38,13 +38,15 @@ type serverDocument struct {
 	Documents    bool     `json:"client_id_metadata_document_supported"`
 }
 
-// metadata fetches every document that clients look for.
+// metadata fetches every document that clients look for. Clients try several of these
+// names, in different orders, so a fault in any of them hits some client.
 func (x *examination) metadata(ctx context.Context) {
 	main := nameResource + x.o.Endpoints[0]
 	paths := []string{main, nameResource}
 	for _, e := range x.o.Endpoints {
 		paths = append(paths, nameResource+e, nameResource+e+"/")
 	}
+	// The prefix comes after the well-known name, not before it (RFC 8414 section 3.1).
 	paths = append(paths, nameServer+x.prefix(), nameOpenID)
 	good := 0
 	seen := map[string]bool{}
@@ -92,16 +94,17 @@ func (x *examination) keep(path string, got *answer) bool {
 		x.add(Failure, "metadata", path+" is not JSON", x.fix("well-known"))
 		return false
 	}
+	// It is kept for the checks of single clients, which come later.
 	if strings.HasPrefix(path, nameServer) {
-		d := &serverDocument{}
-		if json.Unmarshal(got.body, d) != nil || !x.ours(path, "issuer", d.Issuer) {
+		var d serverDocument
+		if json.Unmarshal(got.body, &d) != nil || !x.ours(path, "issuer", d.Issuer) {
 			return false
 		}
 		x.server = d
 		return x.ours(path, "token_endpoint", d.Token) && x.ours(path, "authorization_endpoint", d.Authorize)
 	}
-	d := &resourceDocument{}
-	if json.Unmarshal(got.body, d) != nil || !x.ours(path, "resource", d.Resource) {
+	var d resourceDocument
+	if json.Unmarshal(got.body, &d) != nil || !x.ours(path, "resource", d.Resource) {
 		return false
 	}
 	if path == nameResource+x.o.Endpoints[0] {
@@ -122,6 +125,7 @@ func (x *examination) ours(path, member, value string) bool {
 		return true
 	}
 	message := fmt.Sprintf("%s says %s %s, and clients use %s", path, member, clean(value), x.origin)
+	// The most common fault: the proxy ends TLS, and public_url was not set.
 	if x.o.Base.Scheme == "https" && strings.HasPrefix(value, "http://"+x.o.Base.Host) {
 		message += ": http instead of https"
 	}
@@ -162,8 +166,9 @@ func SameJSON(a, b []byte) bool {
 	return json.Compact(&ja, a) == nil && json.Compact(&jb, b) == nil && bytes.Equal(ja.Bytes(), jb.Bytes())
 }
 
-// clean makes a text that came over the network safe for a terminal: short, and
-// without characters that could be mistaken for the report's own.
+// clean makes a text that came over the network safe for a terminal: short, and without
+// characters that could be mistaken for the report's own. Only ASCII is left, since
+// letters of other scripts can look like it.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

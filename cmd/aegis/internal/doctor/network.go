@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// soon is how near the end of a certificate is worth a warning.
+// soon is how near the end of a certificate is worth a warning. ACME clients renew a
+// month before the end, so at this time something is wrong.
 const soon = 14 * 24 * time.Hour
 
 // reach looks at name, port and certificate. It is false when nothing can be
@@ -37,7 +38,9 @@ func (x *examination) reach(ctx context.Context) bool {
 	return true
 }
 
-// names resolves the host.
+// names resolves the host. A hosted client resolves the name elsewhere: answers of a
+// name server inside may differ, for which the documentation says to run this from
+// outside too.
 func (x *examination) names(ctx context.Context, host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		x.add(Skipped, "dns", "the address is a number", "")
@@ -73,6 +76,9 @@ func (x *examination) names(ctx context.Context, host string) bool {
 // lookup resolves a name. IPv4 addresses may come mapped into IPv6, in which form they
 // would not count as IPv4.
 func (x *examination) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, x.o.Patience)
 	defer cancel()
 	addrs, err := x.o.Resolver.LookupNetIP(ctx, "ip", host)
@@ -165,7 +171,8 @@ func (x *examination) certificate(ctx context.Context, host string) bool {
 }
 
 // chain checks a chain as clients do. Age, name and trust are told apart, since each
-// has another fix.
+// has another fix. The order is that of the causes: an expired certificate of the wrong
+// name is first of all expired.
 func (x *examination) chain(chain []*x509.Certificate, host string) {
 	leaf, now := chain[0], x.o.Now()
 	between := x509.NewCertPool()
@@ -175,6 +182,8 @@ func (x *examination) chain(chain []*x509.Certificate, host string) {
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.o.Roots, Intermediates: between, CurrentTime: inside(leaf, now)})
 	const renew = "renew it: with tls.mode auto see the log and /readyz; with files, replace them " +
 		"(Aegis reads them again); else renew it at the proxy"
+	// Many browsers fetch a missing issuer themselves, and clients do not, so that this
+	// fault stays unseen for long.
 	alone := len(chain) == 1 && leaf.Issuer.String() != leaf.Subject.String() // and not self-signed
 	x.judge("certificate", "valid for "+host+" until "+day(leaf.NotAfter), []outcome{
 		{now.After(leaf.NotAfter), Failure, "the certificate has expired, on " + day(leaf.NotAfter), renew},

@@ -6,6 +6,8 @@ import (
 )
 
 // outcome is a row of a check's table: a fault, and what is reported when it is there.
+// All rows are evaluated before the first is reported, so none may depend on an earlier
+// one being false.
 type outcome struct {
 	found   bool
 	status  Status
@@ -23,9 +25,9 @@ func (x *examination) passes(check string, faults []outcome) bool {
 	return i < 0
 }
 
-// judge is passes, and reports that the check is ok when no fault was found.
+// judge is passes, and reports ok, unless it is "", when no fault was found.
 func (x *examination) judge(check, ok string, faults []outcome) {
-	if x.passes(check, faults) {
+	if x.passes(check, faults) && ok != "" {
 		x.add(OK, check, ok, "")
 	}
 }

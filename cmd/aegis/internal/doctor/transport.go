@@ -16,6 +16,8 @@ import (
 // answers 404, and its metadata when the slash was decoded. Names of branches and
 // files need %2F when Gitea is served through Aegis too.
 func (x *examination) encodedSlash(ctx context.Context) {
+	// A well-known name, since Aegis has something to answer there in any
+	// configuration.
 	path := strings.Replace(nameResource, "/.well-known/", "/.well-known%2F", 1)
 	got := x.reply(ctx, "encoded slash", "no answer: ", x.fix("slash"), get(path))
 	if got == nil {
@@ -42,6 +44,7 @@ func (x *examination) compression(ctx context.Context) {
 	if packed == nil {
 		return
 	}
+	// Proxies may compress, when they do it right.
 	body, coding := packed.body, strings.ToLower(packed.header.Get("Content-Encoding"))
 	if coding == "gzip" {
 		body, err = gunzip(body)
@@ -116,17 +119,13 @@ func (x *examination) stream(ctx context.Context) (head *answer, alone bool, err
 	if _, err := io.ReadFull(res.Body, make([]byte, 1)); err != nil {
 		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
 	}
+	// The time runs from the first byte, so that the way to the server does not count.
 	late := time.AfterFunc(x.o.quiet, cancel) // the rest has no use then
 	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
-	fired := !late.Stop()
-	switch {
-	case err == nil:
-		return head, false, nil
-	case fired:
-		return head, true, nil
-	default:
+	if fired := !late.Stop(); err != nil && !fired {
 		return nil, false, fmt.Errorf("an event stream breaks off: %s", reason(err))
 	}
+	return head, err != nil, nil
 }
 
 // upload sends the beginning of a large body.
@@ -171,7 +170,8 @@ func (x *examination) uploads(ctx context.Context) {
 // of HTTP/2.
 const firstPart = 32 << 10
 
-// maxProbe bounds the body of bodySize, in bytes.
+// maxProbe bounds the body of bodySize, in bytes. More would take long on a slow line,
+// and bounds of proxies are at 1 to 10 MB.
 const maxProbe = 16 << 20
 
 // bodySize sends a request as large as Aegis takes. It has no token, so Aegis

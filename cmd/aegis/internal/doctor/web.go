@@ -36,8 +36,10 @@ func (x *examination) identity(ctx context.Context) {
 	if x.proxy != "" {
 		behind = ", behind " + x.proxy
 	}
+	// What proxies answer when nothing listens behind them.
 	gateway := []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	body := string(a.body)
+	// The body says so where the header is gone.
 	bare := json.Valid(a.body) && (strings.Contains(body, `"status":"ok"`) || strings.Contains(body, `"name":"aegis"`))
 	served := a.status == http.StatusOK
 	x.judge("aegis", "Aegis answers"+behind, []outcome{
@@ -60,6 +62,7 @@ func (x *examination) ready(ctx context.Context) {
 		return
 	}
 	var body struct{ Checks map[string]string }
+	// Operators may keep the path from the internet, which is right.
 	hidden := json.Unmarshal(a.body, &body) != nil || body.Checks == nil
 	var wrong []string
 	for name, says := range body.Checks {
@@ -86,6 +89,7 @@ const (
 
 // clock compares the Date of an answer with the clock here.
 func (x *examination) clock(ctx context.Context) {
+	// The Date header has whole seconds, which the bounds are far above.
 	before := x.o.Now()
 	a, err := x.do(ctx, get(x.hello()))
 	if err != nil {
@@ -177,7 +181,8 @@ func (x *examination) preflight(ctx context.Context, check, path, origin string)
 	})
 }
 
-// plainHTTP looks at port 80, where nothing but a redirect should be.
+// plainHTTP looks at port 80, where nothing but a redirect should be. Only where https
+// has its usual port: with another one, port 80 may be somebody else's.
 func (x *examination) plainHTTP(ctx context.Context) {
 	if x.o.Base.Scheme != "https" || x.o.Base.Port() != "" {
 		return

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// asker asks people in a terminal, line by line; a pipe will do as well.
+// asker asks people in a terminal, line by line; a pipe will do as well. It reads lines
+// and not keys: answers can be piped in, and a test is a string.
 type asker struct {
 	in    *bufio.Reader
 	out   io.Writer
@@ -20,23 +21,32 @@ type asker struct {
 	done  <-chan struct{} // closed when answers have no use any more
 }
 
-// question is one thing to know.
+// question is one thing to know. Flags answer all of them, so that setup can run in a
+// script.
 type question struct {
-	into   *string // what the command line said, and then the answer
-	flag   string  // that answers it beforehand
-	text   string
-	preset string // what an empty answer means
-	secret bool   // not shown while it is typed
-	needed bool   // an empty answer is no answer
-	check  func(string) error
+	into *string // what the command line said, and then the answer
+	flag string  // that answers it beforehand
+	// variable of the environment answers it too. The flag may then name a file.
+	variable string
+	text     string
+	preset   string // what an empty answer means
+	secret   bool   // not shown while it is typed
+	needed   bool   // an empty answer is no answer
+	check    func(string) error
 }
 
-// tries bounds wrong answers to one question.
+// tries bounds wrong answers to one question. Three are enough for a person, and a pipe
+// gives the same wrong answer for ever.
 const tries = 3
 
 // answer asks several questions, one after the other.
 func (a *asker) answer(questions ...question) (err error) {
 	for _, q := range questions {
+		if q.variable != "" {
+			if *q.into, err = secretValue(q.flag, *q.into, q.variable); err != nil {
+				return err
+			}
+		}
 		if *q.into, err = a.ask(*q.into, q); err != nil {
 			return err
 		}
@@ -51,6 +61,7 @@ func (a *asker) ask(given string, q question) (string, error) {
 	if check == nil {
 		check = func(string) error { return nil }
 	}
+	// A wrong flag ends the command and is not asked about: a script would wait.
 	if given != "" {
 		if err := check(given); err != nil {
 			return "", misused(fmt.Errorf("--%s: %w", q.flag, err))
@@ -64,7 +75,8 @@ func (a *asker) ask(given string, q question) (string, error) {
 		}
 		return q.preset, nil
 	}
-	// A pipe that answers wrongly would be asked for ever.
+	// A pipe that answers wrongly would be asked for ever. What is wrong is said at
+	// once, when the question is still in sight.
 	for range tries {
 		line, err := a.line(q)
 		if err != nil {
@@ -94,6 +106,7 @@ func (a *asker) line(q question) (string, error) {
 		fmt.Fprintf(a.out, " [%s]", q.preset)
 	}
 	fmt.Fprint(a.out, ": ")
+	// The line break that ends the answer is not shown either, so it is printed.
 	if q.secret && a.tty != nil {
 		show, err := hideInput(a.tty)
 		if err == nil {
@@ -101,6 +114,7 @@ func (a *asker) line(q question) (string, error) {
 		}
 	}
 	line, err := a.read()
+	// A last line without its end is an answer all the same.
 	if err != nil && line == "" {
 		if !errors.Is(err, io.EOF) {
 			return "", err
@@ -120,6 +134,7 @@ func (a *asker) read() (string, error) {
 		line string
 		err  error
 	}
+	// It holds one result, so that the goroutine ends after ask has returned.
 	got := make(chan result, 1)
 	go func() { // a read from a terminal cannot be interrupted
 		line, err := a.in.ReadString('\n')
@@ -143,7 +158,8 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// WebAddress reads an http or https URL without query and credentials.
+// WebAddress reads an http or https URL without query and credentials. A sub-path is
+// allowed; credentials in an address would end up in logs.
 func WebAddress(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -159,8 +175,10 @@ func webAddress(s string) error {
 	return err
 }
 
-// secretValue reads what a flag says: file:PATH, or the value itself. An empty
-// flag stands for the environment variable.
+// secretValue reads what a flag says: file:PATH, or the value itself. An empty flag
+// stands for the environment variable. On a command line the value can be seen by every
+// user of the machine and stays in the history of the shell, which is why there are two
+// other ways.
 func secretValue(flag, text, variable string) (string, error) {
 	if text == "" {
 		return os.Getenv(variable), nil
@@ -173,5 +191,6 @@ func secretValue(flag, text, variable string) (string, error) {
 	if err != nil {
 		return "", misused(fmt.Errorf("--%s: %w", flag, err))
 	}
+	// Editors end files with a line break, which is not part of the secret.
 	return strings.TrimSpace(string(data)), nil
 }

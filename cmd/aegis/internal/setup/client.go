@@ -17,10 +17,12 @@ import (
 	"aegis/proxy/server"
 )
 
-// clientFlags are the flags of the commands for clients.
+// clientFlags are the flags of the commands for clients. They are the same for all
+// clients, so that an administrator can send one line to people who use different ones.
 type clientFlags struct {
-	config, team, url, name, file string
-	token, write, force, markdown bool
+	target
+	config, team, file     string
+	write, force, markdown bool
 }
 
 // newClient returns the command for an MCP client, which prints or writes what makes it
@@ -54,11 +56,13 @@ replaced with --force. No token is ever printed or written.`,
 	return cmd
 }
 
-// connect prints the guide for a client, or writes the client's file.
+// connect prints the guide for a client, or writes the client's file. Writing is never
+// the default: the file belongs to another program.
 func connect(cmd *cobra.Command, p Program, c mcpClient, f *clientFlags) error {
 	if err := checkServerName(f.name); err != nil {
 		return err
 	}
+	// Ignored, they would look as if something had been written.
 	if !f.write && (f.force || f.file != "") {
 		return misused(errors.New("--force and --file need --write"))
 	}
@@ -66,10 +70,13 @@ func connect(cmd *cobra.Command, p Program, c mcpClient, f *clientFlags) error {
 	if err != nil {
 		return err
 	}
+	// Their forms have fields for OAuth alone.
 	if t.token && c.hosted {
 		return fmt.Errorf("%s has no place for a static token: people must sign in; "+
 			"set auth.oauth in the configuration (docs/oauth.md), or leave out --token", c.title)
 	}
+	// A warning, since a name may have public addresses elsewhere that are not seen
+	// from here.
 	if c.hosted && !t.public() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s connects from its maker's own servers, "+
 			"which can reach only https on port 443 of a public address; %s is not that\n", c.title, t.url)
@@ -93,7 +100,8 @@ type target struct {
 	token bool
 }
 
-// public reports whether the makers of hosted clients may be able to reach it.
+// public reports whether the makers of hosted clients may be able to reach it. It goes
+// by the address alone and asks no name server: "aegis doctor --client" does that.
 func (t target) public() bool {
 	u, err := url.Parse(t.url)
 	if err != nil || u.Scheme != "https" || u.Port() != "" && u.Port() != "443" {
@@ -107,18 +115,21 @@ func (t target) public() bool {
 
 // clientTarget finds the endpoint, from --url or from the configuration.
 func clientTarget(p Program, f *clientFlags) (target, error) {
-	t := target{url: f.url, name: f.name, token: f.token}
+	t := f.target
 	if f.url != "" {
 		if f.team != "" {
 			return t, misused(errors.New("--url is the whole address of an endpoint; leave out --team"))
 		}
 		u, err := url.Parse(f.url)
-		// Guides put it into shell commands and files.
+		// Guides put it into shell commands and files. These characters are legal in a
+		// URL, percent-encoded, and needed in none that Aegis serves.
 		unsafe := strings.ContainsAny(f.url, "\"'`$\\ ")
 		if err != nil || unsafe || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
 			return t, misused(errors.New("--url must be the address of an MCP endpoint, " +
 				"such as https://aegis.example.org/mcp"))
 		}
+		// That path answers 404 to a client, which is hard to tell from a server that
+		// is down.
 		if u.Path == "" || u.Path == "/" { // the address of Aegis, as doctor takes it; no endpoint is at the root
 			t.url = u.JoinPath("mcp").String()
 		}
@@ -141,7 +152,8 @@ func clientTarget(p Program, f *clientFlags) (target, error) {
 	return t, nil
 }
 
-// endpointOf returns the address of a team's endpoint, "" for the default one.
+// endpointOf returns the address of a team's endpoint, "" for the default one. The team
+// must exist: a path of none answers 404, which clients report in many ways.
 func endpointOf(cfg *config.Config, team string) (string, error) {
 	endpoint := server.EndpointOf(cfg)
 	if team == "" {
@@ -166,7 +178,9 @@ func checkServerName(name string) error {
 	return nil
 }
 
-// writeClient adds the server to the client's configuration file.
+// writeClient adds the server to the client's configuration file. The file is the one
+// that the client reads for this user or project; where there are several, --file names
+// another.
 func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error {
 	if g.file == nil {
 		return fmt.Errorf("%s keeps its servers in no file of its own that could be written; "+
@@ -175,6 +189,8 @@ func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error
 	path := f.file
 	if path == "" {
 		path = g.file.path
+		// Paths without ~ are those of a project: they are relative to the working
+		// folder.
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			home, err := os.UserHomeDir()
 			if err != nil {
@@ -193,6 +209,8 @@ func writeClient(cmd *cobra.Command, c mcpClient, g guide, f *clientFlags) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	// The file is left alone then, its time too: version control and clients that watch
+	// it see no change.
 	if string(after) == string(before) {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has it already\n", path)
 		return err

@@ -129,10 +129,10 @@ func TestClientFiles(t *testing.T) {
 // TestClientFileKeepsTheRest: what a file has stays byte for byte.
 func TestClientFileKeepsTheRest(t *testing.T) {
 	t.Parallel()
-	f := &clientFile{lang: "json", keys: []string{"mcpServers"}, name: "gitea", value: pair("url", quoted(docURL))}
-	deep := &clientFile{lang: "json", keys: []string{"mcp", "servers"}, name: "gitea",
-		value: pair("url", quoted(docURL))}
-	toml := &clientFile{lang: "toml", name: "gitea", value: pair("url", quoted(docURL))}
+	f := &clientFile{keys: []string{"mcpServers"}, name: "gitea", value: `"url": "` + docURL + `"`}
+	deep := &clientFile{keys: []string{"mcp", "servers"}, name: "gitea",
+		value: `"url": "` + docURL + `"`}
+	toml := &clientFile{toml: true, name: "gitea", value: `url = "` + docURL + "\"\n"}
 	for _, c := range []struct {
 		f             *clientFile
 		before, after string
@@ -180,7 +180,7 @@ func FuzzClientFile(f *testing.F) {
 		`{"mcpServers":{"gitea":1}}`, "{ \n }"} {
 		f.Add([]byte(s))
 	}
-	file := &clientFile{lang: "json", keys: []string{"mcpServers"}, name: "gitea", value: pair("url", quoted(docURL))}
+	file := &clientFile{keys: []string{"mcpServers"}, name: "gitea", value: `"url": "` + docURL + `"`}
 	f.Fuzz(func(t *testing.T, before []byte) {
 		after, err := file.add(before, false)
 		if err != nil {
@@ -192,7 +192,7 @@ func FuzzClientFile(f *testing.F) {
 		}
 		var servers map[string]json.RawMessage
 		if err := json.Unmarshal(got["mcpServers"], &servers); err != nil ||
-			!doctor.SameJSON(servers["gitea"], []byte(jsonText(file.value))) {
+			!doctor.SameJSON(servers["gitea"], []byte("{"+file.value+"}")) {
 			t.Fatalf("%q becomes %q", before, after)
 		}
 		var had map[string]json.RawMessage

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hideInput keeps a terminal from showing what is typed, and returns what shows
-// it again.
+// hideInput keeps a terminal from showing what is typed, and returns what shows it
+// again. Only the echo is switched off: the line is still edited and ended by the
+// terminal itself, and Ctrl-C works.
 func hideInput(f *os.File) (show func(), err error) {
 	fd := int(f.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTerminal)

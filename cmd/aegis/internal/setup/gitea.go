@@ -18,10 +18,13 @@ import (
 	"aegis/proxy/server"
 )
 
-// adminTokenVariable may hold the token that makes the application.
+// adminTokenVariable may hold the token that makes the application. It is not
+// $GITEA_TOKEN, which mode token has for calls: one that may make applications can do
+// more.
 const adminTokenVariable = "GITEA_ADMIN_TOKEN"
 
-// appFlags say which application in Gitea to make.
+// appFlags say which application in Gitea to make. They are also what the wizard fills
+// in when it makes the application on the way.
 type appFlags struct {
 	gitea, ca, public, token, name, dir string
 	show, force                         bool
@@ -56,6 +59,8 @@ It is used once and not kept.`,
 	cmd.Flags().BoolVar(&f.show, "show-secret", false, "also print the secret")
 	cmd.Flags().BoolVar(&f.force, "force", false, "make a new secret, and replace the files")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		// Cobra's own required flags would accept an empty one, which an unset variable
+		// of a script gives.
 		for _, required := range [][2]string{{"url", f.gitea}, {"public-url", f.public}} {
 			if err := webAddress(required[1]); err != nil {
 				return misused(fmt.Errorf("--%s: %w", required[0], err))
@@ -65,6 +70,7 @@ It is used once and not kept.`,
 		if err != nil {
 			return err
 		}
+		// It is not asked for: the command is made for scripts and containers.
 		if token == "" {
 			return misused(errors.New("--admin-token: required; make a token with the scope write:user in Gitea, " +
 				"under Settings, Applications"))
@@ -78,7 +84,9 @@ It is used once and not kept.`,
 	return cmd
 }
 
-// giteaAt returns Gitea for questions.
+// giteaAt returns Gitea for questions. The client is the one that Aegis uses, so that
+// what is found here holds there: the proxy variables of the environment are ignored,
+// and redirects are not followed.
 func giteaAt(address, ca string) (doctor.Gitea, error) {
 	u, err := url.Parse(strings.TrimRight(address, "/"))
 	if err != nil {
@@ -109,10 +117,14 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 	}
 	defer g.HTTP.CloseIdleConnections()
 	idFile, secretFile := filepath.Join(f.dir, fileClientID), filepath.Join(f.dir, fileClientSecret)
+	// The files remember which application is ours, since people may rename it in
+	// Gitea.
 	known, err := os.ReadFile(idFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return app, false, err
 	}
+	// Gitea never shows a secret again: without the file it is lost, and a new one must
+	// be made.
 	_, err = os.Stat(secretFile)
 	have := len(known) > 0 && err == nil
 	list, err := g.Apps(ctx, token)
@@ -132,10 +144,14 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 			"and both do not fit together; "+
 			"--force gives it the redirect URI %s and a new secret, which ends the old one", f.dir, callback)
 	}
+	// An application that is there is changed and not replaced: what people allowed it
+	// stays.
 	app = doctor.App{Name: f.name, RedirectURIs: []string{callback}}
 	if at >= 0 {
 		app.ID = list[at].ID
 	}
+	// From here on Gitea has it, and the secret is in this process alone until the
+	// files are written.
 	if app, err = g.MakeApp(ctx, token, app); err != nil {
 		return app, false, err
 	}
@@ -146,6 +162,7 @@ func makeApp(ctx context.Context, f *appFlags, token string) (app doctor.App, do
 // writeSecret writes a file for its owner alone, in a folder for its owner alone.
 // It replaces another only with replace, and then whole.
 func writeSecret(path, value string, replace bool) error {
+	// An existing folder keeps its mode; the files themselves are closed to others.
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -169,6 +186,8 @@ func printApp(cmd *cobra.Command, f *appFlags, app doctor.App, done bool) error 
 		head = "Made the OAuth application %q in Gitea.\n\n"
 	}
 	fmt.Fprintf(out, head, app.Name)
+	// A relative path would start at the folder of the configuration, which may be
+	// another one.
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return err

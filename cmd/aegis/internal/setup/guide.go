@@ -5,10 +5,13 @@ import (
 	"strings"
 )
 
-// tokenVariable is the environment variable that clients take a static token from.
+// tokenVariable is the environment variable that clients take a static token from. The
+// token itself is in none of the guides: they are copied into chats, tickets and
+// repositories.
 const tokenVariable = "AEGIS_TOKEN"
 
-// mcpClient is an MCP client that Aegis knows how to connect.
+// mcpClient is an MCP client that Aegis knows how to connect. Everything that differs
+// between clients is in here; what they have in common is code.
 type mcpClient struct {
 	command string // sub-command of "aegis setup"
 	title   string
@@ -19,15 +22,13 @@ type mcpClient struct {
 	intro, signIn, token []part
 	// after is what is left to do to sign in once the file is written; whole lines.
 	after string
-	// path is the client's own file, "" when it has none that could be written, keys and
-	// members what the server is in it; no keys: it is TOML.
-	path    string
-	keys    []string
-	members entry
-	// variable is how the client spells the environment variable %, and withToken what it
-	// needs besides the header.
-	variable  string
-	withToken entry
+	// path is the client's own file, "" when it has none that could be written. It is JSON,
+	// where keys lead to the object of servers; without keys it is TOML.
+	path string
+	keys []string
+	// members are what the file says of the server, and withToken what it says besides for a
+	// static token: JSON members without their braces, or lines of TOML.
+	members, withToken string
 }
 
 // guide says how a client is connected.
@@ -39,7 +40,8 @@ type guide struct {
 	after string
 }
 
-// part is a sentence or a piece to copy.
+// part is a sentence or a piece to copy. The page and the terminal show the same parts,
+// each in its own form.
 type part struct {
 	says string // a paragraph
 	lang string // of code
@@ -48,10 +50,11 @@ type part struct {
 
 func says(text string) part       { return part{says: text} }
 func shell(lines ...string) part  { return part{lang: "text", code: strings.Join(lines, "\n") + "\n"} }
-func (f *clientFile) shown() part { return part{lang: f.lang, code: f.text()} }
+func (f *clientFile) shown() part { return part{lang: f.lang(), code: f.text()} }
 
 // text is the guide for a terminal.
 func (g guide) text() string {
+	// Code is indented and never broken: a line that is copied must be whole.
 	return g.render(78, func(p part) string {
 		var b strings.Builder
 		for line := range strings.Lines(p.code) {
@@ -68,7 +71,8 @@ func (g guide) markdown(c mcpClient) string {
 	})
 }
 
-// render joins the parts, with an empty line between two of them.
+// render joins the parts, with an empty line between two of them. A part is either text
+// or code, so that each is laid out by one rule.
 func (g guide) render(width int, code func(part) string) string {
 	texts := make([]string, len(g.parts))
 	for i, p := range g.parts {
@@ -79,7 +83,8 @@ func (g guide) render(width int, code func(part) string) string {
 	return strings.Join(texts, "\n")
 }
 
-// wrap breaks a paragraph into lines.
+// wrap breaks a paragraph into lines. Words longer than the width, such as addresses,
+// stay whole on a line of their own.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	n := 0
@@ -97,20 +102,6 @@ func wrap(text string, width int) string {
 		n += len(word)
 	}
 	return b.String()
-}
-
-// entry is a server in a client's JSON file, its members in this order.
-type entry []struct{ key, value string }
-
-func pair(key, value string) entry { return entry{{key, value}} }
-
-// jsonText renders the members; values are JSON already.
-func jsonText(e entry) string {
-	parts := make([]string, len(e))
-	for i, m := range e {
-		parts[i] = quoted(m.key) + ": " + m.value
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // quoted is s as JSON text, which is a text of TOML and YAML too.

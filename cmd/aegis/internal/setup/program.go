@@ -8,7 +8,9 @@ import (
 	"aegis/config"
 )
 
-// Program is what the command needs of the program that it is part of. Every field is required.
+// Program is what the command needs of the program that it is part of. Every field is
+// required. It comes from outside because the program imports this package, and not the
+// other way round.
 type Program struct {
 	// ConfigFlag adds -c to a command and returns where its value goes.
 	ConfigFlag func(*cobra.Command) *string
@@ -21,8 +23,9 @@ type Program struct {
 	LocalAddr func(listen string) string
 }
 
-// UsageError is a wrong command line. The other errors of these commands, but for those of
-// Program's functions, mean that a right command could not be carried out.
+// UsageError is a wrong command line. The other errors of these commands, but for those
+// of Program's functions, mean that a right command could not be carried out. The
+// program decides the exit code by it, for its own commands too.
 type UsageError struct {
 	// Err says which flag is wrong and what it may be.
 	Err error

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,9 @@ import (
 	"aegis/config"
 )
 
-// setupFlags answer the questions of "aegis setup" beforehand.
+// setupFlags answer the questions of "aegis setup" beforehand. The wizard writes its
+// answers into them, so that flags, variables and answers are the same to all that
+// follows.
 type setupFlags struct {
 	gitea, ca, mode, tls, public, listen string
 	token, name, admin, id, secret       string
@@ -68,6 +69,7 @@ this one connect an MCP client to a configured Aegis.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "aegis.yaml", "configuration `FILE` to write")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the configuration and its secrets")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "ask nothing: take flags and defaults")
+	// It is a flag of its own and not part of --yes: a default cannot agree to terms.
 	cmd.Flags().BoolVar(&f.agree, "agree-tos", false,
 		"with tls auto: agree to the terms of Let's Encrypt, "+termsOfService)
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "do not ask Gitea")
@@ -75,13 +77,16 @@ this one connect an MCP client to a configured Aegis.`,
 		return run(cmd, p, f)
 	}
 	cmd.AddCommand(newGitea())
+	// Names of clients are sub-commands and not arguments, so that the shell completes
+	// them and the help lists them.
 	for _, c := range clients {
 		cmd.AddCommand(newClient(p, c))
 	}
 	return cmd
 }
 
-// wizard is one run of this command.
+// wizard is one run of this command. The answers are in the flags; here is what follows
+// from them.
 type wizard struct {
 	*setupFlags
 	program Program
@@ -90,7 +95,8 @@ type wizard struct {
 	gitea   doctor.Gitea
 	// secrets to write, by file name.
 	secrets [][2]string
-	login   string
+	// Whose the Gitea token is; the preset for the name of the caller.
+	login string
 }
 
 // run asks, and writes at the end, so that an interrupted run leaves no configuration.
@@ -116,7 +122,8 @@ func run(cmd *cobra.Command, p Program, f *setupFlags) error {
 	return s.next()
 }
 
-// askGitea asks for Gitea's address until one answers as Gitea does.
+// askGitea asks for Gitea's address until one answers as Gitea does. It is the first
+// question, since a wrong address makes all others pointless.
 func (s *wizard) askGitea(ctx context.Context) error {
 	for i := range tries {
 		address, err := s.ask.ask(s.setupFlags.gitea,
@@ -124,6 +131,7 @@ func (s *wizard) askGitea(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Also without asking Gitea: the address goes into the file as this reads it.
 		if s.gitea, err = giteaAt(address, s.ca); err != nil {
 			return err
 		}
@@ -165,6 +173,8 @@ func (s *wizard) askTLS(context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// Plain HTTP is for loopback alone; with TLS the port is the one that every client
+	// tries.
 	listen := "127.0.0.1:8080"
 	if s.tls != "off" {
 		listen = ":443"
@@ -174,6 +184,8 @@ func (s *wizard) askTLS(context.Context) error {
 		check: s.checkPublic, needed: s.tls != "off",
 	}
 	if s.tls == "off" {
+		// With TLS there is no preset: no name of this machine could be guessed that a
+		// certificate is for.
 		public.preset = "http://" + s.program.LocalAddr(cmp.Or(s.listen, listen))
 	}
 	if err := s.ask.answer(public); err != nil {
@@ -221,7 +233,8 @@ func (s *wizard) askAuthority() error {
 	return s.ask.answer(question{into: &s.email, flag: "email", text: "E-mail address for it (may be empty)"})
 }
 
-// checkPublic refuses addresses over which tokens would travel in the clear.
+// checkPublic refuses addresses over which tokens would travel in the clear. Loading
+// the file would refuse them too; here the question can be asked again.
 func (s *wizard) checkPublic(text string) error {
 	if err := webAddress(text); err != nil {
 		return err
@@ -261,13 +274,10 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	if s.mode == "oauth" {
 		return s.askApp(ctx)
 	}
-	token, err := secretValue("gitea-token", s.token, "GITEA_TOKEN")
-	if err != nil {
-		return err
-	}
 	if err := s.ask.answer(question{
-		into: &token, flag: "gitea-token", secret: true, needed: true, check: s.checkToken(ctx),
-		text: "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
+		into: &s.token, flag: "gitea-token", variable: "GITEA_TOKEN", secret: true, needed: true,
+		check: s.checkToken(ctx),
+		text:  "Gitea token that calls run with (make one in Gitea under Settings, Applications)",
 	}); err != nil {
 		return err
 	}
@@ -276,9 +286,10 @@ func (s *wizard) askCallers(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// 256 bits, as "openssl rand -hex 32" makes and the manual recommends.
 	bearer := make([]byte, 32)
 	_, _ = rand.Read(bearer) // never fails: it ends the process instead
-	s.secrets = [][2]string{{"gitea_token", token}, {"client_token", hex.EncodeToString(bearer)}}
+	s.secrets = [][2]string{{"gitea_token", s.token}, {"client_token", fmt.Sprintf("%x", bearer)}}
 	return nil
 }
 
@@ -293,7 +304,8 @@ func checkName(text string) error {
 	return nil
 }
 
-// checkToken asks Gitea whose a token is.
+// checkToken asks Gitea whose a token is. It is the check of the question, so that a
+// mistyped token is asked for again.
 func (s *wizard) checkToken(ctx context.Context) func(string) error {
 	return func(token string) error {
 		if s.offline {
@@ -307,6 +319,8 @@ func (s *wizard) checkToken(ctx context.Context) func(string) error {
 			return errors.New("the token lacks the scope read:user, without which Aegis cannot learn whose it is")
 		}
 		s.login = u.Login
+		// It is printed, since people often make a token with fewer scopes than they
+		// mean to use.
 		may := "everything that " + u.Login + " may"
 		if u.Scopes != nil {
 			may = strings.Join(u.Scopes, ", ")
@@ -316,7 +330,9 @@ func (s *wizard) checkToken(ctx context.Context) func(string) error {
 	}
 }
 
-// askApp makes the application in Gitea, or asks for one that is there.
+// askApp makes the application in Gitea, or asks for one that is there. There are two
+// ways: setup makes it with a token that may, or a person made it and copies id and
+// secret.
 func (s *wizard) askApp(ctx context.Context) error {
 	admin, err := secretValue("admin-token", s.admin, adminTokenVariable)
 	if err != nil {
@@ -330,6 +346,8 @@ func (s *wizard) askApp(ctx context.Context) error {
 			return err
 		}
 	}
+	// An id that was given means an application that is there; making another one would
+	// surprise.
 	if admin != "" && s.id == "" {
 		app, _, err := makeApp(ctx, &appFlags{
 			gitea: s.gitea.URL.String(), ca: s.ca, public: s.public, name: "Aegis", dir: s.secretsDir(), force: s.force,
@@ -345,29 +363,28 @@ func (s *wizard) askApp(ctx context.Context) error {
 		fmt.Fprintf(s.out, "  In Gitea, under Settings, Applications, the application must be confidential,\n"+
 			"  with the redirect URI %s\n", callbackOf(s.public))
 	}
-	secret, err := secretValue("client-secret", s.secret, "GITEA_OAUTH_SECRET")
-	if err != nil {
-		return err
-	}
 	if err := s.ask.answer(
 		question{into: &s.id, flag: "client-id", text: "Client ID", needed: true},
-		question{into: &secret, flag: "client-secret", text: "Client secret", secret: true, needed: true},
+		question{into: &s.secret, flag: "client-secret", variable: "GITEA_OAUTH_SECRET", text: "Client secret",
+			secret: true, needed: true},
 	); err != nil {
 		return err
 	}
-	s.secrets = [][2]string{{fileClientSecret, secret}}
+	s.secrets = [][2]string{{fileClientSecret, s.secret}}
 	return nil
 }
 
+// Beside the configuration, which names them by relative paths, so that the whole
+// folder can be moved.
 func (s *wizard) secretsDir() string { return filepath.Join(filepath.Dir(s.output), "secrets") }
 
 // write writes the secrets and the configuration, which must load.
 func (s *wizard) write() error {
 	for _, secret := range s.secrets {
-		err := writeSecret(filepath.Join(s.secretsDir(), secret[0]), secret[1], s.force)
+		path := filepath.Join(s.secretsDir(), secret[0])
+		err := writeSecret(path, secret[1], s.force)
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force",
-				filepath.Join(s.secretsDir(), secret[0]))
+			err = fmt.Errorf("%s is there already; choose another folder with -o, or replace it with --force", path)
 		}
 		if err != nil {
 			return err
@@ -379,6 +396,8 @@ func (s *wizard) write() error {
 		return err
 	}
 	defer func() { _ = os.Remove(draft) }() // it has become the file, or is of no use
+	// What is wrong now is a bug of these questions or two answers that contradict each
+	// other; the file of before is still there.
 	if err := s.program.Check(draft); err != nil {
 		var problems config.Problems
 		if errors.As(err, &problems) {
@@ -386,5 +405,6 @@ func (s *wizard) write() error {
 		}
 		return err
 	}
+	// In one step, since a running Aegis may watch the file.
 	return os.Rename(draft, s.output)
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // yaml returns the configuration, without what has its default. Texts are quoted as in
-// JSON, which is YAML too.
+// JSON, which is YAML too. A short file is one that people read and change; defaults of
+// later versions then apply to it too.
 func (s *wizard) yaml() string {
 	var b strings.Builder
 	put := func(when bool, format string, args ...any) {
@@ -39,7 +40,9 @@ func (s *wizard) yaml() string {
 	return b.String()
 }
 
-// absolute returns path from the root, or as it is where that is not known.
+// absolute returns path from the root, or as it is where that is not known. Files that
+// were named on the command line are relative to the working folder, and paths in the
+// configuration to the folder of that.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -47,7 +50,8 @@ func absolute(path string) string {
 	return path
 }
 
-// next says what to do now.
+// next says what to do now. Commands are printed as they must be typed, with -c where
+// the file is not in its usual place.
 func (s *wizard) next() error {
 	c := ""
 	if s.output != "aegis.yaml" {

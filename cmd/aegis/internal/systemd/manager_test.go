@@ -53,6 +53,7 @@ func message(t *testing.T, conn *net.UnixConn) string {
 }
 
 func TestWithoutSystemd(t *testing.T) {
+	t.Parallel()
 	m, err := systemd.FromProcess(process(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +70,7 @@ func TestWithoutSystemd(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	abstract := fmt.Sprintf("@aegis-test-%d-%d", os.Getpid(), time.Now().UnixNano())
 	for _, address := range []string{filepath.Join(t.TempDir(), "notify"), abstract} {
 		conn := inbox(t, address)
@@ -99,6 +101,7 @@ func TestMessages(t *testing.T) {
 }
 
 func TestSystemdIsGone(t *testing.T) {
+	t.Parallel()
 	m, err := systemd.FromProcess(process(map[string]string{"NOTIFY_SOCKET": filepath.Join(t.TempDir(), "nobody")}))
 	if err != nil {
 		t.Fatal(err)
@@ -180,6 +183,7 @@ func TestWatchdog(t *testing.T) {
 
 // TestWatchdogOfAnother: the variable is inherited from a shell that systemd watches.
 func TestWatchdogOfAnother(t *testing.T) {
+	t.Parallel()
 	m, err := systemd.FromProcess(process(map[string]string{"WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}))
 	if err != nil {
 		t.Fatal(err)
@@ -250,6 +254,7 @@ func TestSockets(t *testing.T) {
 }
 
 func TestSocketsOfAnother(t *testing.T) {
+	t.Parallel()
 	m, err := systemd.FromProcess(process(map[string]string{"LISTEN_PID": "1", "LISTEN_FDS": "1"}))
 	if err != nil || len(m.Sockets()) != 0 {
 		t.Errorf("took what is not its own: %v", err)

@@ -15,9 +15,9 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,7 +38,8 @@ type Site struct {
 	Plain string
 }
 
-// NewSite returns a site of free ports.
+// NewSite returns a site of free ports. The authority must know them before it runs, so they are
+// not those of listeners, which the test opens on them later.
 func NewSite(t testing.TB) Site {
 	t.Helper()
 	addrs := freeAddrs(t, 2)
@@ -72,6 +73,7 @@ type Options struct {
 // New runs an authority that validates s until the test ends.
 func New(t testing.TB, s Site, opts Options) *Authority {
 	t.Helper()
+	// Pebble waits some seconds before it validates, so that clients learn to wait.
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	quiet := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
@@ -83,8 +85,8 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 	issuer := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{
 		"default": {Description: "default"}, // for years
 	})
-	validator := va.New(quiet, port(t, s.Plain), port(t, s.Listen), false, newDNS(t, quiet), store)
-	// No Retry-After, which has whole seconds.
+	validator := va.New(quiet, port(s.Plain), port(s.Listen), false, newDNS(t, quiet), store)
+	// No Retry-After, which has whole seconds: tests would wait for them.
 	front := wfe.New(quiet, store, validator, issuer, []string{"authority.test"}, false, len(opts.EAB) > 0, 0, 0)
 
 	a := &Authority{
@@ -92,7 +94,7 @@ func New(t testing.TB, s Site, opts Options) *Authority {
 	}
 	a.Directory = "https://" + a.addr + wfe.DirectoryPath
 	a.Roots.AddCert(issuer.GetRootCert(0).Cert)
-	inner := front.Handler()
+	inner := front.Handler() // its paths are fixed, /order-plz is that of new orders
 	a.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/order-plz" {
 			w = &orderWriter{w, &a.Orders}
@@ -121,10 +123,11 @@ func (a *Authority) Up(t testing.TB) {
 	go func() { _ = server.ServeTLS(ln, "", "") }()
 }
 
-// Down makes it refuse connections.
+// Down makes it refuse connections. What it has issued and ordered stays.
 func (a *Authority) Down() { _ = a.server.Close() }
 
-// certificate returns one for the authority's own address, signed by itself.
+// certificate returns one for the authority's own address, signed by itself, as clients must
+// be given what they trust (tls.acme.ca_file) and trust nothing of the system's by mistake.
 func certificate(t testing.TB) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -142,7 +145,8 @@ func certificate(t testing.TB) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// newDNS runs a DNS server that knows every name, and returns its address.
+// newDNS runs a DNS server that knows every name, and returns its address. The validator asks
+// it alone, so that names of tests need not exist and nothing leaves the machine.
 func newDNS(t testing.TB, quiet *log.Logger) string {
 	t.Helper()
 	addr := freeAddrs(t, 1)[0]
@@ -151,9 +155,10 @@ func newDNS(t testing.TB, quiet *log.Logger) string {
 		t.Fatal(err)
 	}
 	dns.SetDefaultDNSIPv4(loopback())
-	dns.SetDefaultDNSIPv6("")
+	dns.SetDefaultDNSIPv6("") // by default every name is ::1, too
 	go dns.Run()
 	t.Cleanup(dns.Shutdown)
+	// The server has no way to say that it listens.
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -181,6 +186,9 @@ var loopback = sync.OnceValue(func() string {
 	return own
 })
 
+// port is that of an address which [freeAddrs] returned.
+func port(addr string) int { return int(netip.MustParseAddrPort(addr).Port()) }
+
 // freeAddrs returns different loopback addresses that nothing listens on.
 func freeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
@@ -195,20 +203,8 @@ func freeAddrs(t testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-func port(t testing.TB, addr string) int {
-	t.Helper()
-	_, p, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// orderWriter counts an order that is taken.
+// orderWriter counts an order that is taken. By the answer, as requests that are refused for
+// their nonce come again.
 type orderWriter struct {
 	http.ResponseWriter
 	orders *atomic.Int32

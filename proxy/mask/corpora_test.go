@@ -1,12 +1,10 @@
-// Package maskbench makes texts like those that Gitea answers with and
-// measures the masking core on them, always as a ratio to a reference that
-// runs in the same rounds: speeds of a shared machine mean little on their own.
-package maskbench
+package mask
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -14,8 +12,28 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 )
+
+var writeCorpora = flag.String("write-corpora", "",
+	"write the texts of the benchmarks into this folder, for scanners in modules of their own")
+
+// TestWriteCorpora writes what "make bench-gitleaks" reads: a file for each text.
+func TestWriteCorpora(t *testing.T) {
+	if *writeCorpora == "" {
+		t.Skip("only with -write-corpora")
+	}
+	corpora, err := Corpora(16 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range corpora {
+		if err := os.WriteFile(filepath.Join(*writeCorpora, c.Name+".json"), c.JSON, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Corpus is a JSON document as Gitea writes them.
 type Corpus struct {

@@ -1,24 +1,24 @@
-package maskbench
+package mask
 
 import (
 	"slices"
 	"time"
 )
 
-// Engine is something to measure.
-type Engine struct {
-	Name string
-	Run  func(doc []byte)
-	// Limit is how many bytes of a corpus the engine is given; 0 is all.
+// Runner is something to measure, such as a loop that only looks for one byte: the
+// speeds of a shared machine mean little but as ratios to what ran in the same rounds.
+type Runner struct {
+	Run func(doc []byte)
+	// Limit is how many bytes of a corpus it is given; 0 is all.
 	Limit int
 }
 
-// Interleave runs every engine once a round on doc and returns, by engine, the
+// Interleave runs every runner once a round on doc and returns, by runner, the
 // speeds in bytes per second of all rounds.
-func Interleave(rounds int, doc []byte, engines []Engine) [][]float64 {
-	speeds := make([][]float64, len(engines))
+func Interleave(rounds int, doc []byte, runners []Runner) [][]float64 {
+	speeds := make([][]float64, len(runners))
 	for range rounds {
-		for i, e := range engines {
+		for i, e := range runners {
 			d := doc
 			if e.Limit > 0 && len(d) > e.Limit {
 				d = d[:e.Limit]

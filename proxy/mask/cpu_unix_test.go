@@ -1,6 +1,6 @@
 //go:build unix
 
-package maskbench
+package mask
 
 import (
 	"syscall"
