@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -32,8 +33,14 @@ type Edge struct {
 	// Limit holds refused requests to a limit, so that a stranger cannot fill the
 	// log with them; nil: there is none. Requests that pass are not its matter.
 	Limit func(http.Handler) http.Handler
+	// Linger is how many connections at a time may stay open for half a second after an answer
+	// to a body that was not read; see linger. They count as open connections, which strangers
+	// must not use up. 0: none.
+	Linger int
 	// Log receives refusals, and at debug level a line for each request that passes.
 	Log zerolog.Logger
+
+	lingering atomic.Int64
 }
 
 // Wrap returns next behind the edge. Requests that pass carry a fresh
@@ -42,7 +49,7 @@ func (e *Edge) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &proxy.RequestInfo{RequestID: rand.Text(), Addr: e.Clients.Addr(r)}
 		w.Header().Set("X-Request-Id", x.RequestID)
-		r, done := linger(w, r)
+		r, done := e.linger(w, r)
 		defer done()
 		r = r.WithContext(proxy.WithRequestInfo(r.Context(), x))
 		if why := e.Heads.check(r); why != "" {

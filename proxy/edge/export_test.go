@@ -19,3 +19,6 @@ func (l *Listener) Remembered() int {
 	defer l.mu.Unlock()
 	return len(l.by)
 }
+
+// Lingering returns how many connections are kept open for an answer.
+func (e *Edge) Lingering() int64 { return e.lingering.Load() }

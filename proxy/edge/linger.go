@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // net/http closes a connection at once when its client asked for that ("Connection:
@@ -13,9 +14,12 @@ import (
 // resets it, and the client, such as an nginx before Aegis, finds a broken connection in
 // place of the answer. To clients that keep their connections it gives half a second.
 
+// lingerTime is how long net/http keeps such a connection (server.go, rstAvoidanceDelay).
+const lingerTime = 500 * time.Millisecond
+
 // linger returns r with a body that is watched, and what the end of the request calls:
-// it makes net/http give the client the time as well.
-func linger(w http.ResponseWriter, r *http.Request) (*http.Request, func()) {
+// it makes net/http give the client the time as well, for as many as e.Linger says.
+func (e *Edge) linger(w http.ResponseWriter, r *http.Request) (*http.Request, func()) {
 	if !r.Close || r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody {
 		return r, func() {}
 	}
@@ -26,6 +30,11 @@ func linger(w http.ResponseWriter, r *http.Request) (*http.Request, func()) {
 		if body.whole.Load() {
 			return
 		}
+		if e.lingering.Add(1) > int64(e.Linger) {
+			e.lingering.Add(-1)
+			return
+		}
+		time.AfterFunc(lingerTime, func() { e.lingering.Add(-1) })
 		for {
 			inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
 			if !ok {

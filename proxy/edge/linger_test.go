@@ -40,7 +40,7 @@ func TestEarlyAnswersArrive(t *testing.T) {
 			"POST / HTTP/1.0\r\nContent-Length: 1000",
 		} {
 			synctest.Test(t, func(t *testing.T) {
-				e := edge.Edge{Hosts: hosts(t), Log: zerolog.Nop()}
+				e := edge.Edge{Hosts: hosts(t), Linger: 1, Log: zerolog.Nop()}
 				c := inMemory(t, httptest.NewUnstartedServer(e.Wrap(answer)), false)()
 				body := strings.Repeat("x", 1000)
 				if strings.Contains(head, "chunked") {
@@ -61,4 +61,35 @@ func TestEarlyAnswersArrive(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLingeringIsBounded: clients that leave bodies unread hold few connections open, and
+// those that come once the time of the others is over get theirs.
+func TestLingeringIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := edge.Edge{Hosts: hosts(t), Linger: 2, Log: zerolog.Nop()}
+		dial := inMemory(t, httptest.NewUnstartedServer(e.Wrap(http.NotFoundHandler())), false)
+		ask := func() *bufio.Reader {
+			c := dial()
+			go fmt.Fprint(c, "POST / HTTP/1.0\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart")
+			in := bufio.NewReader(c)
+			if _, err := http.ReadResponse(in, nil); err != nil {
+				t.Fatal(err)
+			}
+			return in
+		}
+		for range 2 { // the second time those of the first have gone
+			_, _, third := ask(), ask(), ask()
+			began := time.Now()
+			if _, _ = io.Copy(io.Discard, third); time.Since(began) > 0 {
+				t.Error("a connection more than may linger does")
+			}
+			last := ask()
+			time.Sleep(time.Second)
+			if _, _ = io.Copy(io.Discard, last); e.Lingering() != 0 {
+				t.Errorf("%d linger for ever", e.Lingering())
+			}
+		}
+	})
 }

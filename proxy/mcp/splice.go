@@ -130,6 +130,19 @@ func (ps *payloads) splice(dst, msg []byte) ([]byte, error) {
 	}
 }
 
+// room estimates what the unused payloads need, a quarter more than they are for quotes that are
+// escaped. The pool gives large buffers to those alone who ask for them.
+func (ps *payloads) room() (n int) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for i := range ps.list {
+		if !ps.list[i].used {
+			n += len(ps.list[i].data) * 5 / 4
+		}
+	}
+	return n
+}
+
 // take returns the payload of a number, nil when there is none; each is used once.
 func (ps *payloads) take(number []byte) *payload {
 	n, err := strconv.Atoi(string(number))
@@ -166,7 +179,7 @@ func (w *spliceWriter) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	contentType := w.Header().Get("Content-Type")
-	buf := w.buffers.Get(len(p)) // it grows with the payloads, and is as large for the next answer
+	buf := w.buffers.Get(len(p) + w.payloads.room())
 	msg := scrubSDKError(contentType, p)
 	out, err := w.payloads.splice((*buf)[:0], msg)
 	*buf = out

@@ -120,7 +120,11 @@ func (s *Server) put(ctx context.Context, kind, secret string, v any, ttl time.D
 // whatever comes of it, and checks that this is the browser that began it. A state is
 // refused that is unknown, too old, over or of another browser.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request, state string) (flow, error) {
-	e, err := s.o.Store.Take(r.Context(), "flow/"+digest(state))
+	var e kv.Entry
+	err := kv.ErrNotFound
+	if state != "" { // else the store, which may be down, need not be asked
+		e, err = s.o.Store.Take(r.Context(), "flow/"+digest(state))
+	}
 	if errors.Is(err, kv.ErrNotFound) {
 		return flow{}, newNotice(http.StatusBadRequest, "This sign-in is over",
 			"It took too long, or it was finished before. Start again in your MCP client.")

@@ -40,6 +40,7 @@ func (s *Server) edge(mux *http.ServeMux) *edge.Edge {
 		Heads:   edge.HeadLimits{Bytes: int(cfg.MaxHeaderBytes), Lines: cfg.MaxHeaders},
 		Pace:    edge.Pace{MinRate: int64(cfg.MinBodyRate), Timeout: time.Duration(cfg.ReadTimeout)},
 		Limit:   s.teams[0].limits.Address,
+		Linger:  1 + cfg.MaxConnections/32,
 		Log:     s.log,
 	}
 	if s.signIn != nil {

@@ -55,19 +55,24 @@ func (g *Grants) reply(ctx context.Context, which *Revocation) (out reply, err e
 		return out, errOff
 	}
 	for one, err := range g.All(ctx) {
-		switch {
-		case err != nil:
-			return out, err
-		case which == nil:
+		if err != nil {
+			return reply{}, err
+		}
+		if which == nil || one.ID == which.Grant || which.Login != "" && strings.EqualFold(one.Login, which.Login) {
 			out.Grants = append(out.Grants, one)
-		case one.ID == which.Grant || which.Login != "" && strings.EqualFold(one.Login, which.Login):
-			if err := g.End(ctx, one.ID); err != nil {
-				return out, err
-			}
-			out.Ended++
 		}
 	}
-	return out, nil
+	if which == nil {
+		return out, nil
+	}
+	// Only now, so that a record that cannot be read ends none in place of some.
+	for _, one := range out.Grants {
+		if err := g.End(ctx, one.ID); err != nil {
+			return reply{}, fmt.Errorf("%d grants were ended, then: %w", out.Ended, err)
+		}
+		out.Ended++
+	}
+	return reply{Ended: out.Ended}, nil
 }
 
 // ListenControl makes the control socket at path, in the place of one that no process

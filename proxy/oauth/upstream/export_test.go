@@ -66,3 +66,17 @@ func (g *Gitea) Printable() *struct {
 		Members *members
 	}{r, pair{access: r.access, refresh: r.refresh}, g.members}
 }
+
+// HeldForAll reports whether nobody's refresh is tried after Gitea has refused Aegis itself and
+// then n refreshes of users have failed that were under way.
+func HeldForAll(n int) bool {
+	h, now := newHold(), time.Now()
+	h.fail(allUsers, &Error{Kind: Config}, now)
+	for i := range int64(n) {
+		h.fail(i+1, &Error{Kind: Unavailable}, now)
+	}
+	return h.check(int64(n)+2, now) != nil
+}
+
+// MaxHeld is how many holds there are at a time.
+const MaxHeld = maxHeld

@@ -71,6 +71,7 @@ func (h *hold) check(id int64, now time.Time) error {
 func (h *hold) fail(id int64, err *Error, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.users.Get(allUsers) // used just now, so that failures of users do not push it out
 	last, _ := h.users.Get(id)
 	if last.answer(now) != nil {
 		return false

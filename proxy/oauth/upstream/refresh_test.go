@@ -343,3 +343,12 @@ func TestNarrowedConfiguration(t *testing.T) {
 		t.Errorf("%v", c.Scopes)
 	}
 }
+
+// TestHoldForAllStays: failures of single users, however many, do not push out that Gitea
+// refuses Aegis itself.
+func TestHoldForAllStays(t *testing.T) {
+	t.Parallel()
+	if !upstream.HeldForAll(2 * upstream.MaxHeld) {
+		t.Error("Gitea would be asked again at once")
+	}
+}

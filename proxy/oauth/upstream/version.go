@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"aegis/proxy"
 )
@@ -77,11 +78,11 @@ func tooOld(version string) bool {
 	return n > 0 && major < oldestMajor || n > 1 && major == oldestMajor && minor < oldestMinor
 }
 
-// printable returns what a log can hold of a text of Gitea's: ASCII without control
-// characters, cut to most of them.
+// printable returns what a log can hold of a text of Gitea's, cut to most bytes. Letters of
+// other scripts stay, as host names have them; characters that cannot be seen go.
 func printable(s string, most int) string {
 	return proxy.Clip(strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f {
+		if !unicode.IsGraphic(r) {
 			return -1
 		}
 		return r
