@@ -87,13 +87,17 @@ func (c *Catalog) check() error {
 			return fmt.Errorf("the definition %q is no schema as the generator writes it", name)
 		}
 	}
-	names := make(map[string]bool, len(c.Operations))
+	names, ids := make(map[string]bool, len(c.Operations)), make(map[string]bool, len(c.Operations))
 	for i := range c.Operations {
 		o := &c.Operations[i]
 		if names[o.Name] {
 			return fmt.Errorf("two operations are called %q", o.Name)
 		}
 		names[o.Name] = true
+		if o.ID != "" && ids[o.ID] { // rules of policy go by it
+			return fmt.Errorf("two operations have the id %q", o.ID)
+		}
+		ids[o.ID] = true
 		if err := c.checkOperation(o); err != nil {
 			return fmt.Errorf("operation %q: %w", o.Name, err)
 		}

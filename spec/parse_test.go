@@ -87,6 +87,11 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one about %q", name, err, c.says)
 		}
 	}
+	one := small[strings.Index(small, `{"id"`) : len(small)-len("]}")]
+	twice := strings.TrimSuffix(small, "]}") + "," + strings.Replace(one, "gitea_user_get", "gitea_user_read", 1) + "]}"
+	if _, err := spec.Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), "have the id") {
+		t.Errorf("one id twice: %v", err)
+	}
 	if _, err := spec.Parse(bytes.Repeat([]byte(" "), spec.MaxBytes+1)); err == nil {
 		t.Error("a huge file was read")
 	}

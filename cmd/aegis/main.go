@@ -37,6 +37,7 @@ func main() {
 	// immediate effect.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	building = collectLess
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -13,6 +13,15 @@ import (
 
 // Hooks for the tests of this package.
 
+// RotatedName and RotatedFiles are the names of rotated files.
+var RotatedName = rotatedName
+
+// RotatedFiles returns how many rotated files of a log are found.
+func RotatedFiles(path string) (int, error) {
+	files, err := rotatedFiles(path)
+	return len(files), err
+}
+
 // MaxQueue is the bound of the records that wait in memory.
 const MaxQueue = maxQueue
 

@@ -162,3 +162,21 @@ func TestLogsWithoutAnythingBeside(t *testing.T) {
 		t.Errorf("an empty file: %+v, %v", rep, err)
 	}
 }
+
+// TestRotatedFilesAreFound: a log finds its own rotated files whatever it is called, else it
+// would report records that nobody has removed, and keep files for ever.
+func TestRotatedFilesAreFound(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"audit.jsonl", "audit", "audit-202612010000.jsonl", "audit.", ".audit", "a.b.jsonl",
+		"audit.log-202612011635", "audit-000000000001.log-202612011635"} {
+		path := filepath.Join(t.TempDir(), name)
+		for _, rotated := range []string{audit.RotatedName(path, 7), audit.RotatedName(path, 9) + ".gz", filepath.Join(filepath.Dir(path), "other-000000000007"+filepath.Ext(name))} {
+			if err := os.WriteFile(rotated, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := audit.RotatedFiles(path); n != 2 || err != nil {
+			t.Errorf("%s: %d of its 2 rotated files are found, %v", name, n, err)
+		}
+	}
+}

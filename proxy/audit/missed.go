@@ -18,7 +18,7 @@ const (
 
 // throttle lets eventBurst events through at once and then eventRate a second.
 type throttle struct {
-	now    func() time.Time
+	now    func() time.Time // a clock that is never set back, or nothing passes until it catches up
 	rate   *rate.Limiter
 	mu     sync.Mutex
 	missed uint64

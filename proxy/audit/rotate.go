@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,10 +31,17 @@ func rotatedFiles(path string) ([]rotated, error) {
 	if err != nil {
 		return nil, err
 	}
+	// By the path, not by [logOf]: an extension may look like the number of a rotation, as in
+	// audit.log-202612010000.
+	ext := filepath.Ext(path)
+	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
 	var out []rotated
 	for _, e := range entries {
-		log, first := logOf(e.Name())
-		if log == filepath.Base(path) && first != 0 && e.Type().IsRegular() {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".gz"), prefix)
+		digits, isLog := strings.CutSuffix(name, ext)
+		first, err := strconv.ParseUint(digits, 10, 64)
+		// rotatedName writes twelve digits at least; other names are not of this log.
+		if ok && isLog && err == nil && len(digits) >= 12 && e.Type().IsRegular() {
 			out = append(out, rotated{first, filepath.Join(filepath.Dir(path), e.Name())})
 		}
 	}

@@ -84,6 +84,12 @@ func (f *File) read(key string) (e Entry, err error) {
 	return e, err
 }
 
+// holds implements table.
+func (f *File) holds(key string) (found bool, err error) {
+	err = f.view(func(t tx) error { found = t.data.Get([]byte(key)) != nil; return nil })
+	return found, err
+}
+
 // edit implements table.
 func (f *File) edit(key string, next *value, decide func(Entry, error) error) (version uint64, err error) {
 	if next != nil { // a full store lets go of entries

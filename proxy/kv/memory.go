@@ -42,6 +42,17 @@ func (m *Memory) read(key string) (Entry, error) {
 	return e, err
 }
 
+// holds implements table.
+func (m *Memory) holds(key string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil {
+		return false, ErrClosed
+	}
+	_, found := m.entries[key]
+	return found, nil
+}
+
 // edit implements table.
 func (m *Memory) edit(key string, next *value, decide func(Entry, error) error) (uint64, error) {
 	m.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"aegis/proxy"
@@ -101,9 +100,12 @@ func (p *inputPass) exempt(k, path string) bool {
 // Elements of a list have the list's name. Numbers, booleans and null hold no secret that is
 // more than a guess.
 func (p *inputPass) value(name string, v any, path string, depth int) (_ any, err error) {
-	if depth > inputDepth {
-		p.where = path
-		return nil, ErrDepth
+	switch v.(type) {
+	case map[string]any, []any:
+		if depth >= inputDepth {
+			p.where = path
+			return nil, ErrDepth
+		}
 	}
 	switch v := v.(type) {
 	case string:
@@ -114,7 +116,10 @@ func (p *inputPass) value(name string, v any, path string, depth int) (_ any, er
 			if p.exempt(k, path) {
 				continue
 			}
-			at := strings.TrimPrefix(path+"."+k, ".")
+			at := k
+			if path != "" { // only then: a name may begin with a dot
+				at = path + "." + k
+			}
 			if out[k], err = p.value(k, v[k], at, depth+1); err != nil {
 				return nil, err
 			}

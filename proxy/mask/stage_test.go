@@ -372,3 +372,28 @@ func TestStageIsConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepArguments: what is nested deeper than is looked at is not sent, also where nothing
+// is in it, and the argument is named as the caller wrote it.
+func TestDeepArguments(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, func(m *config.Masking) { m.Input = "mask" })
+	for depth, refused := range map[int]bool{63: false, 64: true, 65: true} {
+		for _, inner := range []any{map[string]any{}, []any{}, map[string]any{"password": "x"}} {
+			v := inner
+			for range depth {
+				v = []any{v}
+			}
+			_, got, err := serve(e, call(&proxy.Tool{}, proxy.Arguments{"deep": v}), jsonResult(`{}`), nil)
+			if (err != nil) != refused || (got == nil) != refused {
+				t.Errorf("%T below %d lists: %v", inner, depth, err)
+			}
+		}
+	}
+	e = newEngine(t, func(m *config.Masking) { m.Input = "block" })
+	in := proxy.Arguments{".": map[string]any{".x": []any{github(3)}}}
+	_, _, err := serve(e, call(&proxy.Tool{}, in), jsonResult(`{}`), nil)
+	if pe := proxy.AsError(err); !strings.Contains(pe.Public, "argument ...x[0] ") {
+		t.Errorf("%v", err)
+	}
+}

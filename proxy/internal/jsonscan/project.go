@@ -2,7 +2,7 @@ package jsonscan
 
 // Projector keeps the selected members of a document that comes in pieces, and
 // checks its syntax as [Check] does. Its memory is what is kept, a stack of
-// maxDepth entries and one member name; it never holds the document.
+// maxDepth entries, one member name and a copy of one piece; it never holds the document.
 //
 // What is kept stays byte for byte: names, numbers, escapes, the order of
 // members, and the white space inside values that are kept whole. Only what
@@ -101,6 +101,9 @@ func (p *Projector) Unknown() (paths []string) {
 // Write takes the next piece of the document. Errors are [ErrDepth] or a
 // [*SyntaxError]; after one nothing more is taken.
 func (p *Projector) Write(piece []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
 	data := piece
 	if len(p.held) > 0 {
 		p.held = append(p.held, piece...)

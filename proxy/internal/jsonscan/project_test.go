@@ -327,3 +327,20 @@ func BenchmarkProjector(b *testing.B) {
 		}
 	}
 }
+
+// TestProjectorTakesNothingAfterAnError: what comes after one is not kept.
+func TestProjectorTakesNothingAfterAnError(t *testing.T) {
+	sel, err := jsonscan.NewSelection("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := sel.Projector(10)
+	_, _ = p.Write([]byte(`{"a`))
+	if _, err := p.Write([]byte("\x00")); err == nil {
+		t.Fatal("a control character in a name is taken")
+	}
+	piece := make([]byte, 1<<20)
+	if n := testing.AllocsPerRun(10, func() { _, _ = p.Write(piece) }); n != 0 {
+		t.Errorf("%v allocations for what is not taken", n)
+	}
+}

@@ -31,6 +31,7 @@ func run(t *testing.T, open opener) {
 		{"Lifetime", lifetime},
 		{"TakeOnce", takeOnce},
 		{"Delete", deleteKey},
+		{"DeleteExpired", deleteExpired},
 		{"CompareAndSwap", compareAndSwap},
 		{"CompareAndSwapRacers", swapRacers},
 		{"CreateRacers", createRacers},
@@ -171,6 +172,17 @@ func deleteKey(t *testing.T, s kv.Store, _ *kvtest.Clock) {
 	get(t, s, "ab")
 	put(t, s, "a", "3", 0)
 	get(t, s, "a")
+}
+
+// deleteExpired: what was deleted stays away when the clock is set back, also what had expired.
+func deleteExpired(t *testing.T, s kv.Store, clock *kvtest.Clock) {
+	put(t, s, "a", "1", time.Minute)
+	clock.Add(2 * time.Minute)
+	if err := s.Delete(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	clock.Add(-2 * time.Minute)
+	absent(t, s, "a")
 }
 
 // versions: whoever holds a version from before a deletion must not win.

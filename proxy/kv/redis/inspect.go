@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -137,7 +136,12 @@ func (s *Store) latency(ctx context.Context) Finding {
 // among the commands that Redis calls dangerous, and an operator may withhold it.
 func (s *Store) server(ctx context.Context, m *node, name string) []Finding {
 	ask := &command{name: "INFO"} // the default sections have all that judge reads
-	err := s.do(ctx, again, func(ctx context.Context) error { return cmp.Or(m.run(ctx, ask), ask.err) })
+	err := s.do(ctx, again, func(ctx context.Context) error {
+		if err := m.run(ctx, ask); err != nil {
+			return err
+		}
+		return ask.err
+	})
 	text, err := redis.String(ask.reply, err)
 	if err != nil {
 		return []Finding{{Warning, name + "whether entries can be lost is not known: " + err.Error(),

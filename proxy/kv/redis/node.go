@@ -134,12 +134,29 @@ func left(ctx context.Context) time.Duration {
 
 // dial connects, says who calls, and chooses the database.
 func (o Options) dial(ctx context.Context, address, user, password string, database int) (redis.Conn, error) {
-	if user != "" && password == "" {
-		password = "none" // without one the library would not name the user; one with nopass takes any
+	c, err := redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(o.connect),
+		redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
+	if err != nil {
+		return nil, err
 	}
-	return redis.DialContext(ctx, "tcp", address, redis.DialContextFunc(o.connect),
-		redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout),
-		redis.DialUsername(user), redis.DialPassword(password), redis.DialDatabase(database))
+	// Not by the library's options, which name no user without a password.
+	var steps [][]any
+	switch {
+	case user != "":
+		steps = append(steps, []any{"AUTH", user, password})
+	case password != "":
+		steps = append(steps, []any{"AUTH", password})
+	}
+	if database != 0 {
+		steps = append(steps, []any{"SELECT", database})
+	}
+	for _, s := range steps {
+		if _, err := redis.DoWithTimeout(c, left(ctx), s[0].(string), s[1:]...); err != nil {
+			_ = c.Close() // the step's error says why
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // connect opens a connection, TLS included: the library's own handshake goes on when ctx
