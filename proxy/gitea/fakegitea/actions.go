@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// actionsOwner is what a repository or organisation has for its workflows.
+// actionsOwner is what a repository or organisation has for its workflows. Those of a
+// user are not in the demo.
 type actionsOwner struct {
 	secrets   []*secret
 	variables []*variable
@@ -23,7 +24,8 @@ type secret struct {
 	data        string
 }
 
-// variable is a variable.
+// variable is a variable. It is rendered as it is stored. One of the two owner ids is
+// 0: which one tells a repository's variable from an organisation's.
 type variable struct {
 	OwnerID     int64  `json:"owner_id"`
 	RepoID      int64  `json:"repo_id"`
@@ -35,6 +37,8 @@ type variable struct {
 // handleActionsConfig registers the secrets and variables of repositories and
 // organisations.
 func handleActionsConfig(t table) {
+	// Gitea registers both paths by one function, with the same checks. No route here
+	// needs an active repository: secrets of an archived one can be changed.
 	for path, n := range map[string]need{"/repos/{owner}/{repo}": needAdmin, "/orgs/{org}": needOrgOwner} {
 		secrets, variables := path+"/actions/secrets", path+"/actions/variables"
 		t.on("GET "+secrets, func(c *call) error { return c.ok(linked(c, c.actions().secrets)) }, n)
@@ -52,7 +56,9 @@ func handleActionsConfig(t table) {
 	}
 }
 
-// actions is what the repository or organisation of the path has for its workflows.
+// actions is what the repository or organisation of the path has for its workflows. A
+// path with a repository has loaded its owner too, so the repository is asked for
+// first.
 func (c *call) actions() *actionsOwner {
 	if c.repo != nil {
 		return &c.repo.actions
@@ -64,6 +70,8 @@ func (c *call) actions() *actionsOwner {
 func onVariable(f func(*call, *variable) error) handler {
 	return func(c *call) error {
 		v, ok := find(c.actions().variables, func(v *variable) bool {
+			// Names are stored in upper case and looked up in upper case, so any
+			// spelling finds them.
 			return strings.EqualFold(v.Name, c.params["variablename"])
 		})
 		if !ok {
@@ -93,7 +101,9 @@ type putSecretInput struct {
 	Description string `json:"description"`
 }
 
-// putSecret creates a secret, 201, or replaces it, 204.
+// putSecret creates a secret, 201, or replaces it, 204. Neither answer has a body. The
+// body of the request was validated before the name of the path, so an empty one is 422
+// even under a bad name, which is 400.
 func putSecret(c *call, in *putSecretInput) error {
 	name, err := goodName(c.params["secretname"])
 	if err != nil {
@@ -135,6 +145,8 @@ func createVariable(c *call, in *variableInput) error {
 	}
 	o := c.actions()
 	if _, ok := find(o.variables, func(v *variable) bool { return v.Name == name }); ok {
+		// Creating is POST and never replaces; changing is PUT and never creates. A
+		// secret has PUT for both.
 		return fail(http.StatusConflict, "variable name %s already exists", name)
 	}
 	v := &variable{Name: name, Data: in.Value}
@@ -148,8 +160,11 @@ func createVariable(c *call, in *variableInput) error {
 	return c.empty(http.StatusCreated)
 }
 
-// updateVariable changes the value and, when it is given, the name.
+// updateVariable changes the value and, when it is given, the name. The new name is not
+// looked up among the others. A description that is left out stays.
 func updateVariable(c *call, v *variable, in *variableInput) error {
+	// A rename passes the same check as a new name, and is stored in upper case like
+	// one.
 	if in.Name != "" {
 		name, err := goodName(in.Name)
 		if err != nil {

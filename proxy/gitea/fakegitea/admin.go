@@ -16,8 +16,11 @@ func handleAdmin(t table) {
 	t.on("POST /admin/cron/{task}", runCron, needSiteAdmin)
 }
 
-// listAllUsers lists all people by name.
+// listAllUsers lists all people by name. The words of q are looked for in login names
+// only; Gitea also looks in full names and addresses. Other orders than by name, and
+// filters on login sources and visibility, are not in the demo.
 func listAllUsers(c *call) error {
+	// A filter that is absent admits everybody; one that is no boolean counts as false.
 	is := func(param string, have bool) bool { return c.query.Get(param) == "" || c.queryBool(param) == have }
 	q := strings.ToLower(c.query.Get("q"))
 	items := filter(c.w.people(), func(u *user) bool {
@@ -28,7 +31,8 @@ func listAllUsers(c *call) error {
 	return c.ok(c.users(linked(c, items)))
 }
 
-// cronTasks are the tasks that an instance runs, by their schedule.
+// cronTasks are the tasks that an instance runs, by their schedule. Names that share a
+// schedule stand in one string, separated by spaces.
 var cronTasks = map[string]string{
 	"@every 1m":  "start_schedule_tasks",
 	"@every 5m":  "stop_zombie_tasks",
@@ -46,6 +50,8 @@ var cronTasks = map[string]string{
 
 // listCron lists the tasks. The double runs none of them.
 func listCron(c *call) error {
+	// Whatever the schedule, the next run is said to be at midnight UTC: nothing waits
+	// for it. The zero time and the count of 0 say that no task has ever run.
 	midnight := c.now.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	var out []obj
 	for _, schedule := range slices.Sorted(maps.Keys(cronTasks)) {
@@ -58,7 +64,8 @@ func listCron(c *call) error {
 	return c.ok(counted(c, out))
 }
 
-// runCron takes a known task's name.
+// runCron takes a known task's name. The answer is 204 without a body, as if the task
+// had been started; an unknown name is 404.
 func runCron(c *call) error {
 	for _, names := range cronTasks {
 		if slices.Contains(strings.Fields(names), c.params["task"]) {

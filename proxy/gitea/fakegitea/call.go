@@ -35,7 +35,8 @@ func (t table) on(key string, h handler, needs ...need) {
 	t[key] = e
 }
 
-// apiError is a refusal in Gitea's words.
+// apiError is a refusal in Gitea's words. Any other error that a handler returns is a
+// mistake of the double or of its input and is 500.
 type apiError struct {
 	status  int
 	message string
@@ -50,10 +51,13 @@ func fail(status int, format string, args ...any) error {
 }
 
 // errForbidden is a refusal without a body. Gitea has both forms of 403; which one a
-// route uses was measured, and clients see the difference.
+// route uses was measured, and clients see the difference. It is compared by identity
+// in refuse, so it is never copied.
 var errForbidden = &apiError{http.StatusForbidden, ""}
 
-// errNotFound is the body of everything unknown or invisible.
+// errNotFound is the body of everything unknown or invisible. It is one for both on
+// purpose: the real server answers the same bytes for a private repository and for a
+// missing one, so that nobody learns which it is.
 var errNotFound error = &apiError{http.StatusNotFound, "not found"}
 
 // call is one request on its way through the double.
@@ -112,6 +116,8 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 	out := &response{status: http.StatusOK, header: http.Header{}}
 	out.header.Set("X-Content-Type-Options", "nosniff")
 	out.header.Set("X-Frame-Options", "SAMEORIGIN")
+	// Routing works on the path as it was escaped: %2F is part of a value, a slash ends
+	// it, except in the routes that router.go lists as wildcards.
 	segs := segments(r.URL.EscapedPath())
 	if len(segs) < 2 || segs[0] != "api" || segs[1] != "v1" {
 		if !s.answerPage(r, body, segs, out) {
@@ -119,6 +125,8 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 		}
 		return out
 	}
+	// Routing comes before the login, as in Gitea: an unknown path is 404 and a wrong
+	// method 405 whatever the credentials are. Both leave without Cache-Control.
 	e, values, leaf, allow := s.router.lookup(r.Method, segs[2:])
 	if leaf == nil {
 		noRoute(out, allow)
@@ -127,6 +135,8 @@ func (s *Server) answer(r *http.Request, body []byte) *response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.newCall(r, body, out)
+	// The world stays locked until the answer is complete in out, so a client that
+	// reads slowly holds up no other request.
 	c.params, c.path = values, leaf.path
 	out.header.Set("Cache-Control", "max-age=0, private, must-revalidate")
 	if err := c.run(e); err != nil {
@@ -141,6 +151,8 @@ func (s *Server) newCall(r *http.Request, body []byte, out *response) *call {
 	if r.TLS != nil {
 		scheme = "https"
 	}
+	// Without a RootURL the client's own Host is the base, so that links work on
+	// whatever port a test or the demo was given.
 	root := strings.TrimSuffix(cmp.Or(s.opts.RootURL, scheme+"://"+r.Host+s.opts.SubPath), "/")
 	return &call{
 		s: s, w: s.world, r: r, body: body, out: out, root: root,
@@ -148,7 +160,9 @@ func (s *Server) newCall(r *http.Request, body []byte, out *response) *call {
 	}
 }
 
-// noRoute answers for an unknown path, or a known one with another method.
+// noRoute answers for an unknown path, or a known one with another method. The 404 is
+// plain text, not the JSON of the API. The 405 has no body and one Allow line for each
+// method, and so has OPTIONS, which no route takes.
 func noRoute(out *response, allow []string) {
 	if len(allow) == 0 {
 		out.header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -168,6 +182,7 @@ func (c *call) run(e entry) error {
 	if err := c.prepare(e.need); err != nil {
 		return err
 	}
+	// The redirect is complete. It stands for every method, also for those that write.
 	if c.out.status == http.StatusMovedPermanently { // a renamed repository
 		return nil
 	}
@@ -181,6 +196,8 @@ func (c *call) refuse(err error) {
 	if !ok {
 		e = &apiError{http.StatusInternalServerError, err.Error()}
 	}
+	// Only a site administrator reads what went wrong inside; for others the message is
+	// the empty string, not left out.
 	if e.status == http.StatusInternalServerError && (c.doer == nil || !c.doer.Admin) {
 		e = &apiError{e.status, ""}
 	}
@@ -188,6 +205,8 @@ func (c *call) refuse(err error) {
 		c.out.status = e.status
 		return
 	}
+	// These two come from outside of the API's own error writer there, and lack the
+	// url.
 	if e == errSudo || e == errBarred {
 		c.json(e.status, map[string]string{"message": e.message})
 		return
@@ -235,8 +254,8 @@ func (c *call) text(s string) error {
 	return nil
 }
 
-// id is a numeric path parameter; anything else than a number is 0, which no
-// object has.
+// id is a numeric path parameter; anything else than a number is 0, which no object
+// has. A number that is too big for an int64 saturates, which no object has either.
 func (c *call) id(name string) int64 {
 	n, _ := strconv.ParseInt(c.params[name], 10, 64)
 	return n
@@ -254,7 +273,8 @@ func (c *call) queryBool(name string) bool {
 	return b
 }
 
-// queryTime is a time in the query; a malformed one is refused.
+// queryTime is a time in the query; a malformed one is refused. The message is that of
+// Go's time package, which the real server passes on; the status is 422.
 func (c *call) queryTime(name string) (time.Time, error) {
 	v := c.query.Get(name)
 	if v == "" {
@@ -280,7 +300,9 @@ func (c *call) queryRange(from, to string) (func(time.Time) bool, error) {
 	}, err
 }
 
-// ranged is a handler whose list lies between since and before, as c.within says.
+// ranged is a handler whose list lies between since and before, as c.within says. The
+// query is read before the object of the path is looked up: a malformed time on an
+// unknown issue is 422, not 404.
 func ranged(h handler) handler {
 	return func(c *call) error {
 		var err error

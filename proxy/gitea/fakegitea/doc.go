@@ -10,6 +10,14 @@
 // The double knows all operations of the pinned API description. What it answers
 // from its state is what the demo's tasks and the tests of other packages use; the
 // other operations answer 501, "not in the demo". Nothing is made up.
+//
+// What holds it to the real server is in testdata: recorded requests are replayed on the
+// lab world and the answers compared, and request targets are sent byte for byte and must
+// give the status and the message that were measured.
+//
+// What it never does: it contacts nobody. Webhooks are not delivered, mirrors are not
+// pushed to, no mail is sent, and there is no transport for git itself: commits come from
+// the API alone.
 package fakegitea
 
 import (
@@ -48,8 +56,8 @@ type Options struct {
 	// SubPath is the path that the double lives under, such as "/git"; everything
 	// else is not found. With an empty RootURL it is part of the absolute URLs.
 	SubPath string
-	// DisableQueryToken refuses credentials in ?token= and ?access_token=, as
-	// DISABLE_QUERY_AUTH_TOKEN does.
+	// DisableQueryToken passes over credentials in ?token= and ?access_token=, as
+	// DISABLE_QUERY_AUTH_TOKEN does: such a request goes on by its header, or as nobody.
 	DisableQueryToken bool
 	// Version is what /api/v1/version answers; empty means the version that the
 	// pinned description of the API names.
