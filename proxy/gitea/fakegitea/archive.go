@@ -36,7 +36,8 @@ func getArchive(c *call) error {
 		return err
 	}
 	// Sorted names and the commit's own date make the same bytes for the same commit
-	// every time. Everything lies in a folder, as clients that unpack expect.
+	// every time. Everything lies in a folder, which is the default of
+	// PREFIX_ARCHIVE_FILES.
 	for _, p := range slices.Sorted(maps.Keys(cm.files)) {
 		header := &zip.FileHeader{Name: c.repo.Name + "/" + p, Method: zip.Deflate, Modified: cm.committer.When}
 		w, err := z.CreateHeader(header)

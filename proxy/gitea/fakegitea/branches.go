@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// handleBranches registers branches, tags and their protections.
+// handleBranches registers branches, tags and their protections. Protections are for
+// administrators, reading them too, and their list is not paged.
 func handleBranches(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/branches", listBranches)
@@ -30,7 +31,9 @@ func handleBranches(t table) {
 }
 
 // listBranches lists branches in the order of the latest commit, then by name. An empty
-// repository answers null.
+// repository answers null. Its total is 0 and there is no Link. Gitea says the same for
+// a moment after the first push, until its database knows the branches; the double has
+// no such delay.
 func listBranches(c *call) error {
 	if c.repo.empty() {
 		c.setTotal(0)
@@ -61,14 +64,17 @@ var badRef = regexp.MustCompile(`[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|^-|(^|/)(\.|/
 // goodRef says whether git accepts the name of a branch or tag.
 func goodRef(name string) bool { return !badRef.MatchString(name) }
 
-// createBranchInput is the body of createBranch.
+// createBranchInput is the body of createBranch. The old branch is the older way to
+// name the source, and the reference wins.
 type createBranchInput struct {
 	BranchName    string `json:"new_branch_name" binding:"Required;GitRefName;MaxSize(100)"`
 	OldBranchName string `json:"old_branch_name" binding:"GitRefName;MaxSize(100)"`
 	OldRefName    string `json:"old_ref_name" binding:"GitRefName;MaxSize(100)"`
 }
 
-// createBranch makes a branch from another, or from any reference.
+// createBranch makes a branch from another, or from any reference. The source is looked
+// at before the new name. An unknown reference is an internal error on the real server,
+// while an unknown branch is 404.
 func createBranch(c *call, in *createBranchInput) error {
 	if c.repo.empty() {
 		return fail(http.StatusNotFound, "Git Repository is empty.")
@@ -87,6 +93,7 @@ func createBranch(c *call, in *createBranchInput) error {
 		return fail(http.StatusNotFound, "The old branch does not exist")
 	case c.repo.git.branch(in.BranchName) != nil:
 		return fail(http.StatusConflict, "The branch already exists.")
+	// git would allow a branch and a tag of one name, Gitea does not.
 	case c.repo.git.tag(in.BranchName) != nil:
 		return fail(http.StatusConflict, "The branch with the same tag already exists.")
 	}
@@ -97,10 +104,14 @@ func createBranch(c *call, in *createBranchInput) error {
 	return c.created(c.branchView(in.BranchName))
 }
 
-// deleteBranch deletes a branch, but not the default one or a protected one.
+// deleteBranch deletes a branch, but not the default one or a protected one. A branch
+// that an open pull request goes into is kept, too. Gitea refuses only for the target
+// that is set as default of the repository, and closes or retargets pull requests when
+// their target goes.
 func deleteBranch(c *call) error {
 	name := c.params["branch"]
 	switch {
+	// A protected default branch is refused as the default branch, below.
 	case c.repo.ruleFor(name) != nil && name != c.repo.DefaultBranch:
 		return fail(http.StatusForbidden, "branch protected")
 	case c.repo.git.branch(name) == nil:
@@ -113,8 +124,9 @@ func deleteBranch(c *call) error {
 	return c.done()
 }
 
-// dropBranch deletes a branch. An open pull request from it keeps its commits
-// and is closed.
+// dropBranch deletes a branch. An open pull request from it keeps its commits and is
+// closed. A fork's branch may belong to a pull request of another repository, so all
+// are looked through.
 func (c *call) dropBranch(name string) {
 	id := c.repo.git.refs["refs/heads/"+name]
 	delete(c.repo.git.refs, "refs/heads/"+name)
@@ -130,9 +142,10 @@ func (c *call) dropBranch(name string) {
 }
 
 // protection is a rule for branches; it is stored as the API shows it, since most
-// members only have to come back. The double applies enable_push with
-// its list of users, required_approvals, block_on_rejected_reviews and
-// block_admin_merge_override.
+// members only have to come back. The double applies enable_push with its list of
+// users, required_approvals, block_on_rejected_reviews and block_admin_merge_override.
+// Lists of teams and of deploy keys, status checks, signatures and file patterns are
+// stored and change nothing.
 type protection struct {
 	BranchName      string    `json:"branch_name"`
 	RuleName        string    `json:"rule_name"`
@@ -172,7 +185,8 @@ type protection struct {
 	UpdatedAt       time.Time `json:"updated_at"`
 }
 
-// fixLists makes the lists that are never null empty.
+// fixLists makes the lists that are never null empty. The contexts of status checks are
+// not among them: Gitea leaves that list null.
 func (p *protection) fixLists() {
 	neverNull(&p.PushUsers, &p.PushTeams, &p.ForceUsers, &p.ForceTeams, &p.MergeUsers, &p.MergeTeams,
 		&p.BypassUsers, &p.BypassTeams, &p.ApprovalUsers, &p.ApprovalTeams)
@@ -187,7 +201,9 @@ func neverNull(lists ...*[]string) {
 	}
 }
 
-// mayPush says whether the rule lets u push; site administrators are bound too.
+// mayPush says whether the rule lets u push; site administrators are bound too. A rule
+// without enable_push lets nobody push, whatever its list says. Teams are not looked
+// at.
 func (p *protection) mayPush(u *user) bool {
 	return u != nil && p.Push && (!p.PushList || slices.Contains(p.PushUsers, u.Login))
 }
@@ -205,7 +221,8 @@ func (r *repo) ruleFor(branch string) *protection {
 	return p
 }
 
-// matchRef matches a rule's pattern; * stays within a segment.
+// matchRef matches a rule's pattern; * stays within a segment. A pattern that is
+// malformed matches the branch of that very name only.
 func matchRef(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return pattern == name || err == nil && ok
@@ -218,12 +235,16 @@ func onProtection(f func(*call, *protection) error) handler {
 	}
 }
 
-// createProtection adds a rule.
+// createProtection adds a rule. A second rule of the name is 403, not 409. All users of
+// the lists must exist; teams are not checked.
 func createProtection(c *call) error {
+	// A new rule comes last, so an older pattern that matches the same branch stays in
+	// force.
 	p := &protection{Priority: len(c.repo.protected) + 1, CreatedAt: c.now, UpdatedAt: c.now}
 	if err := c.bind(p); err != nil {
 		return err
 	}
+	// branch_name is the older name of rule_name.
 	p.RuleName = cmp.Or(p.RuleName, p.BranchName)
 	if p.RuleName == "" {
 		return fail(http.StatusBadRequest, "both rule_name and branch_name are empty")
@@ -244,7 +265,8 @@ func createProtection(c *call) error {
 	return c.created(p)
 }
 
-// editProtection changes what the body names; the rule's name stays.
+// editProtection changes what the body names; the rule's name stays. Users are not
+// checked again, unlike in a new rule.
 func editProtection(c *call, p *protection) error {
 	next := *p
 	if err := c.bind(&next); err != nil {

@@ -6,7 +6,9 @@ import (
 	"slices"
 )
 
-// handleComments registers comments, timelines and reactions.
+// handleComments registers comments, timelines and reactions. Comments and events of an
+// issue are one list, the timeline; only what people wrote has routes by id. Whoever
+// may read an issue may write a comment, and issues are never locked here.
 func handleComments(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
 	t.on("GET "+p+"/{index}/comments", ranged(onIssue(listComments)))
@@ -41,7 +43,8 @@ type placed struct {
 	is *issue
 }
 
-// talks lists the written comments of the repository.
+// talks lists the written comments of the repository. Ids are unique in the instance,
+// yet a comment is found only below its own repository.
 func (c *call) talks() []placed {
 	var out []placed
 	for _, is := range c.repo.issues {
@@ -55,7 +58,8 @@ func (is *issue) placed(ms []*comment) []placed {
 	return mapped(ms, func(m *comment) placed { return placed{m, is} })
 }
 
-// onComment finds the comment of the path.
+// onComment finds the comment of the path. An event of the timeline is not found, even
+// by its right id.
 func onComment(f func(*call, placed) error) handler {
 	return func(c *call) error {
 		id := c.id("id")
@@ -63,7 +67,8 @@ func onComment(f func(*call, placed) error) handler {
 	}
 }
 
-// recent applies since and before.
+// recent applies since and before. The time is that of the last change, not of writing:
+// an edited comment comes up again.
 func (c *call) recent(m placed) bool { return c.within(m.Updated) }
 
 // listComments lists the comments of an issue. It ignores page and limit, as
@@ -74,8 +79,9 @@ func listComments(c *call, is *issue) error {
 	return c.ok(mapped(items, c.commentView))
 }
 
-// listTimeline pages the timeline; its X-Total-Count is the size of the page, and
-// an empty page is null.
+// listTimeline pages the timeline; its X-Total-Count is the size of the page, and an
+// empty page is null. A client cannot tell from it whether more pages follow, and has
+// to ask until one is null.
 func listTimeline(c *call, is *issue) error {
 	page := cut(c.window(), filter(is.placed(is.comments), c.recent))
 	c.setTotal(len(page))
@@ -90,7 +96,8 @@ type commentInput struct {
 	Body string `json:"body" binding:"Required"`
 }
 
-// createComment writes a comment.
+// createComment writes a comment. The feed gets the text whole, and the same word for
+// pull requests; Gitea cuts it at 200 characters and has comment_pull for those.
 func createComment(c *call, is *issue, in *commentInput) error {
 	m := c.w.addEvent(is, c.doer, comment{Kind: "comment", Body: in.Body})
 	c.record("comment_issue", fmt.Sprintf("%d|%s", is.Index, in.Body), "")
@@ -102,7 +109,8 @@ func createComment(c *call, is *issue, in *commentInput) error {
 // without write access, and so may everyone who can write.
 func (c *call) mayChange(poster *user) bool { return c.doer == poster || c.perm >= accessWrite }
 
-// editComment changes the text.
+// editComment changes the text. The refusal has no body. A text that stays the same
+// counts as a change, too.
 func editComment(c *call, m placed, in *commentInput) error {
 	if !c.mayChange(m.Poster) {
 		return errForbidden
@@ -111,7 +119,7 @@ func editComment(c *call, m placed, in *commentInput) error {
 	return c.ok(c.commentView(m))
 }
 
-// deleteComment removes a comment.
+// deleteComment removes a comment. It leaves no event, and notifications about it stay.
 func deleteComment(c *call, m placed) error {
 	if !c.mayChange(m.Poster) {
 		return errForbidden
@@ -120,7 +128,8 @@ func deleteComment(c *call, m placed) error {
 	return c.done()
 }
 
-// allowedReactions are the reactions that the instance offers.
+// allowedReactions are the reactions that the instance offers. They are the default of
+// its setting. Others are 403, not 422.
 var allowedReactions = []string{"+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes"}
 
 // listReactions lists the reactions to an issue; none is null, and the total is counted.
@@ -138,7 +147,7 @@ type reactionInput struct {
 }
 
 // react adds the caller's reaction; a repeated one is 200 instead of 201, and counts
-// once.
+// once. Reactions to comments are not in the demo.
 func react(c *call, is *issue, in *reactionInput) error {
 	if !slices.Contains(allowedReactions, in.Content) {
 		return fail(http.StatusForbidden, "'%s' is not an allowed reaction", in.Content)

@@ -14,13 +14,15 @@ import (
 func handleWrites(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("POST "+p+"/contents", reads(changeFiles), needToken, needBranch, needActive)
+	// One file has its operation from the method; several name theirs in the body.
 	for method, operation := range map[string]string{"POST": "create", "PUT": "update", "DELETE": "delete"} {
 		t.on(method+" "+p+"/contents/{filepath}", writeFile(operation), needToken, needBranch, needActive)
 	}
 }
 
 // commitInput is what every write of files takes. The author and committer that it
-// names are taken on trust, as a commit that is pushed is.
+// names are taken on trust, as a commit that is pushed is. No account of theirs has to
+// exist.
 type commitInput struct {
 	Message       string    `json:"message"`
 	BranchName    string    `json:"branch" binding:"GitRefName;MaxSize(100)"`
@@ -57,9 +59,12 @@ type fileInput struct {
 // deletes it. A file is deleted by its sha only; without one a replacement creates.
 func writeFile(operation string) handler {
 	return reads(func(c *call, in *fileInput) error {
+		// The content is never absent here, so a rename of one file without content
+		// empties it.
 		op := fileOp{Operation: operation, Path: c.params["filepath"], From: in.From, Content: &in.Content, SHA: in.SHA}
 		status := http.StatusOK
 		switch {
+		// The check is the route's own, as a replacement may leave the sha out.
 		case operation == "delete" && in.SHA == "":
 			return fail(http.StatusUnprocessableEntity, "[SHA]: Required")
 		case operation == "create" || in.SHA == "":
@@ -79,7 +84,8 @@ type changeFilesInput struct {
 	Files []fileOp `json:"files" binding:"Required"`
 }
 
-// changeFiles applies several changes in one commit.
+// changeFiles applies several changes in one commit. It is 201 whatever the changes
+// are, also for deletions alone and for no change at all.
 func changeFiles(c *call, in *changeFilesInput) error {
 	cm, views, err := c.commitFiles(in.commitInput, in.Files)
 	if err != nil {
@@ -88,7 +94,8 @@ func changeFiles(c *call, in *changeFilesInput) error {
 	return c.created(obj{"files", views, "commit", c.fileCommit(cm), "verification", unsigned()})
 }
 
-// fileCommit renders the commit of a write.
+// fileCommit renders the commit of a write. Its time of creation is the zero time, as
+// Gitea leaves it in this answer.
 func (c *call) fileCommit(cm *commit) obj {
 	return obj{
 		"url", c.api(c.repo, "git", "commits", cm.id), "sha", cm.id, "created", time.Time{},
@@ -98,8 +105,10 @@ func (c *call) fileCommit(cm *commit) obj {
 	}
 }
 
-// commitFiles applies the changes on the branch and returns the commit and the
-// files as they are then; a deleted file is null.
+// commitFiles applies the changes on the branch and returns the commit and the files as
+// they are then; a deleted file is null. All changes are made or none. Each sees what
+// those before it did; Gitea checks every one against the branch as it was, and refuses
+// to create a file that the same request deletes.
 func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []obj, error) {
 	branch, target, err := c.branches(in)
 	if err != nil {
@@ -109,6 +118,8 @@ func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []obj, error)
 	head := g.branch(branch)
 	files := map[string]string{}
 	var parents []string
+	// An empty repository gets its first commit, on a branch of any name. Gitea then
+	// makes that branch the default one; here the default stays.
 	if head != nil {
 		files, parents = maps.Clone(head.files), []string{head.id}
 	}
@@ -131,8 +142,9 @@ func (c *call) commitFiles(in commitInput, ops []fileOp) (*commit, []obj, error)
 	return cm, views, nil
 }
 
-// branches picks the branch that a write starts from and the one it goes to,
-// and refuses what a protection forbids.
+// branches picks the branch that a write starts from and the one it goes to, and
+// refuses what a protection forbids. A new branch that exists is 422 here, where the
+// route for branches says 409.
 func (c *call) branches(in commitInput) (from, to string, err error) {
 	from = cmp.Or(in.BranchName, c.repo.DefaultBranch)
 	to = from
@@ -146,24 +158,29 @@ func (c *call) branches(in commitInput) (from, to string, err error) {
 	if g.branch(from) == nil && !c.repo.empty() {
 		return "", "", fail(http.StatusNotFound, "branch does not exist [repo_id: %d name: %s]", c.repo.ID, from)
 	}
+	// What counts is the branch that is written to, not the one it starts from.
 	if rule := c.repo.ruleFor(to); rule != nil && !rule.mayPush(c.doer) {
 		return "", "", fail(http.StatusForbidden, "user cannot commit to repo [user: %s]", c.doer.Login)
 	}
 	return from, to, nil
 }
 
-// moveBranch points a branch at a commit. Its pull requests need no update: they
-// look up their sides whenever they are rendered.
+// moveBranch points a branch at a commit. Its pull requests need no update: they look
+// up their sides whenever they are rendered. The event carries the message; Gitea's
+// carries the list of commits in JSON.
 func (c *call) moveBranch(name string, cm *commit) {
 	c.repo.git.refs["refs/heads/"+name] = cm.id
 	c.repo.Updated = c.now
 	c.record("commit_repo", cm.message, "refs/heads/"+name)
 }
 
-// applyOp applies one change to a snapshot.
+// applyOp applies one change to a snapshot. The path is cleaned before it is looked at,
+// so a/../b.txt writes b.txt: whoever permits writes by their path must clean it in the
+// same way.
 func (c *call) applyOp(files map[string]string, op *fileOp) error {
 	clean := path.Clean(op.Path)
 	switch {
+	// This is an internal error on the real server, while .git is a refusal.
 	case strings.HasPrefix(clean, "../") || clean == "..":
 		return fail(http.StatusInternalServerError, "path leads out of the repository: %s", op.Path)
 	case gitPath(clean) || clean == "." || clean == "/":
@@ -177,6 +194,7 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 		}
 		delete(files, op.Path)
 		return nil
+	// The sha is that of the old path. Without content only the name changes.
 	case "update", "rename":
 		from := cmp.Or(cleanPath(op.From), op.Path)
 		if err := checkSHA(files, from, op.SHA); err != nil {
@@ -192,6 +210,7 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 		if files[op.Path] != "" {
 			return fail(http.StatusUnprocessableEntity, "repository file already exists [path: %s]", op.Path)
 		}
+	// An upload creates or replaces and asks for no sha.
 	case "upload":
 	default:
 		return fail(http.StatusInternalServerError, "invalid file operation: %s", op.Operation)
@@ -199,7 +218,8 @@ func (c *call) applyOp(files map[string]string, op *fileOp) error {
 	return c.putFile(files, op)
 }
 
-// checkSHA refuses a file that is not there or not as the caller knows it.
+// checkSHA refuses a file that is not there or not as the caller knows it. A file that
+// changed meanwhile is 422, not 409. The message names the id that it has now.
 func checkSHA(files map[string]string, p, sha string) error {
 	have := files[p]
 	switch {
@@ -211,14 +231,15 @@ func checkSHA(files map[string]string, p, sha string) error {
 	return nil
 }
 
-// putFile decodes and stores the content. A file and a folder cannot share a
-// name.
+// putFile decodes and stores the content. A file and a folder cannot share a name. The
+// base64 is the standard one with padding.
 func (c *call) putFile(files map[string]string, op *fileOp) error {
 	data, err := base64.StdEncoding.DecodeString(*cmp.Or(op.Content, new(string)))
 	if err != nil {
 		return fail(http.StatusUnprocessableEntity, "%v", err)
 	}
 	for p := range files {
+		// A snapshot has no folders of their own: they are the beginnings of paths.
 		if strings.HasPrefix(p, op.Path+"/") {
 			return fail(http.StatusUnprocessableEntity,
 				"a directory exists where you’re trying to create a file [path: %s]", op.Path)
@@ -232,8 +253,8 @@ func (c *call) putFile(files map[string]string, op *fileOp) error {
 	return nil
 }
 
-// signatures are the author and committer of a write: the caller, unless the
-// body names others.
+// signatures are the author and committer of a write: the caller, unless the body names
+// others. Who is named as author alone is the committer, too.
 func (c *call) signatures(in commitInput) (author, committer signature) {
 	pick := func(named, or signature, at *time.Time) signature {
 		if named.Name == "" && named.Email == "" {
@@ -251,7 +272,9 @@ func (c *call) signature() signature {
 	return signature{c.doer.displayName(), c.doer.Email, c.now}
 }
 
-// messageOf is the commit message; without one it lists the changes.
+// messageOf is the commit message; without one it lists the changes. It has a line for
+// each change and a verb for each operation, while Gitea puts the files of a kind into
+// one line and knows uploads and renames as updates.
 func (c *call) messageOf(in commitInput, ops []fileOp) string {
 	msg := in.Message
 	if msg == "" {

@@ -18,14 +18,17 @@ type change struct {
 	binary        bool
 }
 
-// changes compares two snapshots, with the text of the differences. A removed and
-// an added file of the same content are one that was renamed.
+// changes compares two snapshots, with the text of the differences. A removed and an
+// added file of the same content are one that was renamed. git finds files that are
+// alike, too; here a file that was renamed and edited is one removed and one added.
 func (g *gitStore) changes(from, to map[string]string) []change {
 	all := map[string]string{}
 	maps.Copy(all, from)
 	maps.Copy(all, to)
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(p string) bool { return from[p] == to[p] })
 	removed, added := map[string]string{}, map[string]bool{} // by content
+	// Backwards, so that of several removed files with one content the first by name is
+	// taken.
 	for _, p := range slices.Backward(paths) {
 		if to[p] == "" {
 			removed[from[p]] = p
@@ -52,7 +55,8 @@ func (g *gitStore) changes(from, to map[string]string) []change {
 	return out
 }
 
-// compare fills in the hunks and the counts.
+// compare fills in the hunks and the counts. A file with a NUL byte is binary and has
+// no lines to count.
 func (c *change) compare(before, after []byte) {
 	if bytes.IndexByte(before, 0) >= 0 || bytes.IndexByte(after, 0) >= 0 {
 		c.binary = true
@@ -67,7 +71,8 @@ func (c *change) compare(before, after []byte) {
 // that it differs from the same line with one, and prints as git prints it.
 const noNewline = "\n\\ No newline at end of file"
 
-// lines splits text, without the newlines; a last line that has none is marked.
+// lines splits text, without the newlines; a last line that has none is marked. An
+// empty file has no line, rather than one that is empty.
 func lines(b []byte) []string {
 	if len(b) == 0 {
 		return nil
@@ -93,6 +98,8 @@ func diffLines(a, b []string) []string {
 	for head < short && a[head] == b[head] {
 		head++
 	}
+	// The ends must not overlap: in a text that repeats itself both could claim the
+	// same lines.
 	for tail < short-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
@@ -100,11 +107,12 @@ func diffLines(a, b []string) []string {
 	return append(out, marked(" ", a[len(a)-tail:])...)
 }
 
-// maxTable bounds the memory of lcs.
+// maxTable bounds the memory of lcs. It is in cells of four bytes, 16 MB, for a diff
+// that is made with the world locked.
 const maxTable = 4_000_000
 
-// lcs is a diff by longest common subsequence. Very different big texts are replaced
-// as a whole.
+// lcs is a diff by longest common subsequence. Very different big texts are replaced as
+// a whole. The diff is right then, but longer than git's.
 func lcs(a, b []string) []string {
 	if len(a)*len(b) > maxTable {
 		return append(marked("-", a), marked("+", b)...)
@@ -128,6 +136,8 @@ func lcs(a, b []string) []string {
 		case a[i] == b[j]:
 			out = append(out, " "+a[i])
 			i, j = i+1, j+1
+		// On a tie the removal goes first, so that a changed line shows as the old one
+		// and then the new one.
 		case common[i+1][j] >= common[i][j+1]:
 			out = append(out, "-"+a[i])
 			i++
@@ -152,11 +162,11 @@ func countEdits(edits []string) (plus, minus int) {
 	return plus, minus
 }
 
-// context is how many unchanged lines surround a change.
+// context is how many unchanged lines surround a change. It is the default of git diff.
 const context = 3
 
-// hunks writes a diff as the body of a unified one: runs of the lines that are
-// changed or near a change.
+// hunks writes a diff as the body of a unified one: runs of the lines that are changed
+// or near a change. Changes whose surroundings meet share a hunk.
 func hunks(edits []string) string {
 	shown := make([]bool, len(edits))
 	for i, e := range edits {
@@ -181,7 +191,8 @@ func hunks(edits []string) string {
 	return out.String()
 }
 
-// span is a line range of a hunk header.
+// span is a line range of a hunk header. A count of 1 is left out. A range of no lines
+// names the line before it, which is 0 at the beginning of a file.
 func span(line, n int) string {
 	switch n {
 	case 0:
@@ -192,7 +203,8 @@ func span(line, n int) string {
 	return fmt.Sprintf("%d,%d", line, n)
 }
 
-// diffText is a whole diff as git prints it.
+// diffText is a whole diff as git prints it. Every file has the mode 100644, as the
+// store knows no other.
 func diffText(cs []change) string {
 	var out strings.Builder
 	for _, c := range cs {
@@ -207,6 +219,7 @@ func diffText(cs []change) string {
 			out.WriteString("deleted file mode 100644\n")
 			newName = "/dev/null"
 		case "renamed":
+			// Only files of the same content count as renamed, so nothing follows.
 			fmt.Fprintf(&out, "similarity index 100%%\nrename from %s\nrename to %s\n", c.oldPath, c.path)
 			continue
 		}

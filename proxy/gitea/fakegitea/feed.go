@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// activity is an event of the feeds. Content is in Gitea's own form, such as
-// "12|title" for an issue, which clients take apart.
+// activity is an event of the feeds. Content is in Gitea's own form, such as "12|title"
+// for an issue, which clients take apart. The double leaves out what hangs on an event
+// there, such as the comment itself.
 type activity struct {
 	ID           int64
 	actor        *user
@@ -31,7 +32,8 @@ type thread struct {
 	Updated time.Time
 }
 
-// record adds an event to the feeds.
+// record adds an event to the feeds. There is one list for all readers, filtered when
+// it is read.
 func (w *world) record(actor *user, r *repo, op, content, ref string) {
 	w.feed = append(w.feed, &activity{
 		ID: w.next("activity"), actor: actor, repo: r, Op: op, Content: content, Ref: ref, Created: w.now(),
@@ -45,8 +47,10 @@ func (c *call) record(op, content, ref string) {
 	}
 }
 
-// notify makes notifications for the watchers of the repository, the assignees and the poster of
-// an issue, but not the caller.
+// notify makes notifications for the watchers of the repository, the assignees and the
+// poster of an issue, but not the caller. Those who only commented are not told, though
+// Gitea counts them among the participants. Who cannot read the repository any more is
+// told nothing.
 func (c *call) notify(is *issue, m *comment) {
 	for _, u := range append(append(slices.Clone(is.Repo.Watchers), is.Assignees...), is.Poster) {
 		if u != c.doer && c.w.access(u, is.Repo) >= accessRead {
@@ -62,13 +66,16 @@ func (w *world) notifyUser(u *user, is *issue, m *comment) {
 		t = &thread{ID: w.next("thread"), user: u, issue: is}
 		w.threads = append(w.threads, t)
 	}
+	// A pinned notification stays pinned, and is not counted as unread.
 	if t.state != "pinned" {
 		t.state = "unread"
 	}
 	t.latest, t.Updated = cmp.Or(m, t.latest), w.now()
 }
 
-// handleFeed registers activities and notifications.
+// handleFeed registers activities and notifications. Feeds of repositories and users
+// are open to anonymous callers, as far as they see the repositories. Feeds have a
+// total and no Link, notifications have both.
 func handleFeed(t table) {
 	t.on("GET /repos/{owner}/{repo}/activities/feeds", func(c *call) error {
 		return c.listFeed(func(a *activity) bool { return a.repo == c.repo })
@@ -94,7 +101,8 @@ func handleFeed(t table) {
 	t.on("PUT /repos/{owner}/{repo}/notifications", func(c *call) error { return c.readThreads(c.repo) }, needToken)
 }
 
-// listFeed lists events of repositories that the caller may see, newest first.
+// listFeed lists events of repositories that the caller may see, newest first. A date
+// means a day in UTC.
 func (c *call) listFeed(keep func(*activity) bool) error {
 	day := c.query.Get("date")
 	items := filter(c.w.feed, func(a *activity) bool {
@@ -112,7 +120,9 @@ func (c *call) listFeed(keep func(*activity) bool) error {
 	}))
 }
 
-// threadView renders a notification.
+// threadView renders a notification. The address in subject.url is that of the issue
+// for pull requests, too. The two for a comment are empty when the issue itself is the
+// news.
 func (c *call) threadView(t *thread) obj {
 	is := t.issue
 	word, latest, page := state(is.Closed), "", ""
@@ -147,7 +157,9 @@ func (c *call) myThreads(r *repo) []*thread {
 	return filter(c.w.threads, func(t *thread) bool { return t.user == c.doer && (r == nil || t.issue.Repo == r) })
 }
 
-// wantedThreads applies status-types, or all.
+// wantedThreads applies status-types, or all. Without either, what was read is left
+// out. Marking uses the same choice here; in Gitea it passes over pinned ones unless
+// they are asked for.
 func (c *call) wantedThreads(r *repo) []*thread {
 	types := c.query["status-types"]
 	if len(types) == 0 {
@@ -176,7 +188,8 @@ func (c *call) listThreads(r *repo) error {
 }
 
 // readThreads marks notifications and answers 205 with them. A 205 must have no body
-// (RFC 9110 section 15.3.6), but the real server sends one.
+// (RFC 9110 section 15.3.6), but the real server sends one. A malformed time is 400
+// here, where listing says 422.
 func (c *call) readThreads(r *repo) error {
 	last, err := c.queryTime("last_read_at")
 	if err != nil {
@@ -189,8 +202,8 @@ func (c *call) readThreads(r *repo) error {
 	return c.json(http.StatusResetContent, mapped(items, c.threadView))
 }
 
-// mark puts a notification into the state that the query names, which is read
-// without one.
+// mark puts a notification into the state that the query names, which is read without
+// one. Any word is taken; Gitea makes one that it does not know read.
 func (t *thread) mark(c *call) {
 	t.state = cmp.Or(c.query.Get("to-status"), "read")
 }
@@ -201,7 +214,9 @@ func newThreads(c *call) error {
 	return c.ok(map[string]int{"new": len(unread)})
 }
 
-// onThread finds the notification of the path.
+// onThread finds the notification of the path. A stranger's is 403 and so shows that it
+// exists. Administrators, whom the message admits, are refused here as well, unlike in
+// Gitea.
 func onThread(f func(*call, *thread) error) handler {
 	return func(c *call) error {
 		t, ok := find(c.w.threads, func(t *thread) bool { return t.ID == c.id("id") })

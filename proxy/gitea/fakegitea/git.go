@@ -18,12 +18,14 @@ type signature struct {
 	When  time.Time `json:"date"`
 }
 
-// String is the form that a git object has.
+// String is the form that a git object has. Times are UTC always, and so is the offset.
 func (s signature) String() string {
 	return fmt.Sprintf("%s <%s> %d +0000", s.Name, s.Email, s.When.Unix())
 }
 
-// commit is a snapshot: a map of path to blob id, with its parents.
+// commit is a snapshot: a map of path to blob id, with its parents. The whole map is in
+// every commit, which costs memory and saves walking trees; files are shared by their
+// ids.
 type commit struct {
 	id, tree          string
 	parents           []string
@@ -39,7 +41,8 @@ type tagObject struct {
 	tagger                    signature
 }
 
-// treeEntry is one line of a tree object.
+// treeEntry is one line of a tree object. There are files and folders; links,
+// submodules and executable files are not in the demo.
 type treeEntry struct {
 	name, id string
 	dir      bool
@@ -72,7 +75,9 @@ func (g *gitStore) clone() *gitStore {
 	}
 }
 
-// fetch copies the objects of another store, as a pull from a fork does.
+// fetch copies the objects of another store, as a pull from a fork does. References are
+// not copied. The next commit must be later than all that came, or history would sort
+// it among them.
 func (g *gitStore) fetch(from *gitStore) {
 	maps.Copy(g.blobs, from.blobs)
 	maps.Copy(g.trees, from.trees)
@@ -95,7 +100,8 @@ func (g *gitStore) addBlob(data []byte) string {
 	return id
 }
 
-// addTree stores the tree of a snapshot and of all its folders.
+// addTree stores the tree of a snapshot and of all its folders. Folders exist by their
+// files only, so an empty one cannot be.
 func (g *gitStore) addTree(files map[string]string) string {
 	sub := map[string]map[string]string{}
 	var entries []treeEntry
@@ -118,6 +124,7 @@ func (g *gitStore) addTree(files map[string]string) string {
 	for _, e := range entries {
 		mode, _ := e.kind()
 		id, _ := hex.DecodeString(e.id)
+		// The object has 40000 where the API shows 040000, and ids as bytes.
 		raw = append(append(raw, strings.TrimPrefix(mode, "0")+" "+e.name+"\x00"...), id...)
 	}
 	id := objectID("tree", raw)
@@ -141,7 +148,7 @@ func (e treeEntry) kind() (mode, kind string) {
 	return "100644", "blob"
 }
 
-// addCommit stores a snapshot.
+// addCommit stores a snapshot. The message ends in one newline, as git writes it.
 func (g *gitStore) addCommit(
 	files map[string]string, parents []string, author, committer signature, message string,
 ) *commit {
@@ -158,6 +165,8 @@ func (g *gitStore) addCommit(
 		id: objectID("commit", []byte(raw.String())), tree: tree, parents: parents,
 		author: author, committer: committer, message: message, files: files, seq: g.seq,
 	}
+	// Same content, parents, people and second: it is the same commit, which keeps its
+	// place in the history.
 	if old := g.commits[c.id]; old != nil {
 		return old
 	}
@@ -203,6 +212,7 @@ func (g *gitStore) names(prefix string) []string {
 // resolve finds the commit that a branch, tag, reference, full or short id
 // names.
 func (g *gitStore) resolve(rev string) *commit {
+	// A branch wins over a tag, and either over an id: a branch may be named like one.
 	for _, ref := range []string{"refs/heads/" + rev, "refs/tags/" + rev, rev, "refs/" + rev} {
 		if c := g.peel(g.refs[ref]); c != nil {
 			return c
@@ -212,6 +222,7 @@ func (g *gitStore) resolve(rev string) *commit {
 		return c
 	}
 	all := slices.Collect(maps.Values(g.commits))
+	// Four digits are the fewest that git takes.
 	short := filter(all, func(c *commit) bool { return strings.HasPrefix(c.id, rev) })
 	if len(rev) < 4 || len(short) != 1 { // several: it is ambiguous
 		return nil
@@ -219,7 +230,8 @@ func (g *gitStore) resolve(rev string) *commit {
 	return short[0]
 }
 
-// ancestors is every commit reachable from c, itself included.
+// ancestors is every commit reachable from c, itself included. It does not recurse: a
+// history can be long.
 func (g *gitStore) ancestors(c *commit) map[string]*commit {
 	seen := map[string]*commit{}
 	todo := []*commit{c}
@@ -249,7 +261,8 @@ func (g *gitStore) history(c, not *commit) []*commit {
 	return slices.SortedFunc(maps.Values(all), func(a, b *commit) int { return b.seq - a.seq })
 }
 
-// mergeBase is the latest common ancestor, or nil.
+// mergeBase is the latest common ancestor, or nil. Where lines of history crossed there
+// are several; one of them is enough here.
 func (g *gitStore) mergeBase(a, b *commit) *commit {
 	theirs := g.ancestors(b)
 	for _, c := range g.history(a, nil) {
@@ -278,7 +291,9 @@ func (g *gitStore) at(tree, p string) (treeEntry, bool) {
 	return treeEntry{}, false
 }
 
-// lastChange is the commit that last changed the object at a path.
+// lastChange is the commit that last changed the object at a path. It follows any
+// parent that has the same object there, as git does, so a merge that took one side
+// unchanged is passed over.
 func (g *gitStore) lastChange(c *commit, p string) *commit {
 	for {
 		here, _ := g.at(c.tree, p)
@@ -303,8 +318,9 @@ func (g *gitStore) touched(c *commit, p string) bool {
 	return here.id != there.id || ok != was
 }
 
-// size is the size of everything stored, in KiB, with a fixed overhead for the
-// files that any repository has.
+// size is the size of everything stored, in KiB, with a fixed overhead for the files
+// that any repository has. It is an estimate for the size that a repository shows;
+// nothing is limited by it.
 func (g *gitStore) size() int64 {
 	n := 24 * 1024
 	for _, b := range g.blobs {
