@@ -121,8 +121,7 @@ func (c *call) listFeed(keep func(*activity) bool) error {
 }
 
 // threadView renders a notification. The address in subject.url is that of the issue
-// for pull requests, too. The two for a comment are empty when the issue itself is the
-// news.
+// for pull requests, too. The two for a comment are empty until there is one.
 func (c *call) threadView(t *thread) obj {
 	is := t.issue
 	word, latest, page := state(is.Closed), "", ""

@@ -21,7 +21,8 @@ func handleGit(t table) {
 	t.on("GET "+p+"/git/refs/{ref}", listRefs)
 }
 
-// listCommits pages the log, with every paging header there is.
+// listCommits pages the log, with every paging header there is. An empty repository is
+// 409, where most routes say 404.
 func listCommits(c *call) error {
 	if c.repo.empty() {
 		return fail(http.StatusConflict, "Git Repository is empty.")
@@ -38,12 +39,16 @@ func listCommits(c *call) error {
 			return fail(http.StatusNotFound, "FileCommitsCount") // so the real server words it
 		}
 	}
+	// The path is judged by the whole history: a range without commits of it is an
+	// empty list, not 404. The date is the committer's.
 	within, err := c.queryRange("since", "until")
 	if err != nil {
 		return err
 	}
 	list = filter(list, func(cm *commit) bool { return within(cm.committer.When) })
 	w := c.window()
+	// The headers speak of the limit that was asked for, also where the page below has
+	// another.
 	c.pageHeaders(w, len(list))
 	c.out.header.Set("X-Total", strconv.Itoa(len(list)))
 	page := linked(c, list)
@@ -57,7 +62,8 @@ func listCommits(c *call) error {
 // the limit there and takes its own number.
 const commitsOfPath = 50
 
-// getCommit answers one commit; relative names are refused before the look-up.
+// getCommit answers one commit; relative names are refused before the look-up. So
+// main~1 is 422 and an unknown name is 404.
 func getCommit(c *call) error {
 	name := c.params["sha"]
 	if strings.ContainsAny(name, "~^ ") {
@@ -70,7 +76,7 @@ func getCommit(c *call) error {
 	return c.ok(c.commitView(c.repo, c.repo.git, cm))
 }
 
-// getCommitDiff answers a commit as text.
+// getCommitDiff answers a commit as text. Here a relative name is just unknown: 404.
 func getCommitDiff(c *call) error {
 	cm := c.repo.git.resolve(c.params["sha"])
 	if cm == nil {
@@ -85,6 +91,8 @@ func getCommitDiff(c *call) error {
 // compareRefs compares base...head or base..head; the list is not paged.
 func compareRefs(c *call) error {
 	spec := c.params["basehead"]
+	// Three dots first: two are a part of them. Both forms give the commits of head
+	// that base lacks. One name alone is compared with the default branch.
 	baseName, headName, ok := strings.Cut(spec, "...")
 	if !ok {
 		baseName, headName, ok = strings.Cut(spec, "..")
@@ -105,14 +113,19 @@ func compareRefs(c *call) error {
 		return errNoRef(headName)
 	}
 	g := c.repo.git
+	// A fork's commits are looked up in one store with those of the base.
 	if headRepo != c.repo {
 		g.fetch(headRepo.git)
 	}
+	// The diff starts where the branches parted, so what base got since does not show
+	// as removed. Histories without a common commit have no diff, and the answer is the
+	// list of commits.
 	switch fork := g.mergeBase(base, head); {
 	case c.query.Get("output") == "diff" && fork != nil:
 		return c.text(diffText(g.changes(fork.files, head.files)))
 	case c.query.Get("output") == "patch":
 		list := g.history(head, base)
+		// Patches are applied in order, the oldest first.
 		slices.Reverse(list)
 		return c.text(strings.Join(mapped(list, g.patchText), ""))
 	}
@@ -125,10 +138,13 @@ func errNoRef(name string) error {
 	return fail(http.StatusNotFound, "ref %q does not exist", name)
 }
 
-// treePage is the page size of trees, and its cap.
+// treePage is the page size of trees, and its cap. The cap on pages of other lists does
+// not hold for trees.
 const treePage = 1000
 
-// getTree answers a tree, paged by per_page; truncated says that there is more.
+// getTree answers a tree, paged by per_page; truncated says that there is more. An
+// unknown name is 400, not 404. The sha in the answer is the tree's, also when a commit
+// was asked for. limit means nothing here.
 func getTree(c *call) error {
 	name := c.params["sha"]
 	id, ok := c.treeID(name)
@@ -154,7 +170,7 @@ func (c *call) treeID(name string) (string, bool) {
 	return name, ok
 }
 
-// walkTree lists a tree, folders before what is in them.
+// walkTree lists a tree, folders before what is in them. A folder has the size 0.
 func (c *call) walkTree(id, prefix string, deep bool) []obj {
 	out := []obj{}
 	for _, e := range c.repo.git.trees[id] {
@@ -170,8 +186,10 @@ func (c *call) walkTree(id, prefix string, deep bool) []obj {
 	return out
 }
 
-// listRefs lists references, all of them or those below a prefix; there is no
-// paging, and none at all is 404.
+// listRefs lists references, all of them or those below a prefix; there is no paging,
+// and none at all is 404. A prefix ends at a slash: heads/ma does not find heads/main.
+// One reference alone is a list as well. An annotated tag shows its own object, not the
+// commit.
 func listRefs(c *call) error {
 	prefix := "refs/" + c.params["ref"]
 	var out []obj

@@ -25,7 +25,8 @@ type hook struct {
 	owner    *user
 }
 
-// handleHooks registers the webhooks of repositories and organisations.
+// handleHooks registers the webhooks of repositories and organisations. The test of a
+// hook is taken and does nothing.
 func handleHooks(t table) {
 	const p = "/repos/{owner}/{repo}/hooks"
 	for path, n := range map[string]need{p: needAdmin, "/orgs/{org}/hooks": needOrgOwner} {
@@ -41,7 +42,8 @@ func handleHooks(t table) {
 	t.on("POST "+p+"/{id}/tests", onHook(func(c *call, _ *hook) error { return c.done() }), needAdmin)
 }
 
-// myHooks lists the hooks that the path is about.
+// myHooks lists the hooks that the path is about. A repository's hook has its owner as
+// well, so an organisation's is known by having no repository.
 func (c *call) myHooks() []*hook {
 	return filter(c.w.hooks, func(h *hook) bool { return h.repo == c.repo && (c.repo != nil || h.owner == c.owner) })
 }
@@ -58,6 +60,8 @@ func onHook(f func(*call, *hook) error) handler {
 // the one who set them; as nothing is sent with them they are not kept either.
 func (c *call) readHook(old *hook) (*hook, error) {
 	h := *old
+	// Decoding adds to a map and would otherwise change the stored one, even for a body
+	// that is refused. Events replace the old ones.
 	h.Config, h.Events = maps.Clone(old.Config), nil
 	err := c.bind(&h)
 	maps.DeleteFunc(h.Config, func(key, _ string) bool { return key != "url" && key != "content_type" })
@@ -75,7 +79,8 @@ func (c *call) readHook(old *hook) (*hook, error) {
 var hookTypes = []string{"dingtalk", "discord", "gitea", "gogs", "msteams", "slack", "telegram", "feishu",
 	"wechatwork", "packagist"}
 
-// createHook creates a webhook; without events it listens to pushes.
+// createHook creates a webhook; without events it listens to pushes. Every refusal is
+// 422. An unset option is missing, one that is set to nothing too.
 func createHook(c *call) error {
 	h, err := c.readHook(&hook{Events: []string{"push"}, Created: c.now, repo: c.repo, owner: c.owner})
 	if err != nil {
@@ -106,7 +111,8 @@ func createHook(c *call) error {
 	return err
 }
 
-// editHook edits a webhook; its type stays.
+// editHook edits a webhook; its type stays. The address and the content type are not
+// checked again, unlike in Gitea.
 func editHook(c *call, old *hook) error {
 	h, err := c.readHook(old)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// handleIssueExtras registers dependencies and assignees.
+// handleIssueExtras registers dependencies and assignees. Assignees need write access
+// at the route, the others look at it in their handlers.
 func handleIssueExtras(t table) {
 	const p = "/repos/{owner}/{repo}/issues/{index}"
 	t.on("GET "+p+"/dependencies", onNamedIssue(listDependencies))
@@ -15,7 +16,7 @@ func handleIssueExtras(t table) {
 	t.on("DELETE "+p+"/assignees", onIssue(readsFor(changeAssignees(http.StatusOK, without))), needToken, needWrite)
 }
 
-// editIssue edits an issue; its poster and writers may.
+// editIssue edits an issue; its poster and writers may. The answer is 201, not 200.
 func editIssue(c *call, is *issue, in *issueFields) error {
 	if err := c.applyEdit(is, in); err != nil {
 		return err
@@ -28,18 +29,23 @@ func (c *call) applyEdit(is *issue, in *issueFields) error {
 	if !c.mayChange(is.Poster) {
 		return errForbidden
 	}
+	// States are checked first, so that a refused edit changes nothing. Gitea has
+	// changed the title and the text by then.
 	if in.State != nil && *in.State != "open" && *in.State != "closed" {
 		return fail(http.StatusPreconditionFailed, "unknown state: %s", *in.State)
 	}
 	if in.State != nil && is.pull != nil && is.pull.Merged {
 		return fail(http.StatusPreconditionFailed, "cannot change state of this pull request, it was already merged")
 	}
+	// An empty title counts as none: a title cannot be removed.
 	if in.Title != "" && in.Title != is.Title {
 		c.w.addEvent(is, c.doer, comment{Kind: "change_title", oldTitle: is.Title, newTitle: in.Title})
 		is.Title = in.Title
 	}
 	if in.Body != nil && *in.Body != is.Body {
 		is.Body = *in.Body
+		// It is the content_version that clients see, and counts changes of the text
+		// alone.
 		is.Version++
 	}
 	set(&is.Ref, in.Ref)
@@ -52,6 +58,7 @@ func (c *call) applyEdit(is *issue, in *issueFields) error {
 	if in.State == nil {
 		return nil
 	}
+	// Everything above is done even if this refuses, as there.
 	if *in.State == "closed" && slices.ContainsFunc(is.DependsOn, func(o *issue) bool { return !o.Closed }) {
 		return fail(http.StatusPreconditionFailed,
 			"cannot close this issue or pull request because it still has open dependencies")
@@ -61,7 +68,8 @@ func (c *call) applyEdit(is *issue, in *issueFields) error {
 }
 
 // applyTriage applies what only writers may change. For others these fields are passed
-// over without a word, as when an issue is created.
+// over without a word, as when an issue is created. An unknown milestone is 500 on the
+// real server, as is an unknown assignee of an issue.
 func (c *call) applyTriage(is *issue, in *issueFields) error {
 	if in.Assignee != nil || in.Assignees != nil {
 		people, err := c.assigneesOf(in)
@@ -87,13 +95,16 @@ func (c *call) applyTriage(is *issue, in *issueFields) error {
 	if in.Due != nil {
 		is.Due = in.Due
 	}
+	// Unsetting wins over a date in the same body. Gitea moves the date to the end of
+	// its day; the double keeps it as it was sent.
 	if in.Unset {
 		is.Due = nil
 	}
 	return nil
 }
 
-// deleteIssue removes an issue for good. Its number is not used again.
+// deleteIssue removes an issue for good. Its number is not used again. Only an
+// administrator of the repository may, not its poster.
 func deleteIssue(c *call, is *issue) error {
 	c.repo.issues = without(c.repo.issues, is)
 	c.w.times = slices.DeleteFunc(c.w.times, func(tt *trackedTime) bool { return tt.issue == is })
@@ -101,7 +112,8 @@ func deleteIssue(c *call, is *issue) error {
 	return c.done()
 }
 
-// maxPins is how many issues, and how many pull requests, can be pinned.
+// maxPins is how many issues, and how many pull requests, can be pinned. It is the
+// default of Gitea's setting.
 const maxPins = 3
 
 // pinned lists the pinned issues or pull requests in their order.
@@ -114,7 +126,8 @@ func (c *call) pinned(pulls bool) []*issue {
 // listPinned lists the pinned issues.
 func listPinned(c *call) error { return c.ok(mapped(c.pinned(false), c.issueView)) }
 
-// pinIssue pins at the end.
+// pinIssue pins at the end. Pinning twice breaks a constraint of the real server's
+// database, and a client gets its 500.
 func pinIssue(c *call, is *issue) error {
 	pins := c.pinned(is.pull != nil)
 	if is.PinOrder == 0 && len(pins) >= maxPins {
@@ -128,7 +141,8 @@ func pinIssue(c *call, is *issue) error {
 	return c.done()
 }
 
-// unpinIssue unpins and closes the gap.
+// unpinIssue unpins and closes the gap. What is not pinned is 204, too, without an
+// event.
 func unpinIssue(c *call, is *issue) error {
 	if is.PinOrder > 0 {
 		is.PinOrder = 0
@@ -140,7 +154,8 @@ func unpinIssue(c *call, is *issue) error {
 	return c.done()
 }
 
-// listDependencies lists what an issue depends on, as far as the caller may see it.
+// listDependencies lists what an issue depends on, as far as the caller may see it. The
+// total leaves out what is hidden.
 func listDependencies(c *call, is *issue) error {
 	items := filter(is.DependsOn, func(o *issue) bool { return c.w.access(c.doer, o.Repo) >= accessRead })
 	return c.ok(mapped(counted(c, items), c.issueView))
@@ -153,7 +168,9 @@ type issueMeta struct {
 	Repo  string `json:"repo"`
 }
 
-// onDependency finds the issue of the path and the one that the body names.
+// onDependency finds the issue of the path and the one that the body names. The other
+// issue may be in any repository that the caller sees; a hidden one has the words of an
+// unknown one. The answer shows the issue of the path and is 201, also for a removal.
 func onDependency(f func(c *call, is, to *issue) error) handler {
 	return onNamedIssue(readsFor(func(c *call, is *issue, in *issueMeta) error {
 		r := c.w.repoByName(in.Owner, in.Repo)
@@ -176,7 +193,8 @@ func onDependency(f func(c *call, is, to *issue) error) handler {
 }
 
 // addDependency adds a dependency. What is wrong with a new one is an internal error on
-// the real server.
+// the real server. Only a circle of two is looked for. The event is written to this
+// issue alone, Gitea writes one to each.
 func addDependency(c *call, is, to *issue) error {
 	switch {
 	case slices.Contains(is.DependsOn, to):
@@ -206,8 +224,9 @@ type assigneesInput struct {
 	Assignees []string `json:"assignees"`
 }
 
-// changeAssignees gives an issue other assignees: change is applied to those that it has
-// for each one of the body.
+// changeAssignees gives an issue other assignees: change is applied to those that it
+// has for each one of the body. Adding answers 201 and removing 200, both with the
+// issue.
 func changeAssignees(
 	status int, change func([]*user, *user) []*user,
 ) func(*call, *issue, *assigneesInput) error {

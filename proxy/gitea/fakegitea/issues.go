@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// handleIssues registers the routes of issues themselves.
+// handleIssues registers the routes of issues themselves. Whoever may read a repository
+// may write an issue in it.
 func handleIssues(t table) {
 	const p = "/repos/{owner}/{repo}/issues"
 	t.on("GET "+p, ranged(listIssues))
@@ -29,7 +30,8 @@ func (r *repo) issueByIndex(index int64) *issue {
 }
 
 // newIssue appends an issue to its repository. Issues and pull requests share numbers,
-// which start at 1 in each repository; ids are unique in the instance.
+// which start at 1 in each repository; ids are unique in the instance. The next number
+// is kept, so that of a deleted issue is not used again.
 func (w *world) newIssue(r *repo, poster *user, title, body string) *issue {
 	r.next++
 	now := w.now()
@@ -42,7 +44,8 @@ func (w *world) newIssue(r *repo, poster *user, title, body string) *issue {
 	return is
 }
 
-// addEvent appends to the timeline.
+// addEvent appends to the timeline. The issue counts as changed by every event, which
+// since and before go by.
 func (w *world) addEvent(is *issue, by *user, m comment) *comment {
 	m.ID, m.Poster = w.next("comment"), by
 	m.Created, m.Updated = w.now(), w.now()
@@ -63,7 +66,8 @@ func listIssues(c *call) error {
 	return c.ok(mapped(linked(c, items), c.issueView))
 }
 
-// searchIssues searches over all visible repositories.
+// searchIssues searches over all visible repositories. The flags that mean the caller,
+// such as assigned, do nothing for an anonymous one.
 func searchIssues(c *call) error {
 	keep, err := c.searchScope()
 	if err != nil {
@@ -80,6 +84,8 @@ func searchIssues(c *call) error {
 			p := is.pull
 			return (!c.queryBool("assigned") || slices.Contains(is.Assignees, c.doer)) &&
 				(!c.queryBool("created") || is.Poster == c.doer) &&
+				// A mention is looked for in the text of the issue only, and as a plain
+				// string.
 				(!c.queryBool("mentioned") || strings.Contains(is.Body, "@"+c.doer.Login)) &&
 				(!c.queryBool("review_requested") || p != nil && slices.Contains(p.Reviewers, c.doer)) &&
 				(!c.queryBool("reviewed") || p != nil && slices.ContainsFunc(p.Reviews, func(v *review) bool {
@@ -108,9 +114,10 @@ func (c *call) searchScope() (func(*repo) bool, error) {
 	return func(r *repo) bool { return owner == nil || r.Owner == owner }, nil
 }
 
-// filterIssues applies the query. As on the real server, a label, milestone or
-// unknown value drops the filter instead of emptying the list;
-// only users are checked.
+// filterIssues applies the query. As on the real server, a label, milestone or unknown
+// value drops the filter instead of emptying the list; only users are checked. So a
+// client that mistypes a label gets everything and must look at the labels of what
+// came. The time is that of the last change.
 func (c *call) filterIssues(items []*issue) ([]*issue, error) {
 	by, err := c.byPeople()
 	if err != nil {
@@ -127,7 +134,7 @@ func (c *call) filterIssues(items []*issue) ([]*issue, error) {
 	return out, nil
 }
 
-// words is the text that a search looks in.
+// words is the text that a search looks in. Comments count, too.
 func (is *issue) words() string {
 	texts := mapped(is.talk(), func(m *comment) string { return m.Body })
 	return strings.ToLower(strings.Join(append(texts, is.Title, is.Body), "\n"))
@@ -152,7 +159,8 @@ func sortIssues(items []*issue, order string) {
 	})
 }
 
-// byState keeps the asked state; anything unknown means open.
+// byState keeps the asked state; anything unknown means open. A wrong word therefore
+// hides closed issues rather than showing all.
 func (c *call) byState() func(*issue) bool {
 	st := c.query.Get("state")
 	return func(is *issue) bool { return st == "all" || is.Closed == (st == "closed") }
@@ -160,10 +168,12 @@ func (c *call) byState() func(*issue) bool {
 
 // byNames keeps what has all the asked labels and is in one of the asked milestones, as
 // far as the repositories of the issues have such. Names are case-sensitive and split
-// at commas; a milestone can also be named by its id.
+// at commas; a milestone can also be named by its id. A label with a comma in its name
+// cannot be asked for.
 func (c *call) byNames(items []*issue) func(*issue) bool {
 	names := strings.Split(c.query.Get("labels"), ",")
 	titles := strings.Split(c.query.Get("milestones"), ",")
+	// In a search over several repositories a label counts if any of them has it.
 	var repos []*repo
 	for _, is := range items {
 		repos = with(repos, is.Repo)
@@ -208,7 +218,8 @@ func (c *call) byPeople() (func(*issue) bool, error) {
 }
 
 // issueFields are the fields of issues and pull requests in the bodies that create or
-// edit them; nil leaves a field alone.
+// edit them; nil leaves a field alone. Closed is of those that create, State of those
+// that edit.
 type issueFields struct {
 	Title     string     `json:"title"`
 	Body      *string    `json:"body"`
@@ -223,8 +234,9 @@ type issueFields struct {
 	Unset     bool       `json:"unset_due_date"`
 }
 
-// createIssue creates an issue. Labels, assignees and the like that a caller
-// without write access sends are dropped silently, as on the real server.
+// createIssue creates an issue. Labels, assignees and the like that a caller without
+// write access sends are dropped silently, as on the real server. Closed stays: anybody
+// may write an issue that is closed at once.
 func createIssue(c *call, in *issueFields) error {
 	if c.perm < accessWrite {
 		*in = issueFields{Title: in.Title, Body: in.Body, Ref: in.Ref, Closed: in.Closed}
@@ -237,12 +249,13 @@ func createIssue(c *call, in *issueFields) error {
 	return c.created(c.issueView(is))
 }
 
-// open makes an issue of a body and says so to the feeds, as op, and to those who follow
-// the repository.
+// open makes an issue of a body and says so to the feeds, as op, and to those who
+// follow the repository. An unknown milestone is none.
 func (c *call) open(in *issueFields, op string) (*issue, error) {
 	if in.Title == "" {
 		return nil, fail(http.StatusUnprocessableEntity, "[Title]: Required")
 	}
+	// Before the issue exists: a refused one must not use up a number.
 	people, err := c.assigneesOf(in)
 	if err != nil {
 		return nil, err
@@ -283,7 +296,8 @@ func (c *call) assigneesOf(in *issueFields) ([]*user, error) {
 	return people, err
 }
 
-// usersNamed looks users up, each once.
+// usersNamed looks users up, each once. An organisation cannot be among them. missing
+// words the refusal, which differs by route.
 func (w *world) usersNamed(names []string, missing func(string) error) ([]*user, error) {
 	var out []*user
 	for _, name := range names {
@@ -303,7 +317,9 @@ func (c *call) assign(is *issue, people []*user) {
 	})
 }
 
-// setState closes or reopens.
+// setState closes or reopens. A state that is there already writes no event. The feed's
+// words are those for issues, for pull requests too; Gitea has others for them, such as
+// close_pull_request.
 func (c *call) setState(is *issue, closed bool) {
 	if is.Closed == closed {
 		return
@@ -338,7 +354,8 @@ func errNoComment(id int64) error {
 	return fail(http.StatusNotFound, "comment does not exist [id: %d, issue_id: 0]", id)
 }
 
-// onIndex finds what the number of the path means; missing is the refusal.
+// onIndex finds what the number of the path means; missing is the refusal. Issues and
+// pull requests share numbers, so the routes of issues find both.
 func onIndex(f func(*call, *issue) error, pulls bool, missing func(*call) error) handler {
 	return func(c *call) error {
 		is := c.repo.issueByIndex(c.id("index"))

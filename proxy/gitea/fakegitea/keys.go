@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// publicKey is an SSH key of a user.
+// publicKey is an SSH key of a user. Nobody can log in with it: there is no git
+// transport.
 type publicKey struct {
 	ID         int64
 	user       *user
@@ -20,7 +21,7 @@ type publicKey struct {
 	Created    time.Time
 }
 
-// handleKeys registers the SSH keys of users.
+// handleKeys registers the SSH keys of users. Deploy keys are not in the demo.
 func handleKeys(t table) {
 	t.on("POST /user/keys", func(c *call) error { return readsFor(createKey)(c, c.doer) }, needToken)
 	t.on("GET /user/keys/{id}", func(c *call) error { // of any user: keys are public
@@ -57,7 +58,8 @@ func fingerprint(key string) string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// keyView renders a key; only the owner and administrators see whose it is.
+// keyView renders a key; only the owner and administrators see whose it is. Others do
+// not get these fields at all.
 func (c *call) keyView(k *publicKey) obj {
 	mine := c.doer != nil && (c.doer == k.user || c.doer.Admin)
 	return obj{
@@ -77,7 +79,8 @@ func listKeys(c *call, u *user) error {
 	return c.ok(mapped(linked(c, items), c.keyView))
 }
 
-// createKey adds a key to u; a key belongs to one user only.
+// createKey adds a key to u; a key belongs to one user only. Beyond its first word a
+// key is not looked at, so tests need no real one.
 func createKey(c *call, u *user, in *keyInput) error {
 	key := strings.Join(strings.Fields(in.Key), " ")
 	kind, _, more := strings.Cut(key, " ")

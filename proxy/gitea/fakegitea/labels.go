@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// handleLabels registers labels and milestones.
+// handleLabels registers labels and milestones. Labels and milestones have a total and
+// no Link; the labels of one issue have neither and are not paged.
 func handleLabels(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/labels", func(c *call) error { return c.ok(c.labels(counted(c, sortedLabels(c.repo.labels)))) })
@@ -35,13 +36,14 @@ func handleLabels(t table) {
 	})
 }
 
-// allLabels is what an issue of the repository can carry: its own labels and
-// those of its organisation.
+// allLabels is what an issue of the repository can carry: its own labels and those of
+// its organisation. Ids are unique over both.
 func (r *repo) allLabels() []*label {
 	return append(append([]*label{}, r.labels...), r.Owner.Labels...)
 }
 
-// sortedLabels orders labels by name.
+// sortedLabels orders labels by name. Letter case does not count, as it does when a
+// label is looked up.
 func sortedLabels(ls []*label) []*label {
 	out := slices.Clone(ls)
 	slices.SortStableFunc(out, func(a, b *label) int {
@@ -52,7 +54,9 @@ func sortedLabels(ls []*label) []*label {
 
 var colorPattern = regexp.MustCompile(`^#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})$`)
 
-// color checks a colour and spells it as stored: six digits without "#".
+// color checks a colour and spells it as stored: six digits without "#". Clients may
+// send three or six digits, with the sign or without; the answer has always the one
+// form.
 func color(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if len(s) == 3 || len(s) == 6 {
@@ -68,7 +72,8 @@ func color(s string) (string, error) {
 	return s, nil
 }
 
-// createLabel makes a label of the body.
+// createLabel makes a label of the body. A second label of the name is made without a
+// word.
 func createLabel(c *call, l *label) error {
 	var err error
 	if l.Color, err = color(l.Color); err != nil {
@@ -82,7 +87,8 @@ func createLabel(c *call, l *label) error {
 	return c.created(c.label(l))
 }
 
-// getLabel takes an id or a name.
+// getLabel takes an id or a name. A label whose name is a number can be had by id only.
+// Labels of the organisation are not found.
 func getLabel(c *call) error {
 	key := c.params["id"]
 	id, err := strconv.ParseInt(key, 10, 64)
@@ -100,8 +106,9 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// deleteLabel deletes by id and answers 204 whether or not there was one; a
-// name counts as id 0.
+// deleteLabel deletes by id and answers 204 whether or not there was one; a name counts
+// as id 0. So a client that takes 204 for success can be wrong. Issues lose the label
+// without an event.
 func deleteLabel(c *call) error {
 	gone := func(l *label) bool { return l.Org == nil && l.ID == c.id("id") }
 	c.repo.labels = slices.DeleteFunc(c.repo.labels, gone)
@@ -112,6 +119,8 @@ func deleteLabel(c *call) error {
 }
 
 // readLabels decodes the labels of a body, by id or by name; unknown ones are skipped.
+// The body comes before the permission. JSON numbers are float64 here, as the list may
+// hold both kinds; Gitea refuses a list that mixes them.
 func (c *call) readLabels() ([]*label, error) {
 	var in struct {
 		Labels []any `json:"labels"`
@@ -133,7 +142,8 @@ func (c *call) readLabels() ([]*label, error) {
 	}), nil
 }
 
-// changeLabels adds labels to those of an issue, or replaces them.
+// changeLabels adds labels to those of an issue, or replaces them. Both answer with all
+// labels that the issue has then.
 func changeLabels(replace bool) func(*call, *issue) error {
 	return func(c *call, is *issue) error {
 		next, err := c.readLabels()
@@ -172,7 +182,8 @@ func replaceList[T comparable](list *[]T, next []T, event func(it T, mark string
 	}
 }
 
-// removeIssueLabel removes one label of an issue by id or name.
+// removeIssueLabel removes one label of an issue by id or name. A label that the issue
+// does not have is 204, too, if the repository knows it.
 func removeIssueLabel(c *call, is *issue) error {
 	if c.perm < accessWrite {
 		return errForbidden
@@ -204,7 +215,7 @@ func onMilestone(f func(*call, *milestone) error) handler {
 func (c *call) milestoneView(m *milestone) obj { return c.milestone(c.repo, m) }
 
 // listMilestones lists milestones by due date, those without one last; the default is
-// the open ones.
+// the open ones. The name is a part of the title and its letter case counts.
 func listMilestones(c *call) error {
 	st, name := c.query.Get("state"), c.query.Get("name")
 	items := filter(c.repo.milestones, func(m *milestone) bool {
@@ -235,9 +246,11 @@ func editMilestone(c *call, m *milestone) error {
 	return c.ok(c.milestoneView(m))
 }
 
-// fillMilestone reads the body into a milestone. What it does not name stays, but for the
-// date, which goes. States other than open and closed change nothing.
+// fillMilestone reads the body into a milestone. What it does not name stays, but for
+// the date, which goes. States other than open and closed change nothing. So a client
+// must repeat the date in every change.
 func (c *call) fillMilestone(m *milestone) error {
+	// A copy, so that a refused body changes nothing.
 	next := *m
 	next.Due = nil
 	if err := c.bind(&next); err != nil {

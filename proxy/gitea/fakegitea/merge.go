@@ -14,7 +14,8 @@ func handleMerge(t table) {
 	t.on("POST "+p+"/merge", onNamedPull(readsFor(mergePull)), needToken, needActive)
 }
 
-// isMerged is 204 for yes and 404 for no.
+// isMerged is 204 for yes and 404 for no. The body of the 404 is the usual one: a pull
+// request that is open looks like one that does not exist.
 func isMerged(c *call, is *issue) error {
 	if !is.pull.Merged {
 		return errNotFound
@@ -35,8 +36,8 @@ type mergeInput struct {
 	OtherMessage  string `json:"merge_message_field"`
 }
 
-// mergePull merges or squashes, under the rules and in the words of the real server: 405
-// for what cannot be merged, 409 for a head that moved.
+// mergePull merges or squashes, under the rules and in the words of the real server:
+// 405 for what cannot be merged, 409 for a head that moved. The answer has no body.
 func mergePull(c *call, is *issue, in *mergeInput) error {
 	if err := c.mayMerge(is, in); err != nil {
 		return err
@@ -48,18 +49,23 @@ func mergePull(c *call, is *issue, in *mergeInput) error {
 	return c.empty(http.StatusOK)
 }
 
-// mayMerge refuses what must not be merged now.
+// mayMerge refuses what must not be merged now. The order is the real server's as far
+// as what is merged, closed, not permitted, a draft or in conflict: who may not write
+// does not learn of conflicts.
 func (c *call) mayMerge(is *issue, in *mergeInput) error {
 	p := is.pull
 	switch {
 	case p.Merged:
 		return fail(http.StatusMethodNotAllowed, "The PR is already merged")
+	// Closed without a merge is 404, although the pull request can be read.
 	case is.Closed:
 		return errNotFound
 	case c.perm < accessWrite:
 		return fail(http.StatusMethodNotAllowed, "User not allowed to merge PR")
 	case is.draft():
 		return fail(http.StatusMethodNotAllowed, "Work in progress PRs cannot be merged")
+	// A conflict has the words of a check that is still running, so trying later does
+	// not help.
 	case !is.clean():
 		return fail(http.StatusMethodNotAllowed, "Please try again later")
 	case in.Do == "merge" && !c.repo.Settings.AllowMerge, in.Do == "squash" && !c.repo.Settings.AllowSquash:
@@ -73,7 +79,8 @@ func (c *call) mayMerge(is *issue, in *mergeInput) error {
 }
 
 // checkApprovals applies the protection of the base branch. Force helps administrators
-// only, and them only where the rule does not bind them too.
+// only, and them only where the rule does not bind them too. Every review that approves
+// counts, whoever wrote it; Gitea counts those that it calls official.
 func (c *call) checkApprovals(is *issue, force bool) error {
 	rule := c.repo.ruleFor(is.pull.Base)
 	if rule == nil || force && c.perm >= accessAdmin && !rule.BlockAdmin {
@@ -95,7 +102,8 @@ func (c *call) checkApprovals(is *issue, force bool) error {
 	return nil
 }
 
-// merge moves the base branch.
+// merge moves the base branch. A squash has the base as its only parent, so its head is
+// not merged in the sense of git. The caller is author and committer of both.
 func (c *call) merge(is *issue, in *mergeInput) {
 	me := c.signature()
 	base, head, fork := is.sides()
@@ -108,7 +116,8 @@ func (c *call) merge(is *issue, in *mergeInput) {
 }
 
 // finish records a merge. The commits of both sides are fixed from here on, so that the
-// change can still be shown after the branches moved on.
+// change can still be shown after the branches moved on. The pull request is closed
+// without an event of its own: the merge is the event.
 func (c *call) finish(is *issue, base, head, fork, made *commit) {
 	p, at := is.pull, c.now
 	p.BaseID, p.HeadID, p.MergeBase = base.id, head.id, fork.id
@@ -119,7 +128,8 @@ func (c *call) finish(is *issue, base, head, fork, made *commit) {
 	c.record("merge_pull_request", fmt.Sprintf("%d|%s", is.Index, is.Title), "")
 }
 
-// mergeMessage is the message of a merge or squash commit.
+// mergeMessage is the message of a merge or squash commit. A title replaces the default
+// one, a message is added to it. Both have two spellings, of which a body has one.
 func mergeMessage(is *issue, in *mergeInput) string {
 	title := fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s",
 		is.Title, is.Index, is.pull.Head, is.pull.Base)

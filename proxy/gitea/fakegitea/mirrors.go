@@ -18,7 +18,8 @@ type pushMirror struct {
 	OnCommit bool       `json:"sync_on_commit"`
 }
 
-// handleMirrors registers mirrors and migration. Nothing is ever contacted.
+// handleMirrors registers mirrors and migration. Nothing is ever contacted. A
+// synchronisation only sets the time of the last one.
 func handleMirrors(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/push_mirrors", func(c *call) error { return c.ok(linked(c, c.repo.mirrors)) }, needAdmin)
@@ -37,7 +38,9 @@ func handleMirrors(t table) {
 }
 
 // createMirror adds a push mirror. A password in the body is not even read: no route
-// shows it, and nothing is ever pushed.
+// shows it, and nothing is ever pushed. The answer is 200, not 201. The name is random
+// and the only key of a mirror. An interval may be missing here, which Gitea refuses,
+// and has no least value.
 func createMirror(c *call) error {
 	m := &pushMirror{}
 	if err := c.bind(m); err != nil {

@@ -25,7 +25,9 @@ func handlers() table {
 	return t
 }
 
-// handleMisc registers the version and the settings of the API.
+// handleMisc registers the version and the settings of the API. Clients learn from the
+// settings how many items a page can have. Blobs above the size there come without
+// their content; sizes are in bytes.
 func handleMisc(t table) {
 	t.on("GET /version", func(c *call) error { return c.ok(map[string]string{"version": c.s.opts.Version}) })
 	t.on("GET /settings/api", func(c *call) error {
@@ -74,8 +76,8 @@ var labelTemplates = map[string][]label{
 	},
 }
 
-// handleEmpty registers lists of what cannot be made here: boards, deploy keys and
-// GPG keys.
+// handleEmpty registers lists of what cannot be made here: boards, deploy keys and GPG
+// keys. Clients that list everything find [] and a total of 0 instead of 501.
 func handleEmpty(t table) {
 	none := func(c *call) error { return c.ok(linked(c, []any{})) }
 	ofUser := onUser(func(c *call, _ *user) error { return none(c) })
@@ -88,7 +90,8 @@ func handleEmpty(t table) {
 	t.on("GET /users/{username}/gpg_keys", ofUser)
 }
 
-// handleTemplates registers the templates for new repositories.
+// handleTemplates registers the templates for new repositories. The names are those of
+// the maps here, far fewer than Gitea brings.
 func handleTemplates(t table) {
 	t.on("GET /gitignore/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(gitignoreTemplates))) })
 	t.on("GET /licenses", func(c *call) error {
@@ -99,7 +102,8 @@ func handleTemplates(t table) {
 	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })
 }
 
-// labelsOfTemplate makes the labels of a template.
+// labelsOfTemplate makes the labels of a template. Each repository gets copies, as
+// labels are changed in place.
 func (w *world) labelsOfTemplate(name string) []*label {
 	return mapped(labelTemplates[name], func(l label) *label {
 		l.ID = w.next("label")
