@@ -70,7 +70,7 @@ func (c *call) addAsset(where holder) error {
 	switch {
 	case err != nil:
 		return err
-	// This is the only size limit of the API: bodies of JSON have none, however big.
+	// This is the only limit on what a request may carry: a body of JSON has none.
 	case len(data) > maxAttachment:
 		return fail(http.StatusRequestEntityTooLarge, "attachment exceeds limit %d", maxAttachment)
 	// An upload as application/octet-stream has a name only if the query gives one.

@@ -17,7 +17,7 @@
 //
 // What it never does: it contacts nobody. Webhooks are not delivered, mirrors are not
 // pushed to, no mail is sent, and there is no transport for git itself: commits come from
-// the API alone.
+// the seed and from the API.
 package fakegitea
 
 import (

@@ -148,7 +148,8 @@ func (e treeEntry) kind() (mode, kind string) {
 	return "100644", "blob"
 }
 
-// addCommit stores a snapshot. The message ends in one newline, as git writes it.
+// addCommit stores a snapshot. A message that has no newline at its end gets one, as
+// with git.
 func (g *gitStore) addCommit(
 	files map[string]string, parents []string, author, committer signature, message string,
 ) *commit {
