@@ -247,8 +247,8 @@ func editMilestone(c *call, m *milestone) error {
 }
 
 // fillMilestone reads the body into a milestone. What it does not name stays, but for
-// the date, which goes. States other than open and closed change nothing. So a client
-// must repeat the date in every change.
+// the date, which goes: a client must repeat it in every change. States other than open
+// and closed change nothing.
 func (c *call) fillMilestone(m *milestone) error {
 	// A copy, so that a refused body changes nothing.
 	next := *m

@@ -102,8 +102,8 @@ func handleTemplates(t table) {
 	t.on("GET /label/templates", func(c *call) error { return c.ok(slices.Sorted(maps.Keys(labelTemplates))) })
 }
 
-// labelsOfTemplate makes the labels of a template. Each repository gets copies, as
-// labels are changed in place.
+// labelsOfTemplate makes the labels of a template. Each repository gets copies, with
+// ids of their own.
 func (w *world) labelsOfTemplate(name string) []*label {
 	return mapped(labelTemplates[name], func(l label) *label {
 		l.ID = w.next("label")
