@@ -56,6 +56,8 @@ func (s *Server) SetClock(now func() time.Time) {
 
 // RotateSigningKey makes every token that is out unreadable, as a new key of the
 // server does.
+// Access and refresh tokens alike fail from then on; grants stay, so that a person only has to
+// sign in again.
 func (s *Server) RotateSigningKey() {
 	s.change(func(w *world) bool { w.oauth.key = rand.Text(); return true })
 }
@@ -81,6 +83,8 @@ func (s *Server) RotateOAuthSecret(clientID string) (secret string) {
 
 // DeleteOAuthApp deletes an application with its grants, which ends its tokens.
 // It is false when there is no such application.
+// A real Gitea answers 401 to such a token at once, since a token names its grant and the grant
+// is gone.
 func (s *Server) DeleteOAuthApp(clientID string) bool {
 	return s.changeApp(clientID, func(w *world, a *oauthApp) bool {
 		w.apps = without(w.apps, a)
@@ -108,6 +112,7 @@ func (s *Server) Grants(login string) (grants []Grant) {
 // AddGrant makes a grant without a browser, with a scope as it would be asked
 // for. It is false when user or application are unknown, or when there is a
 // grant already, which then stays as it is.
+// Gitea keeps one grant for a user and an application, whose scope no later request changes.
 func (s *Server) AddGrant(login, clientID, scope string) bool {
 	return s.changeGrant(login, clientID, func(w *world, u *user, a *oauthApp) bool {
 		return w.grantOf(u, a) == nil && w.addGrant(u, a, scope) != nil
@@ -116,6 +121,7 @@ func (s *Server) AddGrant(login, clientID, scope string) bool {
 
 // RevokeGrant takes back what the user allowed the application, as the button on
 // the page of her applications does. It is false when there was nothing.
+// Aegis learns of it only when it next asks with a token of the grant.
 func (s *Server) RevokeGrant(login, clientID string) bool {
 	return s.changeGrant(login, clientID, func(w *world, u *user, a *oauthApp) bool {
 		return w.dropGrants(func(g *oauthGrant) bool { return g.user == u && g.app == a })
@@ -124,6 +130,8 @@ func (s *Server) RevokeGrant(login, clientID string) bool {
 
 // IssueOAuthTokens makes a pair of tokens of an existing grant, just as one more
 // answer of the token endpoint.
+// With InvalidateRefreshTokens it therefore ends the refresh tokens that a client holds, as a
+// second login of the same person does.
 func (s *Server) IssueOAuthTokens(login, clientID string) (access, refresh string, err error) {
 	if !s.changeGrant(login, clientID, func(w *world, u *user, a *oauthApp) bool {
 		g := w.grantOf(u, a)
@@ -140,6 +148,8 @@ func (s *Server) IssueOAuthTokens(login, clientID string) (access, refresh strin
 
 // RenameUser gives a user another name; the number stays. It is false when there
 // is no such user or the name is taken.
+// Grants and tokens hold the user, not the name, so they live on. This is what lets a test tell
+// a client that keys people by name from one that keys them by number.
 func (s *Server) RenameUser(login, to string) bool {
 	return s.changeUser(login, func(w *world, u *user) bool {
 		if other := w.userByLogin(to); to == "" || other != nil && other != u {
@@ -152,6 +162,7 @@ func (s *Server) RenameUser(login, to string) bool {
 
 // SetUserActive activates or deactivates a user. The API refuses the deactivated,
 // and the pages show them nothing else.
+// Tokens and grants of the user stay and work again afterwards.
 func (s *Server) SetUserActive(login string, active bool) bool {
 	return s.changeUser(login, func(_ *world, u *user) bool { u.Active = active; return true })
 }
@@ -163,6 +174,8 @@ func (s *Server) ProhibitUser(login string, prohibited bool) bool {
 
 // SetTeamMember puts a user into a team of an organisation, or takes her out. It
 // is false when one of the three does not exist.
+// No API call is made, so that a membership can change behind the back of a client that has
+// cached it.
 func (s *Server) SetTeamMember(org, teamName, login string, member bool) bool {
 	return s.changeUser(login, func(w *world, u *user) bool {
 		o := w.userByLogin(org)
@@ -181,6 +194,7 @@ func (s *Server) SetTeamMember(org, teamName, login string, member bool) bool {
 }
 
 // change runs f on the world, and returns what it returns.
+// All methods for tests go through it: they may be called while requests are served.
 func (s *Server) change(f func(*world) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,6 +202,7 @@ func (s *Server) change(f func(*world) bool) bool {
 }
 
 // changeUser runs f on a person; false when there is no such person.
+// Organisations have no logins of their own and are passed over.
 func (s *Server) changeUser(login string, f func(*world, *user) bool) bool {
 	return s.change(func(w *world) bool {
 		u := w.userByLogin(login)

@@ -21,12 +21,19 @@ const (
 	FaultHTML
 	// FaultLostRace answers as if another refresh had come first in the same
 	// moment; nothing is done.
+	// Gitea increases the counter only where it still has the value that was read; of several
+	// refreshes at once one wins. The double answers requests one after the other, so it never
+	// comes to that by itself.
 	FaultLostRace
 	// FaultHold waits, then does the work and answers.
+	// It is for what happens to a client meanwhile: a shutdown, a timeout, or a second request
+	// for the same token.
 	FaultHold
 	// FaultHoldAnswer does the work, waits, then answers.
 	FaultHoldAnswer
 	// FaultLostAnswer does the work and closes the connection.
+	// It is the worst case of a rotating refresh token: the old one is used up, and nobody has
+	// the new one.
 	FaultLostAnswer
 )
 
@@ -85,6 +92,7 @@ type OAuthCounts struct {
 }
 
 // FailOAuth adds a fault. Of several that match, the oldest is used.
+// The API is never hit: for that there is Intercept.
 func (s *Server) FailOAuth(f OAuthFault) {
 	s.front.mu.Lock()
 	defer s.front.mu.Unlock()
@@ -93,6 +101,7 @@ func (s *Server) FailOAuth(f OAuthFault) {
 }
 
 // ClearOAuthFaults removes all faults. Requests that wait go on waiting.
+// Only their Release, or their client's leaving, ends them.
 func (s *Server) ClearOAuthFaults() {
 	s.front.mu.Lock()
 	defer s.front.mu.Unlock()
@@ -116,6 +125,8 @@ func (s *Server) ResetOAuthCounts() {
 }
 
 // arrive counts a request and returns the fault that hits it, if any.
+// It has a lock of its own, not the world's: a fault that waits must not stop the requests that
+// the test makes meanwhile.
 func (f *oauthFront) arrive(r *http.Request, body []byte) *OAuthFault {
 	path := "/" + strings.Join(segments(r.URL.EscapedPath()), "/")
 	f.mu.Lock()
@@ -125,6 +136,7 @@ func (f *oauthFront) arrive(r *http.Request, body []byte) *OAuthFault {
 		if !fault.covers(path) {
 			continue
 		}
+		// A copy, because the count below goes on changing while this request is served.
 		hit := *fault
 		if fault.Times == 1 {
 			f.faults = slices.Delete(f.faults, i, i+1)
@@ -136,6 +148,7 @@ func (f *oauthFront) arrive(r *http.Request, body []byte) *OAuthFault {
 }
 
 // add counts one request.
+// It counts what arrived, not what succeeded; the method is not looked at.
 func (n *OAuthCounts) add(r *http.Request, path string, body []byte) {
 	switch path {
 	case "/login/oauth/authorize":
@@ -177,6 +190,7 @@ func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *
 	}
 	answer, ok := faultBodies[f.Kind]
 	switch {
+	// The work is done even for a client that has left by now.
 	case f.Kind == FaultHold:
 		work().send(w)
 	case f.Kind == FaultHoldAnswer:
@@ -192,6 +206,7 @@ func (f *OAuthFault) serve(w http.ResponseWriter, r *http.Request, work func() *
 
 // hangUp closes the connection without an answer. Where that cannot be done, the
 // answer is 502 and empty.
+// HTTP/2 and recorders of tests cannot be hijacked.
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -29,6 +29,8 @@ li { margin-bottom: 1rem }
 
 // The pages. The names of forms and fields are those of the real server.
 
+// Tests fill them in by these names, and so does a person's password manager. There is no CSRF
+// field on any of them: Gitea refuses posts of other sites by the headers that browsers add.
 func (c *call) loginPage(name string, wrong bool) {
 	c.page("Sign in",
 		g.If(wrong, h.P(h.Class("bad"), h.Role("alert"), g.Text("Username or password is incorrect."))),
@@ -42,12 +44,15 @@ func (c *call) loginPage(name string, wrong bool) {
 			h.P(h.Class("row"), h.Button(h.Class("main"), h.Type("submit"), g.Text("Sign in")))))
 }
 
+// prohibitedPage is all that a barred user gets, with status 200. A program that expects JSON
+// and reads the status alone takes it for a success.
 func (c *call) prohibitedPage() {
 	c.page("Sign-In Prohibited",
 		h.P(g.Text("Your account is prohibited from signing in. Ask your site administrator.")),
 		h.P(h.A(h.Href(c.link()+"/user/logout"), g.Text("Sign out"))))
 }
 
+// failedPage is for requests that must not be answered by a redirect.
 func (c *call) failedPage(why string) {
 	c.page("Authorization failed",
 		h.P(h.Class("bad"), h.Role("alert"), g.Text(why)),
@@ -55,6 +60,7 @@ func (c *call) failedPage(why string) {
 	c.out.status = http.StatusBadRequest
 }
 
+// grantPage asks for consent. The challenge is not among its fields: it stays in the session.
 func (c *call) grantPage(a *authorization) {
 	by := " asks for access to your account."
 	if a.app.user != nil { // without one it is the instance's
@@ -63,6 +69,8 @@ func (c *call) grantPage(a *authorization) {
 	hidden := func(name, value string) g.Node { return h.Input(h.Type("hidden"), h.Name(name), h.Value(value)) }
 	c.page("Authorize "+a.app.Name,
 		h.P(h.B(g.Text(a.app.Name)), g.Text(by)),
+		// The warning is for scopes that Gitea does not know, which look narrow and grant
+		// everything.
 		g.If(grantScopes(a.scope).all, h.P(h.Class("bad"), g.Text("It will be able to read and write everything that "+
 			"you can, private repositories and organizations included."))),
 		h.P(g.Text("With scopes: "), h.B(g.Text(a.scope))),
@@ -76,6 +84,7 @@ func (c *call) grantPage(a *authorization) {
 				h.Button(h.Type("submit"), h.Name("granted"), h.Value("false"), g.Text("Cancel")))))
 }
 
+// applicationsPage lists what the person allowed, each with a button that takes it back.
 func (c *call) applicationsPage(mine []*oauthGrant) {
 	c.page("Applications",
 		h.P(g.Text("Applications that may use the account of "), h.B(g.Text(c.doer.Login)), g.Text(":")),
@@ -88,6 +97,7 @@ func (c *call) applicationsPage(mine []*oauthGrant) {
 		})))
 }
 
+// homePage is where a login without a target ends.
 func (c *call) homePage() {
 	links := g.Node(h.P(h.A(h.Href(c.link()+"/user/login"), g.Text("Sign in"))))
 	if c.doer != nil {
@@ -100,12 +110,15 @@ func (c *call) homePage() {
 }
 
 // page answers a page, with status 200.
+// Callers that need another status set it afterwards.
 func (c *call) page(title string, body ...g.Node) {
 	var buf bytes.Buffer
 	err := h.Doctype(h.HTML(h.Lang("en"),
 		h.Head(
 			h.Meta(h.Charset("utf-8")),
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			// The address of the consent page has the state and the challenge in it, which are
+			// nobody else's business.
 			h.Meta(h.Name("referrer"), h.Content("same-origin")),
 			h.TitleEl(g.Text(title)),
 			h.StyleEl(g.Raw(style)),

@@ -17,16 +17,20 @@ type Sighting struct {
 
 // Saw says whether the text appeared in any recorded request. Only the last 4096
 // are recorded; Dropped is not 0 when some are missing.
+// A secret that must not reach Gitea in one request may have to reach it in another; then ask
+// for its Sightings.
 func (s *Server) Saw(text string) bool { return len(s.Sightings(text)) > 0 }
 
 // Sightings lists where the text appeared in the recorded requests: in the path,
 // the query, a header or the body, as it is, percent-encoded, or inside HTTP
 // Basic. An empty text appears nowhere.
+// It is how tests prove that a token or a secret was sent only where it belongs.
 func (s *Server) Sightings(text string) []Sighting {
 	var out []Sighting
 	for _, r := range s.Requests() {
 		path, query, _ := strings.Cut(r.RequestURI, "?")
 		places := [][2]string{{"path", path}, {"query", query}, {"body", string(r.Body)}}
+		// Go keeps the Host header apart, so a text in it is not found.
 		for name, values := range r.Header {
 			for _, v := range values {
 				places = append(places, [2]string{"header " + name, v})
@@ -50,6 +54,7 @@ func (s *Server) Dropped() int {
 }
 
 // shows says whether the text is in s, before or after decoding.
+// The text is looked for in each form as a part of it, so a short one may be found by chance.
 func shows(s, text string) bool {
 	query, _ := url.QueryUnescape(s) // what cannot be decoded is empty
 	path, _ := url.PathUnescape(s)

@@ -19,9 +19,12 @@ type oauthWorld struct {
 }
 
 // maxKept bounds each list of what browsers leave behind; the oldest goes first.
+// A browser that never comes back leaves its session and its codes behind.
 const maxKept = 1000
 
 // The lifetimes of a fresh Gitea that no test changes.
+// The refresh lifetime is a setting in hours there. The answer of the token endpoint does not
+// name it.
 const (
 	codeLifetime    = 10 * time.Minute
 	refreshLifetime = 730 * time.Hour
@@ -29,9 +32,11 @@ const (
 
 // oauthGrant is the one consent that a user gave to an application.
 type oauthGrant struct {
-	id      int64
-	user    *user
-	app     *oauthApp
+	id   int64
+	user *user
+	app  *oauthApp
+	// Another wording of the same scopes counts as a different scope, so it is kept to the
+	// letter.
 	scope   string // as asked
 	counter int64
 	created time.Time
@@ -49,13 +54,15 @@ type oauthCode struct {
 // session is a browser that logged in. The authorization that its consent page
 // shows is kept here, so a browser has one at a time.
 type session struct {
-	id                string
-	user              *user
-	pending           *authorization
+	id      string
+	user    *user
+	pending *authorization
+	// They outlive the authorization; see authorize for what that breaks.
 	challenge, method string // of the last authorization with PKCE
 }
 
 // newOAuthWorld returns a provider with the usual options.
+// The key is random for each Server, so that no test can come to rely on one.
 func newOAuthWorld() oauthWorld {
 	return oauthWorld{options: OAuthOptions{}.filled(), key: rand.Text()}
 }
@@ -69,12 +76,15 @@ func (o OAuthOptions) filled() OAuthOptions {
 }
 
 // appByClientID finds an application; nil when there is none.
+// Client ids are compared to the letter.
 func (w *world) appByClientID(id string) *oauthApp {
 	a, _ := find(w.apps, func(a *oauthApp) bool { return a.ClientID == id })
 	return a
 }
 
 // grantOf finds the grant of a user for an application.
+// There is at most one: that is Gitea's model, and why a second sign-in with other scopes
+// fails.
 func (w *world) grantOf(u *user, a *oauthApp) *oauthGrant {
 	g, _ := find(w.oauth.grants, func(g *oauthGrant) bool { return g.user == u && g.app == a })
 	return g
@@ -95,6 +105,8 @@ func (w *world) addGrant(u *user, a *oauthApp, scope string) *oauthGrant {
 
 // dropGrants takes back the grants that f accepts, with their codes. Tokens name
 // their grant and die with it.
+// A consent that is given anew makes a grant with another id, so tokens of the old one stay
+// dead.
 func (w *world) dropGrants(f func(*oauthGrant) bool) bool {
 	before := len(w.oauth.grants)
 	w.oauth.grants = slices.DeleteFunc(w.oauth.grants, f)
@@ -104,6 +116,8 @@ func (w *world) dropGrants(f func(*oauthGrant) bool) bool {
 
 // newCode makes an authorization code for the grant, in the server's own form.
 func (w *world) newCode(g *oauthGrant, redirectURI, challenge, method string) string {
+	// The prefix is for scanners of secrets. The real code has 52 letters of base32 behind it,
+	// as this has.
 	secret := "gta_" + strings.ToLower(rand.Text()+rand.Text())
 	code := &oauthCode{secret, g, redirectURI, challenge, method, w.now().Add(codeLifetime)}
 	w.oauth.codes = keep(w.oauth.codes, code)
@@ -128,6 +142,8 @@ func keep[T any](list []T, item T) []T {
 // takesRedirect says whether the application registered the URI: in any letter
 // case and without regard to one slash at the end. A public client may add a port to
 // a loopback address that it registered without one.
+// The port is cut from what is asked, not from what is registered: an address that was
+// registered with a port takes no other.
 func (a *oauthApp) takesRedirect(uri string) bool {
 	normal := func(s string) string { return strings.TrimSuffix(strings.ToLower(s), "/") }
 	return slices.ContainsFunc(a.RedirectURIs, func(want string) bool {
@@ -142,6 +158,8 @@ func withoutLoopbackPort(uri string) string {
 	if err != nil || u.Scheme != "http" || !net.ParseIP(u.Hostname()).IsLoopback() {
 		return uri
 	}
+	// An IPv6 address loses its brackets here, as on the real server, and does not fit a URI
+	// that was registered with them.
 	u.Host = u.Hostname()
 	return u.String()
 }

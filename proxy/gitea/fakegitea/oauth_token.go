@@ -11,6 +11,7 @@ import (
 )
 
 // tokenKind distinguishes access and refresh tokens.
+// A refresh token is refused where an access token is asked for, but not the other way round.
 type tokenKind int
 
 const (
@@ -20,14 +21,17 @@ const (
 
 // tokenClaims is the content of both kinds of token.
 type tokenClaims struct {
-	Grant   int64     `json:"gnt"`
-	Kind    tokenKind `json:"tt"`
-	Counter int64     `json:"cnt,omitempty"`
-	Expires int64     `json:"exp"` // seconds since 1970
-	Issued  int64     `json:"iat"`
+	Grant int64     `json:"gnt"`
+	Kind  tokenKind `json:"tt"`
+	// It is 0, and left out, while refresh tokens may be used again and in every access token.
+	Counter int64 `json:"cnt,omitempty"`
+	Expires int64 `json:"exp"` // seconds since 1970
+	Issued  int64 `json:"iat"`
 }
 
 // tokenAnswer is a successful answer of the token endpoint. It has no scope.
+// A client can only learn what it was granted by asking the introspection endpoint, or by
+// trying. The ID token of a grant with openid is left out.
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
@@ -55,6 +59,7 @@ func (o *oauthWorld) sign(claims tokenClaims) string {
 
 // parse reads a token of this server and checks signature and expiry. The kind is
 // left to the caller.
+// The signature covers the head, so a token that asks for another algorithm is refused.
 func (o *oauthWorld) parse(text string, now time.Time) (claims tokenClaims, ok bool) {
 	end := max(strings.LastIndexByte(text, '.'), 0)
 	if !hmac.Equal([]byte(text[end:]), []byte("."+o.signature(text[:end]))) {
@@ -66,6 +71,8 @@ func (o *oauthWorld) parse(text string, now time.Time) (claims tokenClaims, ok b
 
 // issue makes a new pair of tokens for the grant. When refresh tokens are used up,
 // every answer counts the grant on, which ends all earlier refresh tokens.
+// Nothing of a token is stored: it is good while its grant is there, its time has not come and
+// the key is the same.
 func (w *world) issue(g *oauthGrant) tokenAnswer {
 	o := &w.oauth
 	if o.options.InvalidateRefreshTokens {
@@ -83,10 +90,12 @@ func (w *world) issue(g *oauthGrant) tokenAnswer {
 func (c *call) useAccessToken(text string) error {
 	claims, ok := c.w.oauth.parse(text, c.now)
 	g := c.w.grantByID(claims.Grant)
+	// A token from the future is refused, which a test that turns the clock back will meet.
 	if !ok || g == nil || claims.Kind != accessKind || claims.Issued > c.now.Unix() {
 		return errBadLogin
 	}
 	c.doer = g.user
+	// The scopes are read from the grant at each request, not from the token.
 	c.cred.scoped, c.cred.scopes = true, grantScopes(g.scope)
 	return nil
 }
@@ -107,10 +116,12 @@ func grantScopes(asked string) scopeSet {
 			words = append(words, strings.FieldsFunc(word, func(r rune) bool { return r == ',' })...)
 		}
 	}
+	// This is why Aegis has no scopes of its own and asks in Gitea's words only.
 	set, err := parseScopes(words)
 	if !access || err != nil {
 		return scopeSet{all: true}
 	}
+	// Every category with write is spelled "all" by the server, too.
 	set.all = set.all || !slices.ContainsFunc(categories, func(c string) bool { return set.level[c] < 2 })
 	return set
 }
