@@ -18,6 +18,8 @@ func handleOrgs(t table) {
 	t.on("PATCH "+p, editOrg, needOrgOwner)
 	t.on("DELETE "+p, deleteOrg, needOrgOwner)
 	t.on("GET "+p+"/repos", func(c *call) error { return c.ok(c.repos(linked(c, c.reposOf(c.owner)))) })
+	// The real server deletes them in the background and answers 202, and 204 only when there
+	// are none. Here they are gone at once.
 	t.on("DELETE "+p+"/repos", func(c *call) error {
 		for _, r := range filter(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
 			c.w.dropRepo(r)
@@ -47,7 +49,8 @@ func handleOrgs(t table) {
 
 // profile is what the page of a user or organisation shows, and the body of editOrg.
 type profile struct {
-	FullName    string `json:"full_name" binding:"MaxSize(100)"`
+	FullName string `json:"full_name" binding:"MaxSize(100)"`
+	// For an organisation it is a contact, which is shown to everyone.
 	Email       string `json:"email" binding:"MaxSize(255)"`
 	Description string `json:"description" binding:"MaxSize(255)"`
 	Website     string `json:"website" binding:"MaxSize(255)"`
@@ -57,6 +60,7 @@ type profile struct {
 }
 
 // orgInput is the body of an organisation.
+// Members of the profile that it leaves out keep the defaults of a new organisation.
 type orgInput struct {
 	UserName string `json:"username" binding:"Required;Username;MaxSize(40)"`
 	profile
@@ -64,6 +68,8 @@ type orgInput struct {
 
 // createOrg creates an organisation owned by the caller.
 func createOrg(c *call, in *orgInput) error {
+	// Both refusals are 422, where a repository's name that is taken is 409. Users and
+	// organisations share one space of names.
 	if reservedUser(in.UserName) {
 		return fail(http.StatusUnprocessableEntity, "name is reserved [name: %s]", in.UserName)
 	}
@@ -78,6 +84,7 @@ func createOrg(c *call, in *orgInput) error {
 
 // reservedUser says whether a name of a user or organisation would hide pages of
 // the server.
+// The patterns that the server refuses as well, such as names that end in .keys, are left out.
 func reservedUser(name string) bool {
 	return slices.Contains(strings.Fields("api assets attachments avatar avatars captcha explore favicon.ico ghost "+
 		"gitea-actions issues login manifest.json metrics milestones notifications org pulls repo repo-avatars "+
@@ -86,6 +93,7 @@ func reservedUser(name string) bool {
 
 // editOrg changes what the body names: it is read over what is there.
 func editOrg(c *call) error {
+	// That way the boolean, too, stays when the body leaves it out.
 	now := c.owner.profile
 	if err := c.bind(&now); err != nil {
 		return err
@@ -97,6 +105,8 @@ func editOrg(c *call) error {
 
 // deleteOrg deletes an organisation without repositories and packages.
 func deleteOrg(c *call) error {
+	// The two are client mistakes that the server answers with 500, which shows its message to
+	// administrators only.
 	if slices.ContainsFunc(c.w.repos, func(r *repo) bool { return r.Owner == c.owner }) {
 		return fail(http.StatusInternalServerError, "user still has ownership of repositories [uid: %d]", c.owner.ID)
 	}
@@ -109,11 +119,14 @@ func deleteOrg(c *call) error {
 
 // seesMember says whether the caller may know that u is a member: no membership here
 // is public.
+// For anyone else the list is empty rather than refused.
 func (c *call) seesMember(u *user) bool {
 	return c.doer != nil && (c.doer == u || c.doer.Admin || c.w.isMember(c.owner, c.doer))
 }
 
 // dropMember takes a member out of all teams; the last owner stays.
+// The error of the last owner comes from the owners' team, which is first, so that nothing has
+// been changed by then.
 func dropMember(c *call) error {
 	u, err := c.named("username")
 	for _, t := range c.owner.Teams { // the first is that of the owners
@@ -128,6 +141,7 @@ func dropMember(c *call) error {
 }
 
 // teamInput is the body of a team.
+// Visibility is kept as it comes, where the server replaces words that it does not know.
 type teamInput struct {
 	Name          string            `json:"name" binding:"Required;AlphaDashDot"`
 	Description   string            `json:"description"`
@@ -153,6 +167,7 @@ func createTeam(c *call, in *teamInput) error {
 	switch {
 	case in.Permission == "admin":
 		t.Permission, t.Units = "admin", unitsAt("admin", allUnits)
+	// Another client mistake that is a 500. The map wins when both are given.
 	case len(in.Units) == 0 && len(in.UnitsMap) == 0:
 		return fail(http.StatusInternalServerError, "units permission should not be empty")
 	case len(in.UnitsMap) == 0:
@@ -164,6 +179,7 @@ func createTeam(c *call, in *teamInput) error {
 // searchTeams searches the caller's teams in an organisation.
 func searchTeams(c *call) error {
 	q := strings.ToLower(c.query.Get("q"))
+	// It is on unless the query says no, unlike includeDesc of the repository search.
 	deep := c.query.Get("include_desc") == "" || c.queryBool("include_desc")
 	items := filter(c.owner.Teams, func(t *team) bool {
 		return (c.doer.Admin || slices.Contains(t.Members, c.doer)) && (strings.Contains(strings.ToLower(t.Name),

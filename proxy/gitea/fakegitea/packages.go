@@ -35,6 +35,7 @@ func handlePackages(t table) {
 }
 
 // pkgView renders a version of a package.
+// The repository is null for those who may not see it, rather than the whole package.
 func (c *call) pkgView(p *pkg) obj {
 	out := obj{
 		"id", p.ID, "owner", c.user(p.Owner), "repository", nil, "creator", c.user(p.Creator), "type", p.Type,
@@ -55,16 +56,19 @@ func listPackages(c *call) error {
 	if owner == nil {
 		return errNotFound
 	}
+	// An unknown type is not refused; it has no packages.
 	kind, q := c.query.Get("type"), strings.ToLower(c.query.Get("q"))
 	items := filter(c.w.packages, func(p *pkg) bool {
 		return p.Owner == owner && (kind == "" || p.Type == kind) && strings.Contains(strings.ToLower(p.Name), q)
 	})
+	// Ids say the order where several were made in one second.
 	slices.SortFunc(items, func(a, b *pkg) int { return int(b.ID - a.ID) })
 	return c.ok(mapped(linked(c, items), c.pkgView))
 }
 
 // onPackages finds the versions that the path names, newest first; there is at
 // least one.
+// A version that is asked for has to match in its letter case; owner and name need not.
 func onPackages(f func(*call, []*pkg) error) handler {
 	return func(c *call) error {
 		version, exact := c.params["version"]
@@ -82,6 +86,8 @@ func onPackages(f func(*call, []*pkg) error) handler {
 
 // dropPackages deletes the versions: one, or all of a package on the path without a
 // version.
+// The permission is checked last, so that whoever may not delete learns whether the package is
+// there.
 func dropPackages(c *call, all []*pkg) error {
 	if owner := all[0].Owner; owner != c.doer && !c.doer.Admin && !(owner.Org && c.w.isOrgOwner(owner, c.doer)) {
 		return fail(http.StatusForbidden, "user should have specific permission or be a site admin")

@@ -8,6 +8,7 @@ import (
 )
 
 // changesOf is what a commit changed against its first parent.
+// A first commit is compared with nothing, so that every file of it is added.
 func (g *gitStore) changesOf(c *commit) []change {
 	var before map[string]string
 	if len(c.parents) > 0 {
@@ -21,6 +22,7 @@ func (g *gitStore) patchText(c *commit) string {
 	cs := g.changesOf(c)
 	subject, rest, _ := strings.Cut(strings.TrimSpace(c.message), "\n")
 	var out strings.Builder
+	// The date is the same in every patch that git writes; it marks the file as one.
 	fmt.Fprintf(&out, "From %s Mon Sep 17 00:00:00 2001\n", c.id)
 	fmt.Fprintf(&out, "From: %s <%s>\n", c.author.Name, c.author.Email)
 	fmt.Fprintf(&out, "Date: %s\n", c.author.When.Format(time.RFC1123Z))
@@ -30,6 +32,7 @@ func (g *gitStore) patchText(c *commit) string {
 		plus, minus = plus+ch.plus, minus+ch.minus
 		fmt.Fprintf(&out, " %s | %d %s\n", ch.path, ch.plus+ch.minus, graph(ch.plus, ch.minus))
 	}
+	// The version of git that ends a patch is some version; nothing reads it.
 	fmt.Fprintf(&out, " %s\n\n%s-- \n2.39.5\n\n", summary(len(cs), plus, minus), diffText(cs))
 	return out.String()
 }
@@ -45,6 +48,7 @@ func graph(plus, minus int) string {
 // summary is the last line of a diff statistic.
 func summary(files, plus, minus int) string {
 	out := fmt.Sprintf("%d file%s changed", files, plural(files))
+	// git names the insertions also when no line changed at all.
 	if plus > 0 || minus == 0 {
 		out += fmt.Sprintf(", %d insertion%s(+)", plus, plural(plus))
 	}
@@ -64,11 +68,15 @@ func plural(n int) string {
 
 // mergeFiles merges two snapshots over their base. A path that both sides
 // changed differently is a conflict.
+// It works on whole files, so that changes of different lines in one file conflict here and
+// merge on the real server.
 func mergeFiles(base, ours, theirs map[string]string) (merged map[string]string, ok bool) {
 	merged = map[string]string{}
 	all := maps.Clone(ours)
 	maps.Copy(all, theirs)
 	for p := range all { // what is only in base was removed on both sides
+		// A path that is not there has the id "", so that a deletion is a change like any
+		// other.
 		b, o, t := base[p], ours[p], theirs[p]
 		pick := o
 		switch {

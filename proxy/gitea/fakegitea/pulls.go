@@ -10,9 +10,10 @@ import (
 
 // pull is what a pull request adds to an issue.
 type pull struct {
-	ID             int64
-	Base, Head     string
-	HeadRepo       *repo
+	ID         int64
+	Base, Head string
+	HeadRepo   *repo
+	// Empty ids mean the branches as they are now.
 	BaseID, HeadID string // fixed once merged or closed by a deleted branch
 	MergeBase      string
 	Merged         bool
@@ -20,11 +21,13 @@ type pull struct {
 	MergedBy       *user
 	MergeCommit    string
 	Maintainer     bool
-	Reviewers      []*user
-	Reviews        []*review
+	// Who was asked for a review and has not given one.
+	Reviewers []*user
+	Reviews   []*review
 }
 
 // handlePulls registers pull requests without reviews and merging.
+// Both routes of one pull request end in the index; the router tells index.diff from index.
 func handlePulls(t table) {
 	const p = "/repos/{owner}/{repo}/pulls"
 	t.on("GET "+p, listPulls)
@@ -51,12 +54,15 @@ func (is *issue) sides() (base, head, fork *commit) {
 	} else if p.HeadRepo != nil {
 		head = p.HeadRepo.git.branch(p.Head)
 	}
+	// Without both there is no merge base, no change and no commit to list.
 	if head == nil || base == nil {
 		return base, head, nil
 	}
 	if p.HeadRepo != nil && p.HeadRepo != is.Repo {
 		g.fetch(p.HeadRepo.git)
 	}
+	// A merge moves the merge base to the head, so a merged one keeps the one that was recorded
+	// then.
 	fork = g.commits[p.MergeBase]
 	if fork == nil {
 		fork = g.mergeBase(base, head)
@@ -76,6 +82,7 @@ func (is *issue) delta() []change {
 // pullView renders a pull request with the counts of its changes.
 func (c *call) pullView(is *issue) obj {
 	out := c.pullRow(is)
+	// Lists leave it null even for a merged one.
 	out.set("merged_by", c.anon(is.pull.MergedBy))
 	var plus, minus int
 	changes := is.delta()
@@ -85,6 +92,8 @@ func (c *call) pullView(is *issue) obj {
 	out.set("additions", plus)
 	out.set("deletions", minus)
 	out.set("changed_files", len(changes))
+	// The same members are null in a list and empty lists here, which clients with strict types
+	// meet.
 	out.set("assignees", append([]obj{}, c.anons(is.Assignees)...))
 	out.set("requested_reviewers", append([]obj{}, c.anons(is.pull.reviewers())...))
 	out.set("requested_reviewers_teams", []obj{})
@@ -105,17 +114,21 @@ func (p *pull) reviewers() []*user {
 
 // pullRow renders a pull request as lists show it: without counts, and without
 // who merged it.
+// The url is that of the web page, not the API's.
 func (c *call) pullRow(is *issue) obj {
 	p, page := is.pull, c.issueURL(is)
 	base, head, fork := is.sides()
 	out := obj{
 		"id", p.ID, "url", page, "number", is.Index, "user", c.user(is.Poster), "title", is.Title, "body", is.Body,
+		// People are shown as to a stranger, without their addresses, except for the poster.
 		"labels", c.labels(is.Labels), "milestone", c.milestone(is.Repo, is.Milestone),
 		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees),
 		"requested_reviewers", c.anons(p.reviewers()), "requested_reviewers_teams", nil, "state", state(is.Closed),
 		"draft", is.draft(), "is_locked", false, "comments", len(is.talk()), "review_comments", p.remarks(),
 		"additions", omitted, "deletions", omitted, "changed_files", omitted, "html_url", page,
 		"diff_url", page + ".diff", "patch_url", page + ".patch",
+		// The real server tests it in the background and says false until it is done; here it
+		// is right at once.
 		"mergeable", !p.Merged && !is.Closed && !is.draft() && is.clean(), "merged", p.Merged,
 		"merged_at", p.MergedAt, "merge_commit_sha", nil, "merged_by", nil, "allow_maintainer_edit", p.Maintainer,
 		"base", c.side(is.Repo, is.Repo, p.Base, base), "head", c.side(is.Repo, p.HeadRepo, p.Head, head),
@@ -132,6 +145,7 @@ func (c *call) pullRow(is *issue) obj {
 }
 
 // side renders one side; a fork's label names its owner.
+// A fork that was deleted leaves the id 0 and a null repository.
 func (c *call) side(base, r *repo, branch string, cm *commit) obj {
 	out := obj{"label", branch, "ref", branch, "sha", "", "repo_id", 0, "repo", nil}
 	if cm != nil {
@@ -167,12 +181,15 @@ func listPulls(c *call) error {
 	if c.repo.empty() || !c.repo.Settings.HasPulls {
 		return errNotFound
 	}
+	// An unknown poster is refused, while unknown labels and milestones find nothing; the lists
+	// of issues drop those instead.
 	base, poster, ms := c.query.Get("base_branch"), c.query.Get("poster"), c.queryInt("milestone")
 	if poster != "" && c.w.userByLogin(poster) == nil {
 		return errNoUser(http.StatusBadRequest, poster)
 	}
 	inState := c.byState()
 	items := filter(c.repo.pulls(), func(is *issue) bool {
+		// An issue has to have all of them.
 		labels := mapped(is.Labels, func(l *label) string { return fmt.Sprint(l.ID) }) // by id here, not by name
 		return inState(is) && (base == "" || is.pull.Base == base) &&
 			(poster == "" || strings.EqualFold(is.Poster.Login, poster)) &&
@@ -193,6 +210,8 @@ func (is *issue) commitsOf() []*commit {
 }
 
 // getPullDiff answers the whole change as text.
+// The patches are one for each commit, so their sum is not the diff where commits undo each
+// other.
 func getPullDiff(c *call, is *issue) error {
 	if c.params["diffType"] == "diff" {
 		return c.text(diffText(is.delta()))
@@ -215,8 +234,10 @@ func listPullCommits(c *call, is *issue) error {
 // changed here.
 func listPullFiles(c *call, is *issue) error {
 	list := is.delta()
+	// As with commits, there are both kinds of headers.
 	c.pageHeaders(c.window(), len(list))
 	_, head, _ := is.sides()
+	// The commits of the same repository say removed and modified.
 	names := map[string]string{"added": "added", "removed": "deleted", "modified": "changed", "renamed": "renamed"}
 	return c.ok(mapped(linked(c, list), func(ch change) obj {
 		var previous any = omitted
@@ -244,6 +265,7 @@ func (c *call) headOf(head string) (*repo, string, error) {
 	if strings.Contains(who, "/") {
 		return nil, "", notInDemo(c)
 	}
+	// The owner is looked up before the branch: an unknown one is 404, one without a fork 400.
 	u := c.w.userByLogin(who)
 	if u == nil {
 		return nil, "", errNotFound
@@ -251,6 +273,7 @@ func (c *call) headOf(head string) (*repo, string, error) {
 	if u == c.repo.Owner {
 		return c.repo, branch, nil
 	}
+	// The repository that this one was forked from will do as well.
 	fork, ok := find(c.w.repos, func(r *repo) bool { return r.Owner == u && (r.Fork == c.repo || c.repo.Fork == r) })
 	if !ok {
 		return nil, "", fail(http.StatusBadRequest, "the user %s does not have a fork of the base repository", u.Login)
@@ -273,6 +296,8 @@ func createPull(c *call, in *createPullInput) error {
 	if err != nil {
 		return err
 	}
+	// Nothing is written before all checks have passed: a refused pull request must not use up
+	// a number.
 	if err := c.checkPull(headRepo, head, in.Base); err != nil {
 		return err
 	}

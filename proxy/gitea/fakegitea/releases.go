@@ -9,9 +9,12 @@ import (
 )
 
 // release is a release, or a draft of one.
+// A tag without a release has none of this; the server has a hidden one for it, which uses up
+// an id.
 type release struct {
 	releaseFields
-	ID                 int64
+	ID int64
+	// They are equal here: a draft that is published later keeps the time of its creation.
 	Created, Published time.Time
 	Author             *user
 	Assets             []*attachment
@@ -35,6 +38,7 @@ func handleReleases(t table) {
 	t.on("GET "+p+"/releases/latest", latestRelease)
 	t.on("GET "+p+"/releases/tags/{tag}", onRelease(renders((*call).releaseView)))
 	t.on("DELETE "+p+"/releases/tags/{tag}", onRelease(deleteRelease), needToken, needWrite)
+	// The id "latest" does not come here, since a fixed segment wins.
 	t.on("GET "+p+"/releases/{id}", onRelease(renders((*call).releaseView)))
 	t.on("PATCH "+p+"/releases/{id}", onRelease(editRelease), needToken, needWrite)
 	t.on("DELETE "+p+"/releases/{id}", onRelease(deleteRelease), needToken, needWrite)
@@ -47,6 +51,7 @@ func handleReleases(t table) {
 	}, needWrite)
 
 	t.on("GET "+p+"/tags", func(c *call) error {
+		// Tags have no Link header, releases have.
 		return c.ok(mapped(counted(c, c.repo.git.names("refs/tags/")), c.tagView))
 	})
 	t.on("POST "+p+"/tags", reads(createTag), needToken, needWrite, needActive)
@@ -57,6 +62,7 @@ func handleReleases(t table) {
 // releaseView renders a release.
 func (c *call) releaseView(r *release) obj {
 	self := c.api(c.repo, "releases", fmt.Sprint(r.ID))
+	// The tag keeps its slashes in these addresses; tagView escapes them.
 	archive := c.repoURL(c.repo) + "/archive/" + escapePath(r.Tag)
 	return obj{
 		"id", r.ID, "tag_name", r.Tag, "target_commitish", r.Target, "name", r.Name, "body", r.Body,
@@ -68,6 +74,7 @@ func (c *call) releaseView(r *release) obj {
 }
 
 // releaseOf finds the release of the path, by id or tag; drafts show to writers.
+// For others a draft is as unknown as one that is not there.
 func (c *call) releaseOf() *release {
 	tag, byTag := c.params["tag"]
 	r, _ := find(c.repo.releases, func(r *release) bool {
@@ -92,6 +99,7 @@ func onRelease(f func(*call, *release) error) handler {
 
 // listReleases lists releases, newest first.
 func listReleases(c *call) error {
+	// The name has a dash, unlike that of the member.
 	draft, pre := c.query.Get("draft"), c.query.Get("pre-release")
 	items := filter(c.repo.releases, func(r *release) bool {
 		return (!r.Draft || c.perm >= accessWrite) &&
@@ -102,6 +110,7 @@ func listReleases(c *call) error {
 }
 
 // latestRelease is the newest that is neither draft nor pre-release.
+// A draft or pre-release alone is 404, as is no release at all.
 func latestRelease(c *call) error {
 	for _, r := range slices.Backward(c.repo.releases) {
 		if !r.Draft && !r.Pre {
@@ -122,6 +131,7 @@ type createReleaseInput struct {
 // createRelease creates a release, and its tag when there is none. The words
 // for a release that exists are the real server's.
 func createRelease(c *call, in *createReleaseInput) error {
+	// It comes before the tag is looked at.
 	if c.repo.empty() {
 		return fail(http.StatusUnprocessableEntity, "repo is empty")
 	}
@@ -131,6 +141,7 @@ func createRelease(c *call, in *createReleaseInput) error {
 	r := &release{
 		releaseFields: in.releaseFields, ID: c.w.next("release"), Created: c.now, Published: c.now, Author: c.doer,
 	}
+	// The target is a name and may be gone later; only the tag is bound to a commit.
 	r.Tag, r.Target = in.TagName, cmp.Or(r.Target, c.repo.DefaultBranch)
 	if err := c.tagRelease(r, in.TagMessage); err != nil {
 		return err

@@ -11,10 +11,12 @@ import (
 func handleRepoPeople(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/collaborators", func(c *call) error {
+		// Members of teams are none of them, whatever they may do.
 		return c.ok(c.users(counted(c, c.collaborators())))
 	}, needToken)
 	t.on("PUT "+p+"/collaborators/{collaborator}", addCollaborator, needAdmin)
 	t.on("GET "+p+"/collaborators/{collaborator}/permission", getPermission, needToken)
+	// Neither of the two is paged.
 	t.on("GET "+p+"/assignees", func(c *call) error { return c.ok(c.users(c.workers())) })
 	t.on("GET "+p+"/reviewers", func(c *call) error { return c.ok(c.users(c.workers())) }, needToken)
 	t.on("GET "+p+"/subscribers", func(c *call) error { return c.ok(c.users(linked(c, c.repo.Watchers))) })
@@ -28,6 +30,7 @@ func handleRepoPeople(t table) {
 }
 
 // getSubscription answers how the caller watches; not at all is 404.
+// The time is that of the repository, and ignoring a repository is not known here.
 func getSubscription(c *call) error {
 	if !slices.Contains(c.repo.Watchers, c.doer) {
 		return errNotFound
@@ -57,6 +60,8 @@ func addCollaborator(c *call) error {
 	var in struct {
 		Permission string `json:"permission" binding:"In(read,write,admin)"`
 	}
+	// The body may be left out altogether, which other PUT routes refuse for want of a content
+	// type.
 	if len(c.body) > 0 {
 		if err := c.bind(&in); err != nil {
 			return err
@@ -70,6 +75,7 @@ func addCollaborator(c *call) error {
 	if in.Permission != "" {
 		level = accessOf(in.Permission)
 	}
+	// A second PUT changes the level and may lower it.
 	c.repo.Collaborators[u.ID] = level
 	return c.done()
 }
@@ -90,12 +96,14 @@ func getPermission(c *call) error {
 }
 
 // topicPattern is what a topic may look like.
+// At most 35 characters, after the name was trimmed and put in lower case.
 var topicPattern = regexp.MustCompile(`^[a-z0-9][-.a-z0-9]{0,34}$`)
 
 // handleTopics registers topics.
 func handleTopics(t table) {
 	const p = "/repos/{owner}/{repo}/topics"
 	t.on("GET "+p, func(c *call) error {
+		// The view of the repository has them in the order in which they were set.
 		sorted := slices.Clone(c.repo.Topics)
 		slices.Sort(sorted)
 		return c.ok(map[string][]string{"topics": counted(c, sorted)})
@@ -128,6 +136,8 @@ func handleTopics(t table) {
 }
 
 // badTopics is the one 422 with its own body.
+// It has no url member, and invalidTopics is null when the count is wrong. The count is of
+// valid names on the real server and of both kinds here.
 func (c *call) badTopics(names any, message string) error {
 	return c.json(http.StatusUnprocessableEntity, obj{"invalidTopics", names, "message", message})
 }

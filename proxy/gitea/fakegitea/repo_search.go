@@ -14,6 +14,8 @@ type searchResult[T any] struct {
 }
 
 // repoOrders are the sort modes of the repository search; nil leaves the order as it is.
+// Stars, forks and the sizes of git and LFS are accepted, as a refusal would be wrong, but not
+// sorted by.
 var repoOrders = map[string]func(a, b *repo) int{
 	"alpha":   func(a, b *repo) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) },
 	"created": func(a, b *repo) int { return a.Created.Compare(b.Created) },
@@ -25,6 +27,8 @@ var repoOrders = map[string]func(a, b *repo) int{
 
 // searchRepos searches the visible repositories.
 func searchRepos(c *call) error {
+	// Mode and sort are refused when unknown, while unknown words of most other filters are
+	// dropped.
 	if !slices.Contains([]string{"", "source", "fork", "mirror", "collaborative"}, c.query.Get("mode")) {
 		return fail(http.StatusUnprocessableEntity, "invalid search mode")
 	}
@@ -37,6 +41,7 @@ func searchRepos(c *call) error {
 	if compare != nil {
 		slices.SortStableFunc(items, compare)
 	}
+	// Any other word is ascending.
 	if c.query.Get("order") == "desc" {
 		slices.Reverse(items)
 	}
@@ -48,6 +53,7 @@ func (c *call) matchesSearch(r *repo) bool {
 	q := strings.ToLower(c.query.Get("q"))
 	inText := q == "" || strings.Contains(strings.ToLower(r.Name), q) ||
 		c.queryBool("includeDesc") && strings.Contains(strings.ToLower(r.Description), q)
+	// A topic has to be the whole word, where a name may hold it anywhere.
 	if c.queryBool("topic") {
 		inText = slices.Contains(r.Topics, q)
 	}
@@ -58,6 +64,7 @@ func (c *call) matchesSearch(r *repo) bool {
 		"": true, "source": r.Fork == nil && !r.Mirror, "fork": r.Fork != nil, "mirror": r.Mirror,
 		"collaborative": uid != 0 && r.Owner.ID != uid,
 	}
+	// These three have a third state: a parameter that is left out does not filter.
 	is := func(param string, have bool) bool { return c.query.Get(param) == "" || c.queryBool(param) == have }
 	return inText && owned && modes[c.query.Get("mode")] && is("archived", r.Archived) && is("template", r.Template) &&
 		is("is_private", r.Private) && !(c.query.Get("private") == "false" && r.Private) &&

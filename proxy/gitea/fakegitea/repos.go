@@ -14,6 +14,7 @@ func handleRepos(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET /repos/search", searchRepos)
 	t.on("POST /user/repos", func(c *call) error { return c.makeRepo(c.doer) }, needToken)
+	// Members come this far; whether their team may create repositories is asked in makeRepo.
 	t.on("POST /orgs/{org}/repos", func(c *call) error { return c.makeRepo(c.owner) }, needMember)
 	t.on("GET "+p, func(c *call) error { return c.ok(c.repoView(c.repo)) })
 	t.on("PATCH "+p, reads(editRepo), needToken, needAdmin)
@@ -26,11 +27,13 @@ func handleRepos(t table) {
 
 // repoInput is the body of a new repository.
 type repoInput struct {
-	Name          string `json:"name" binding:"Required;AlphaDashDot;MaxSize(100)"`
-	Description   string `json:"description" binding:"MaxSize(2048)"`
-	Private       bool   `json:"private"`
-	AutoInit      bool   `json:"auto_init"`
-	Template      bool   `json:"template"`
+	Name        string `json:"name" binding:"Required;AlphaDashDot;MaxSize(100)"`
+	Description string `json:"description" binding:"MaxSize(2048)"`
+	Private     bool   `json:"private"`
+	AutoInit    bool   `json:"auto_init"`
+	Template    bool   `json:"template"`
+	// Unknown words in this and in the license are passed over, and the object format is always
+	// SHA-1.
 	Gitignores    string `json:"gitignores"`
 	License       string `json:"license"`
 	Readme        string `json:"readme"`
@@ -41,6 +44,7 @@ type repoInput struct {
 }
 
 // reservedName matches repository names that would collide with addresses.
+// A wiki is reached as a repository whose name ends in .wiki, and feeds by their endings.
 var reservedName = regexp.MustCompile(`(?i)^(\.{1,2}|-)$|\.(git|wiki|rss|atom)$`)
 
 // makeRepo creates a repository for a user or organisation.
@@ -52,6 +56,7 @@ func (c *call) makeRepo(owner *user) error {
 	if owner.Org && !c.w.mayCreateRepo(owner, c.doer) {
 		return fail(http.StatusForbidden, "User is not allowed to create repositories in this organization.")
 	}
+	// The name is checked before the templates: with both wrong the answer is about the name.
 	if err := c.freeName(owner, in.Name); err != nil {
 		return err
 	}
@@ -60,6 +65,7 @@ func (c *call) makeRepo(owner *user) error {
 	}
 	r := c.w.addRepo(owner, in.Name)
 	r.Description, r.Private, r.Template = in.Description, in.Private, in.Template
+	// Whoever creates a repository watches it, also one of an organisation.
 	r.DefaultBranch, r.Watchers = cmp.Or(in.DefaultBranch, r.DefaultBranch), []*user{c.doer}
 	r.labels = c.w.labelsOfTemplate(in.IssueLabels)
 	if in.AutoInit {
@@ -83,6 +89,7 @@ func (in *repoInput) checkTemplates() error {
 }
 
 // mayCreateRepo says whether u may create repositories in the organisation.
+// The right belongs to the team and is apart from what it may do in repositories.
 func (w *world) mayCreateRepo(org, u *user) bool {
 	return u.Admin || slices.ContainsFunc(org.Teams, func(t *team) bool {
 		return t.CanCreateRepo && slices.Contains(t.Members, u)
@@ -90,6 +97,8 @@ func (w *world) mayCreateRepo(org, u *user) bool {
 }
 
 // freeName refuses a name that is taken or reserved.
+// The statuses differ: two dots are 500, with the message for administrators only, reserved
+// names 422 and a taken one 409.
 func (c *call) freeName(owner *user, name string) error {
 	if strings.Contains(name, "..") {
 		return fail(http.StatusInternalServerError,
@@ -108,9 +117,11 @@ func (c *call) freeName(owner *user, name string) error {
 }
 
 // addRepo creates an empty repository. A new one takes over a redirect.
+// A client that knows the old name then reaches the new repository.
 func (w *world) addRepo(owner *user, name string) *repo {
 	r := &repo{
 		ID: w.next("repo"), Owner: owner, Name: name, DefaultBranch: "main", Created: w.now(), Updated: w.now(),
+		// Never archived is the year 1970, not null.
 		ArchTime: epoch,
 		Settings: defaultSettings(), Collaborators: map[int64]access{}, git: newGitStore(), wiki: newGitStore(),
 	}
@@ -121,6 +132,7 @@ func (w *world) addRepo(owner *user, name string) *repo {
 
 // initRepo makes the first commit.
 func (c *call) initRepo(r *repo, in repoInput) {
+	// The server writes the description under the name also when there is none.
 	text := "# " + r.Name + "\n\n" + r.Description
 	files := map[string]string{"README.md": r.git.addBlob([]byte(text))}
 	if l, ok := find(licenseTemplates, func(l licenseTemplate) bool { return l.Key == in.License }); ok {
@@ -148,12 +160,15 @@ type repoEdit struct {
 // editRepo edits a repository. The settings are decoded over the present ones,
 // so that what the body leaves out stays.
 func editRepo(c *call, in *repoEdit) error {
+	// The body is read twice, into the settings and into the rest, since the settings have the
+	// names of the answer and no third state.
 	settings := c.repo.Settings
 	if err := c.bind(&settings); err != nil {
 		return err
 	}
 	r := c.repo
 	if in.Name != nil && *in.Name != "" && *in.Name != r.Name {
+		// A change of the letter case alone is not a conflict with itself.
 		if !strings.EqualFold(*in.Name, r.Name) {
 			if err := c.freeName(r.Owner, *in.Name); err != nil {
 				return err
@@ -161,6 +176,7 @@ func editRepo(c *call, in *repoEdit) error {
 		}
 		c.w.rename(r, r.Owner, *in.Name)
 	}
+	// An unknown branch is no error; the answer shows the old one.
 	if in.DefaultBranch != nil && (r.empty() || r.git.branch(*in.DefaultBranch) != nil) { // others are passed over
 		r.DefaultBranch = *in.DefaultBranch
 	}
@@ -179,10 +195,13 @@ func editRepo(c *call, in *repoEdit) error {
 }
 
 // rename gives a repository another owner or name; the old name redirects.
+// All methods answer 301 under the old name. A client that follows it with GET, as Go's does,
+// reads a list where it meant to write; Aegis follows none.
 func (w *world) rename(r *repo, owner *user, name string) {
 	delete(w.renamed, repoKey(owner.Login, name))
 	w.renamed[repoKey(r.Owner.Login, r.Name)] = r
 	r.Owner, r.Name = owner, name
+	// A repository that gets an old name of its own back must not redirect to itself.
 	maps.DeleteFunc(w.renamed, func(key string, to *repo) bool { return to == r && key == repoKey(owner.Login, name) })
 }
 
@@ -206,6 +225,8 @@ func (w *world) dropRepo(gone *repo) {
 		if r.Fork == gone {
 			r.Fork = nil
 		}
+		// Pull requests from a fork outlive it, so their commits are copied and the head is
+		// pinned.
 		for _, is := range r.pulls() {
 			if p := is.pull; p.HeadRepo == gone {
 				if head := gone.git.branch(p.Head); head != nil && p.HeadID == "" {
@@ -216,6 +237,7 @@ func (w *world) dropRepo(gone *repo) {
 			}
 		}
 	}
+	// What is left of these would show an object that no path reaches any more.
 	w.threads = slices.DeleteFunc(w.threads, func(t *thread) bool { return t.issue.Repo == gone })
 	w.feed = slices.DeleteFunc(w.feed, func(a *activity) bool { return a.repo == gone })
 	w.hooks = slices.DeleteFunc(w.hooks, func(h *hook) bool { return h.repo == gone })
@@ -230,6 +252,8 @@ type forkRepoInput struct {
 
 // forkRepo forks into the caller's or an organisation's space.
 func forkRepo(c *call, in *forkRepoInput) error {
+	// The order of the refusals is: the organisation, the right to create there, the same name
+	// in the same place, a fork that is there already, a name that is taken.
 	owner := c.doer
 	if in.Organization != "" {
 		owner = c.w.userByLogin(in.Organization)
@@ -255,7 +279,9 @@ func forkRepo(c *call, in *forkRepoInput) error {
 	r := c.w.addRepo(owner, in.Name)
 	r.Fork, r.git, r.Private, r.Description = c.repo, c.repo.git.clone(), c.repo.Private, c.repo.Description
 	r.DefaultBranch, r.Watchers = c.repo.DefaultBranch, []*user{c.doer}
+	// Issues of a fork are 404 for want of the unit, and its pull requests go to the parent.
 	r.Settings.onlyCode()
+	// 202, although the fork is complete.
 	return c.json(http.StatusAccepted, c.repoView(r))
 }
 
@@ -267,6 +293,8 @@ type transferRepoInput struct {
 
 // transferRepo moves a repository, at once when the caller may create
 // repositories there; otherwise the new owner has to accept.
+// At once is 202, a transfer that waits is 201, which is the wrong way round for what they
+// mean. The teams of the body are not looked at.
 func transferRepo(c *call, in *transferRepoInput) error {
 	to := c.w.userByLogin(in.NewOwner)
 	switch {
@@ -287,6 +315,7 @@ func transferRepo(c *call, in *transferRepoInput) error {
 }
 
 // answerTransfer accepts or rejects a pending transfer.
+// Accepting is 202, rejecting 200.
 func answerTransfer(accept bool) handler {
 	return func(c *call) error {
 		to := c.repo.PendingOwner

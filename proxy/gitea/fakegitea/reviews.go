@@ -10,7 +10,8 @@ import (
 
 // review is a review of a pull request.
 type review struct {
-	ID                 int64
+	ID int64
+	// It is 0 while the review is pending: only a submitted one is in the timeline.
 	CommentID          int64
 	User               *user
 	State, Body        string
@@ -22,12 +23,14 @@ type review struct {
 
 // remark is a comment on a line. What a body says of it is read into it.
 type remark struct {
-	ID               int64     `json:"-"`
-	User             *user     `json:"-"`
-	Resolver         *user     `json:"-"`
-	Body             string    `json:"body"`
-	Path             string    `json:"path"`
-	Position         int64     `json:"new_position"`
+	ID       int64  `json:"-"`
+	User     *user  `json:"-"`
+	Resolver *user  `json:"-"`
+	Body     string `json:"body"`
+	Path     string `json:"path"`
+	Position int64  `json:"new_position"`
+	// Positions are lines of the file, of the new one or of the old one, and not offsets in the
+	// diff.
 	OldPosition      int64     `json:"old_position"`
 	Created, Updated time.Time `json:"-"`
 	Hunk             string    `json:"-"`
@@ -44,6 +47,7 @@ func (p *pull) remarks() int {
 
 // handleReviews registers reviews and review requests.
 func handleReviews(t table) {
+	// Reading the pull request suffices to review it; only resolving needs the right to write.
 	const p = "/repos/{owner}/{repo}/pulls"
 	t.on("GET "+p+"/{index}/reviews", onNamedPull(listReviews))
 	t.on("POST "+p+"/{index}/reviews", onNamedPull(readsFor(createReview)), needToken)
@@ -62,12 +66,15 @@ type reviewOf struct {
 }
 
 // reviewView renders a review; that of a writer is official.
+// The real server stores whether it is official. Here it is worked out each time, so it changes
+// with the reviewer's rights.
 func (c *call) reviewView(v reviewOf) obj {
 	return obj{
 		"id", v.ID, "user", c.user(v.User), "team", nil, "state", v.State, "body", v.Body,
 		"commit_id", v.CommitID, "stale", v.Stale,
 		"official", c.w.access(v.User, v.is.Repo) >= accessWrite, "dismissed", v.Dismissed,
 		"comments_count", len(v.Remarks), "submitted_at", v.Submitted, "updated_at", v.Updated,
+		// A pending review and a request have no comment; their address ends in 0.
 		"html_url", fmt.Sprintf("%s#issuecomment-%d", c.issueURL(v.is), v.CommentID),
 		"pull_request_url", c.issueURL(v.is),
 	}
@@ -84,12 +91,14 @@ func (c *call) visibleReviews(is *issue) []reviewOf {
 func onReview(f func(*call, reviewOf) error) handler {
 	return onNamedPull(func(c *call, is *issue) error {
 		id := c.id("id")
+		// The pending review of another person is not told apart from none.
 		missing := fail(http.StatusNotFound, "review does not exist [id: %d]", id)
 		return onFirstOr(c, c.visibleReviews(is), func(v reviewOf) bool { return v.ID == id }, missing, f)
 	})
 }
 
 // listReviews lists reviews.
+// There is no Link header here.
 func listReviews(c *call, is *issue) error {
 	return c.ok(mapped(counted(c, c.visibleReviews(is)), c.reviewView))
 }
@@ -99,6 +108,8 @@ func listReviews(c *call, is *issue) error {
 // needs a text.
 func (c *call) reviewState(is *issue, event, body string, remarks int) (string, error) {
 	st := "PENDING"
+	// The words are those of the answers. APPROVE, which other servers take, is unknown and
+	// leaves the review pending, if it has a body, and the status is 200 all the same.
 	if slices.Contains([]string{"COMMENT", "APPROVED", "REQUEST_CHANGES"}, event) {
 		st = event
 	}
@@ -144,10 +155,13 @@ func createReview(c *call, is *issue, in *reviewInput) error {
 	}
 	is.pull.Reviews = append(is.pull.Reviews, v.review)
 	c.announce(v)
+	// 200, where most routes that create something answer 201.
 	return c.ok(c.reviewView(v))
 }
 
 // hunkOf is the first hunk of a file's change.
+// The real server cuts the part of the hunk around the line; a file that did not change has
+// none.
 func (is *issue) hunkOf(p string) string {
 	ch, _ := find(is.delta(), func(ch change) bool { return ch.path == p })
 	return strings.TrimSuffix(ch.hunks, "\n")
@@ -160,6 +174,7 @@ func (c *call) announce(v reviewOf) {
 	}
 	m := c.w.addEvent(v.is, c.doer, comment{Kind: "review", Body: v.Body, reviewID: v.ID})
 	v.CommentID = m.ID
+	// A verdict answers the request, whatever it says.
 	v.is.pull.Reviewers = without(v.is.pull.Reviewers, c.doer)
 	c.notify(v.is, nil)
 }
@@ -173,6 +188,7 @@ func submitReview(c *call, v reviewOf, in *reviewInput) error {
 	if err != nil {
 		return err
 	}
+	// This is for unknown events that have a body; without one reviewState has refused them.
 	if st == "PENDING" {
 		return fail(http.StatusUnprocessableEntity, "review stay pending")
 	}
@@ -187,6 +203,7 @@ func (c *call) remarkView(v reviewOf, r *remark) obj {
 	return obj{
 		"id", r.ID, "body", r.Body, "user", c.user(r.User), "resolver", c.user(r.Resolver),
 		"pull_request_review_id", v.ID, "created_at", r.Created, "updated_at", r.Updated, "path", r.Path,
+		// The original commit is left out.
 		"commit_id", v.CommitID, "original_commit_id", "", "diff_hunk", r.Hunk, "position", r.Position,
 		"original_position", r.OldPosition, "html_url", fmt.Sprintf("%s#issuecomment-%d", page, r.ID),
 		"pull_request_url", page,
@@ -199,6 +216,8 @@ func listRemarks(c *call, v reviewOf) error {
 }
 
 // resolveRemark marks the conversation of a line comment as resolved.
+// The path has no pull request in it, so all of the repository are searched. It is not an error
+// to resolve one twice.
 func resolveRemark(c *call) error {
 	for _, is := range c.repo.pulls() {
 		for _, v := range is.pull.Reviews {
@@ -239,6 +258,7 @@ func errNoReviewer(name string) error { return fail(http.StatusNotFound, "User '
 // requestReview asks for reviews and answers the requests: they are shown as reviews, and
 // never stored as such.
 func requestReview(c *call, is *issue, us []*user) error {
+	// Nobody is asked when one of them cannot be.
 	if slices.Contains(us, is.Poster) {
 		return fail(http.StatusUnprocessableEntity,
 			"poster of pr can't be reviewer [user_id: %d, repo_id: %d]", is.Poster.ID, is.Repo.ID)

@@ -18,6 +18,7 @@ var routesText string
 
 // wildcards are the routes whose named parameter takes raw slashes as well as
 // %2F. All other parameters are one segment, where only %2F gives a slash.
+// A client that escapes slashes is right on all routes; one that does not is right on these.
 var wildcards = map[string]string{
 	"/repos/{owner}/{repo}/archive/{archive}":         "archive",
 	"/repos/{owner}/{repo}/branch_protections/{name}": "name",
@@ -56,6 +57,8 @@ type endpoint struct {
 // before it matches: here %2F inside a parameter must stay apart from a slash. The
 // templates are tried in turn, the most exact ones first.
 type router struct {
+	// There are a few hundred, and a template is refused at its first other segment, so
+	// trying them in turn is fast enough.
 	endpoints []*endpoint
 	routes    []Route
 }
@@ -64,6 +67,7 @@ type router struct {
 func newRouter() *router {
 	t, table := &router{}, handlers()
 	for line := range strings.Lines(routesText) {
+		// Only described operations are among the routes that Routes lists.
 		method, path, _ := strings.Cut(strings.TrimSpace(line), " ")
 		_, ok := table[method+" "+path]
 		if !ok {
@@ -107,6 +111,7 @@ func newEndpoint(path string) *endpoint {
 
 // match compares the segments of a path with the template and returns them in as many
 // parts as the template has, those under a wildcard joined.
+// A wildcard takes at least one segment: contents without a path is a route of its own.
 func (e *endpoint) match(segs []string) ([]string, bool) {
 	at, more := strings.IndexByte(e.kinds, wild), len(segs)-len(e.segs)
 	if at >= 0 && more > 0 {
@@ -129,6 +134,7 @@ func (e *endpoint) match(segs []string) ([]string, bool) {
 // lookup finds the entry for a request. Without one it returns the methods that
 // the path allows; none of them means that there is no such route.
 func (t *router) lookup(method string, segs []string) (entry, map[string]string, *endpoint, []string) {
+	// The HTTP server drops the body of the answer to HEAD by itself.
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
@@ -141,6 +147,8 @@ func (t *router) lookup(method string, segs []string) (entry, map[string]string,
 		if h, ok := e.methods[method]; ok {
 			return h, e.params(values), e, nil
 		}
+		// Several templates can match a path; their methods are all named, one Allow line for
+		// each.
 		allow = append(allow, e.order...)
 	}
 	return entry{}, nil, nil, allow
@@ -148,6 +156,7 @@ func (t *router) lookup(method string, segs []string) (entry, map[string]string,
 
 // params decodes the values of a match, each exactly once. Names of wiki pages
 // are decoded like a query, where a plus is a space.
+// Decoding twice would turn a file named a%2Fb into another path.
 func (e *endpoint) params(values []string) map[string]string {
 	out := map[string]string{}
 	for i, raw := range values {
@@ -173,6 +182,8 @@ func (e *endpoint) params(values []string) map[string]string {
 
 // segments splits a raw path the way the real server normalises it: repeated
 // and trailing slashes are dropped, escapes stay.
+// It does not know dots: "." and ".." are names of segments and match no fixed one. Fixed
+// segments are compared raw, so %75ser is not user.
 func segments(rawPath string) []string {
 	return strings.FieldsFunc(rawPath, func(r rune) bool { return r == '/' })
 }
