@@ -41,7 +41,8 @@ func searchRepos(c *call) error {
 	if compare != nil {
 		slices.SortStableFunc(items, compare)
 	}
-	// Any other word is ascending.
+	// Any other word is ascending, where the server refuses one that it does not know if the
+	// sort is named.
 	if c.query.Get("order") == "desc" {
 		slices.Reverse(items)
 	}

@@ -279,7 +279,7 @@ func forkRepo(c *call, in *forkRepoInput) error {
 	r := c.w.addRepo(owner, in.Name)
 	r.Fork, r.git, r.Private, r.Description = c.repo, c.repo.git.clone(), c.repo.Private, c.repo.Description
 	r.DefaultBranch, r.Watchers = c.repo.DefaultBranch, []*user{c.doer}
-	// Issues of a fork are 404 for want of the unit, and its pull requests go to the parent.
+	// Issues of a fork are 404, since a repository without them has no such page.
 	r.Settings.onlyCode()
 	// 202, although the fork is complete.
 	return c.json(http.StatusAccepted, c.repoView(r))

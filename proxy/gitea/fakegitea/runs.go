@@ -69,6 +69,7 @@ func onJob(f func(*call, *run) error) handler {
 }
 
 // runView renders a run. The repository in it carries no permissions.
+// The previous attempt is always null: a run that is queued again forgets the one before.
 func (c *call) runView(r *run) any {
 	rv := c.repoBare(r.repo)
 	rv.set("permissions", obj{"admin", false, "push", false, "pull", false})
@@ -76,6 +77,7 @@ func (c *call) runView(r *run) any {
 		"id", r.ID, "url", c.api(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "previous_attempt_url", nil,
 		"html_url", c.repoURL(r.repo, "actions", "runs", fmt.Sprint(r.ID)), "display_title", r.Title,
 		"path", r.Workflow + "@refs/heads/" + r.Branch, "event", r.Event, "run_attempt", r.Attempt,
+		// The number counts in the repository, the id in the whole instance; paths take the id.
 		"run_number", r.Number, "repository_id", 0, "head_sha", r.SHA, "head_branch", r.Branch,
 		"status", r.Status, "actor", c.anon(r.actor), "trigger_actor", c.anon(r.actor), "repository", rv,
 		"pull_requests", []any{}, "conclusion", opt(r.Conclusion), "started_at", r.Started,
@@ -88,9 +90,11 @@ func listRuns(c *call) error {
 	is := func(param, have string) bool { return c.query.Get(param) == "" || c.query.Get(param) == have }
 	items := filter(c.repo.actions.runs, func(r *run) bool {
 		return is("event", r.Event) && is("branch", r.Branch) && is("head_sha", r.SHA) && is("actor", r.actor.Login) &&
+			// One parameter is for both words, as in "queued" and "failure".
 			(is("status", r.Status) || is("status", r.Conclusion))
 	})
 	slices.SortFunc(items, func(a, b *run) int { return int(b.ID - a.ID) })
+	// The total is in the body as well as in the header; there is no Link.
 	return c.ok(obj{"workflow_runs", mapped(counted(c, items), c.runView), "total_count", len(items)})
 }
 
@@ -122,6 +126,7 @@ func (c *call) listJobs(all []*run) error {
 }
 
 // cancelRun cancels a run that is not over.
+// A run that is over is the caller's mistake, 400, and so is the opposite in rerun.
 func cancelRun(c *call, r *run) error {
 	if r.Status == "completed" {
 		return fail(http.StatusBadRequest, "this workflow run is already done")
@@ -136,6 +141,7 @@ func (c *call) rerun(r *run, view func(*run) any) error {
 		return fail(http.StatusBadRequest, "this workflow run is not done")
 	}
 	r.Attempt++
+	// The log of the earlier attempt stays, as there is never another.
 	r.Status, r.Conclusion, r.Started, r.Completed = "queued", "", epoch, epoch
 	return c.created(view(r))
 }

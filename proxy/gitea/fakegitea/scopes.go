@@ -9,6 +9,7 @@ import (
 
 // categories are the scope categories, in the order in which a token's scopes
 // are written.
+// The order shows in the refusals, which clients read to learn what they lack.
 var categories = []string{
 	"activitypub", "admin", "misc", "notification", "organization", "package", "issue", "repository", "user",
 }
@@ -108,13 +109,16 @@ func (c *call) checkScopes() error {
 		return nil
 	}
 	rule := scopeFor(c.r.Method, c.path)
+	// It comes before the scopes: such a token is refused here whatever else it has.
 	if c.cred.scopes.publicOnly && rule.noPublicly {
 		return fail(http.StatusForbidden, "this endpoint is not available for public-only tokens")
 	}
 	action, level := "read", 1
+	// The method decides, whatever the route does.
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		action, level = "write", 2
 	}
+	// One category is named at a time: a client that gets it is then told the next.
 	for _, category := range rule.checks {
 		if !c.cred.scopes.all && c.cred.scopes.level[category] < level {
 			return fail(http.StatusForbidden,
@@ -127,6 +131,7 @@ func (c *call) checkScopes() error {
 
 // scopeFor finds the rule of a route template: its own, or that of the nearest path
 // above it. Without one no scope is needed.
+// GET of an organisation's repositories needs the organisation only, DELETE both.
 func scopeFor(method, template string) scopeRule {
 	if method == http.MethodDelete && template == "/orgs/{org}/repos" {
 		template = "/org/{org}/repos"

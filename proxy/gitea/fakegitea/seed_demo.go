@@ -22,6 +22,8 @@ func fillDemo(w *world) {
 	d.user("root1").Admin = true
 	d.acme = w.addOrg("acme", d.alice)
 	d.acme.FullName, d.acme.Description = "ACME Gardening", "We water plants, so that you do not have to."
+	// So bob writes in acme but owns nothing there, and cannot see alice/notes: two people with
+	// different rights are what shows that calls run as the person.
 	d.team(d.acme, "developers", "Everyone who writes code", "write", d.bob).AllRepos = true
 	d.bob.Following = []*user{d.alice}
 	d.makeGarden()
@@ -95,6 +97,7 @@ func (d *demo) makeGarden() {
 		"docs/schedule.md": "# The schedule\n\nEvery plant has a number of days. Rain adds one day, a storm two.\n",
 	})
 	d.release(g, d.alice, "v1.1.0-rc1", "Rain", "Try it and tell us.\n", "", nil).Pre = true
+	// Only branches of releases are protected, so a first write to the default branch succeeds.
 	d.protect(g, 1, "release/*")
 	d.branch(g, "release/v1", "main")
 }
@@ -141,6 +144,7 @@ func (d *demo) makeIssues() {
 		if i%6 == 1 {
 			is.Assignees = []*user{d.bob}
 		}
+		// Alice and bob get twenty notifications each, less than a page.
 		d.w.notifyUser(people[(i+1)%2], is, nil)
 	}
 }
@@ -176,6 +180,7 @@ func (d *demo) makeRest() {
 	done.Status, done.Conclusion, done.Started, done.Completed = "completed", "success", d.at, d.at.Add(42*time.Second)
 	done.runner = "shed-runner"
 	done.steps = []string{"Set up job", "actions/checkout@v4", "go test ./...", "Complete job"}
+	// Nothing runs here, so the one log that there is was written by hand.
 	done.log = "checking out acme/garden\nok  \texample.com/garden\t0.003s\nall steps passed\n"
 	g.actions.variables = append(g.actions.variables, &variable{0, g.ID, "REGION", "greenhouse-1", ""})
 	g.actions.secrets = append(g.actions.secrets, &secret{"DEPLOY_KEY", "", d.at, "not shown anywhere"})

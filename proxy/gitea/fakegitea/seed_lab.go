@@ -18,6 +18,7 @@ type lab struct {
 // fillLab builds everything, beginning an hour ago.
 func fillLab(w *world) {
 	l := &lab{builder: newBuilder(w, time.Hour, time.Second), repos: map[string]*repo{}}
+	// The ids of users follow this order, which recorded answers show.
 	l.user("aegis-admin").Admin = true
 	l.alice, l.bob, l.carol = l.user("alice"), l.user("bob"), l.user("carol")
 	l.alice.Language, l.alice.LastLogin = "en-US", l.at
@@ -39,9 +40,11 @@ func fillLab(w *world) {
 // makeRepos makes all repositories, in the order of their ids.
 func (l *lab) makeRepos() {
 	readme := func(name string) map[string]string { return map[string]string{"README.md": "# " + name + "\n"} }
+	// Recorded errors name repositories by id, so none may be put between.
 	for name := range strings.FieldsSeq("issues-lab pulls-lab releases-lab paths-lab wiki-lab hooks-lab packages-lab " +
 		"actions-lab empty-repo private-repo archived-repo tools-lab") {
 		files := readme(name)
+		// The latter two get their first commit later, with files that are not a README alone.
 		if name == "empty-repo" || name == "paths-lab" || name == "pulls-lab" {
 			files = nil
 		}
@@ -67,6 +70,7 @@ var words = strings.Fields("login wiki merge cache timeout search font menu toke
 func text(seed, n int) string {
 	out := make([]string, n)
 	for i := range out {
+		// It looks random and is the same in every run.
 		out[i] = words[(seed*7+i*i+i*seed)%len(words)]
 	}
 	return strings.Join(out, " ")
@@ -81,6 +85,7 @@ func (l *lab) fillIssues() {
 	r := l.repos["issues-lab"]
 	r.Watchers = []*user{l.alice, l.bob, l.carol}
 	var labels []*label
+	// A label with a comma cannot be asked for, as the filter splits at it.
 	for i, name := range []string{"kind/bug", "kind/feature", "50%", "c#", "needs info?", "日本語", "with space", "priority/high", "a,b"} {
 		labels = append(labels, l.label(r, name, []string{"ee0701", "0e8a16", "5319e7"}[i%3], "label "+name))
 	}
@@ -94,6 +99,7 @@ func (l *lab) fillIssues() {
 	for i := 1; i <= 300; i++ {
 		by := []*user{l.alice, l.alice, l.bob}[i%3]
 		n := min(i%4, left)
+		// More comments than a page holds, for a route that does not page.
 		if i == 11 {
 			n = 60
 		} else {
@@ -158,6 +164,7 @@ func (l *lab) fillPaths() {
 		blob[i] = byte(i)
 	}
 	files := maps.Clone(oddFiles)
+	// One file is not UTF-8, the other is 3 MiB, which are 4 MiB in base64.
 	files["bin/blob.bin"], files["big/3mib.txt"] = string(blob), strings.Repeat("0123456789abcde\n", 3<<20/16)
 	l.commit(r, "main", l.alice, "Initial commit", files)
 	for i := range 40 {
@@ -173,6 +180,7 @@ func (l *lab) fillPaths() {
 	for name := range strings.FieldsSeq("v1.0 rel/1.0 rel#1 50% pct%2Ftag ünï/tag") {
 		r.git.addTag(name, head.id, "tag "+name, l.sig(l.alice))
 	}
+	// The others are annotated, so their ids are not those of commits.
 	r.git.refs["refs/tags/light/1"] = head.id
 	r.git.refs["refs/notes/commits"] = head.id // neither a branch nor a tag
 }
@@ -188,6 +196,8 @@ func (l *lab) fillPathsExtras() {
 		{Context: "probe2", State: "success"}, {Context: "", State: "bogus"}, {Context: "x", State: ""},
 		17: {Context: "probe", State: "success"},
 	} {
+		// Twelve more of one context and one state: only the newest of a context counts for the
+		// sum.
 		if i > 5 {
 			s.Context, s.State = "probe", "success"
 		}

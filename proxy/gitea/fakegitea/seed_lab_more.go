@@ -62,6 +62,7 @@ func (l *lab) onePull(r *repo, i int) {
 		l.close(is, l.alice)
 	case 1:
 		l.review(is, l.alice, "REQUEST_CHANGES", "review text", "pkg/f01.go", "a remark")
+		// A person whose review is asked for again is in both lists, and is shown once.
 		is.pull.Reviewers = []*user{l.alice}
 		l.mergeNow(is)
 	case 3:
@@ -73,6 +74,7 @@ func (l *lab) onePull(r *repo, i int) {
 func (l *lab) mergeNow(is *issue) {
 	l.tick(func() {
 		base, head, fork := is.sides()
+		// The seed merges what does not conflict.
 		files, _ := mergeFiles(fork.files, base.files, head.files)
 		by := l.sig(l.alice)
 		made := is.Repo.git.addCommit(files, []string{base.id, head.id}, by, by, "Merge "+is.pull.Head)
@@ -94,6 +96,7 @@ func (l *lab) fillReleases() {
 		l.release(r, l.alice, tag, "Release "+tag, "notes for "+tag, assets[tag], data)
 	}
 	r.releases[0].Pre, r.releases[5].Draft = true, true
+	// A draft has no tag until it is published.
 	delete(r.git.refs, "refs/tags/v2.0-draft")
 }
 
@@ -106,6 +109,7 @@ func (l *lab) fillSmall() {
 	issues := []string{"issues", "issue_assign", "issue_label", "issue_milestone", "issue_comment", "push"}
 	for _, h := range []hook{
 		{repo: l.repos["hooks-lab"], Active: true, Events: issues, Config: map[string]string{"url": "hook"}},
+		// The address has a secret in it, as addresses of hooks often do.
 		{repo: l.repos["hooks-lab"], Events: issues, Config: map[string]string{"url": "other?token=abc"}},
 		{owner: l.acme, Events: []string{"push"}, Config: map[string]string{"url": "org"}},
 	} {
@@ -119,6 +123,7 @@ func (l *lab) fillSmall() {
 		".gitea/workflows/ci.yml": "name: ci\non: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n    steps:\n      - run: make\n",
 	})
 	l.tick(func() { l.w.addRun(acts, l.alice, "ci.yml", "main", "push", "add workflow") })
+	// No route answers the value.
 	acts.actions.secrets = []*secret{{"DEPLOY_KEY", "", l.at, "made up"}}
 	acts.actions.variables = []*variable{{0, acts.ID, "REGION", "eu-west-1", ""}}
 

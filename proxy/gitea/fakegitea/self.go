@@ -8,6 +8,7 @@ import (
 // handleSelf registers the caller's own things under /user.
 func handleSelf(t table) {
 	t.on("GET /user/repos", func(c *call) error {
+		// The rights of a site administrator do not make a repository hers.
 		mine := filter(c.w.readable(c.doer), c.mine)
 		slices.SortStableFunc(mine, repoOrders["alpha"])
 		return c.ok(c.repos(linked(c, mine)))
@@ -41,12 +42,14 @@ func (c *call) named(param string) (*user, error) {
 }
 
 // errNoRedirect is the refusal for a user by the name in a path: renamed ones redirect.
+// The server looks for a redirect last, so its failure is the one that is told.
 func errNoRedirect(name string) error {
 	return fail(http.StatusNotFound, "user redirect does not exist [name: %s]", name)
 }
 
 // handlePairs registers asking, adding and removing one item of a list: GET is
 // 204 or 404, PUT and DELETE are 204.
+// Adding twice and removing what is not there are both 204.
 func handlePairs[T comparable](t table, path string, n need, of func(*call) (*[]T, T, error)) {
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 		t.on(method+" "+path, func(c *call) error {
@@ -87,5 +90,6 @@ func (c *call) settings() obj {
 
 // emails lists the caller's one address; it does not name her.
 func (c *call) emails() []obj {
+	// The search of addresses, which names the user, is another route.
 	return []obj{{"email", c.doer.Email, "verified", true, "primary", true, "user_id", 0, "username", ""}}
 }

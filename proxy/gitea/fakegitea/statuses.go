@@ -20,11 +20,13 @@ func handleStatuses(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/commits/{ref}/status", onRef(combinedStatus))
 	t.on("GET "+p+"/commits/{ref}/statuses", onRef(func(c *call, cm *commit) error { return c.listStatuses(cm.id) }))
+	// This one takes full ids only, where the two above resolve names.
 	t.on("GET "+p+"/statuses/{sha}", func(c *call) error { return c.listStatuses(c.params["sha"]) })
 	t.on("POST "+p+"/statuses/{sha}", reads(createStatus), needToken, needWrite)
 }
 
 // onRef finds the commit of the path.
+// An unknown name is 404 with git's words.
 func onRef(f func(*call, *commit) error) handler {
 	return func(c *call) error {
 		at, err := c.repo.refOf(c.params["ref"])
@@ -46,6 +48,7 @@ func (c *call) statusView(s *commitStatus) obj {
 
 // listStatuses lists the statuses of a full commit id, newest first. Anything
 // else than a full id simply has none.
+// A wrong name therefore looks like a commit without statuses.
 func (c *call) listStatuses(sha string) error {
 	st := c.query.Get("state")
 	items := filter(c.repo.statuses, func(s *commitStatus) bool { return s.SHA == sha && (st == "" || s.State == st) })
@@ -56,6 +59,7 @@ func (c *call) listStatuses(sha string) error {
 }
 
 // latestStatuses is the newest status of each context, oldest first.
+// A status without a context is a context of its own.
 func (r *repo) latestStatuses(sha string) []*commitStatus {
 	last := map[string]*commitStatus{}
 	for _, s := range r.statuses {
@@ -80,6 +84,7 @@ func combinedStatus(c *call, cm *commit) error {
 	c.setTotal(len(list))
 	base := c.api(c.repo, "commits", cm.id)
 	return c.ok(obj{
+		// Without statuses the state is empty.
 		"state", worst[sum], "sha", cm.id, "total_count", len(list), "statuses", mapped(list, c.statusView),
 		"repository", c.repoView(c.repo), "commit_url", base, "url", base + "/status",
 	})
@@ -99,6 +104,7 @@ func createStatus(c *call, in *createStatusInput) error {
 	name := c.params["sha"]
 	cm := c.repo.git.resolve(name)
 	if cm == nil {
+		// Its message is for administrators; others get an empty one.
 		return fail(http.StatusInternalServerError,
 			"GetCommit[%s]: object does not exist [id: %s, rel_path: ]", name, name)
 	}

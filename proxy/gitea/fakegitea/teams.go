@@ -7,6 +7,7 @@ import (
 
 // handleTeams registers teams by id.
 func handleTeams(t table) {
+	// The path names no organisation, so the handlers check what the needs of other routes do.
 	const p = "/teams/{id}"
 	t.on("GET "+p, onTeam(renders((*call).team)), needToken)
 	t.on("DELETE "+p, onOwnTeam(deleteTeam), needToken)
@@ -28,6 +29,7 @@ func handleTeams(t table) {
 	t.on("PUT "+p+"/repos/{org}/{repo}", onTeam(addTeamRepo), needToken)
 	t.on("GET /repos/{owner}/{repo}/teams", func(c *call) error {
 		if !c.repo.Owner.Org {
+			// 405, although the method is right.
 			return fail(http.StatusMethodNotAllowed, "repo is not owned by an organization")
 		}
 		teams := filter(c.repo.Owner.Teams, func(tm *team) bool { return tm.has(c.repo) })
@@ -36,6 +38,7 @@ func handleTeams(t table) {
 }
 
 // onTeam finds the team of the path; members of the organisation may see it.
+// For others the team is as unknown as one that is not there.
 func onTeam(f func(*call, *team) error) handler {
 	return func(c *call) error {
 		for _, o := range c.w.orgs() {
@@ -63,6 +66,7 @@ func onOwnTeam(f func(*call, *team) error) handler {
 func addTeamRepo(c *call, t *team) error {
 	err := c.loadRepo(c.params["org"], c.params["repo"])
 	switch {
+	// A renamed repository leaves it nil: loadRepo has answered with a redirect.
 	case err != nil || c.repo == nil:
 		return err
 	case c.repo.Owner != t.Org:
@@ -95,6 +99,7 @@ func deleteTeam(c *call, t *team) error {
 }
 
 // getTeamMember answers a member.
+// It answers the user, where the member of an organisation is 204 without a body.
 func getTeamMember(c *call, t *team, u *user) error {
 	if !slices.Contains(t.Members, u) {
 		return errNotFound

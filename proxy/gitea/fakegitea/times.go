@@ -19,6 +19,7 @@ type trackedTime struct {
 }
 
 // handleTimes registers tracked times and stopwatches.
+// Times of one issue can be read without a login, those of a repository cannot.
 func handleTimes(t table) {
 	const p = "/repos/{owner}/{repo}"
 	t.on("GET "+p+"/times", ranged(func(c *call) error {
@@ -63,6 +64,7 @@ func (c *call) listTimes(keep func(*trackedTime) bool) error {
 
 // addTimeInput is the body of addTime.
 type addTimeInput struct {
+	// Seconds. Zero counts as missing.
 	Time    int64      `json:"time" binding:"Required"`
 	User    string     `json:"user_name"`
 	Created *time.Time `json:"created"`
@@ -77,6 +79,8 @@ func addTime(c *call, is *issue, in *addTimeInput) error {
 }
 
 // book adds a tracked time and its event, whose body has the seconds behind a bar.
+// The server stores it so, to tell seconds from the texts of older versions, and turns it into
+// such a text in its timeline. The double does not.
 func (w *world) book(is *issue, who *user, seconds int64, at time.Time) *trackedTime {
 	tt := &trackedTime{ID: w.next("time"), issue: is, User: who, Seconds: seconds, Created: at}
 	w.times = append(w.times, tt)
@@ -91,6 +95,7 @@ func (c *call) watchOn(is *issue) *trackedTime {
 }
 
 // startWatch starts a stopwatch; one at a time on an issue.
+// The real server ends a watch on another issue and books it. Here both run.
 func startWatch(c *call, is *issue) error {
 	if c.watchOn(is) != nil {
 		return fail(http.StatusConflict, "cannot start a stopwatch again if it already exists")
@@ -107,6 +112,7 @@ func stopWatch(c *call, is *issue) error {
 	}
 	c.w.watches = without(c.w.watches, w)
 	c.w.book(is, c.doer, int64(c.now.Sub(w.Created)/time.Second), c.now)
+	// 201 without a body, also for stopping.
 	return c.empty(http.StatusCreated)
 }
 

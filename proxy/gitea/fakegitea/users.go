@@ -15,6 +15,7 @@ func handleUsers(t table) {
 	t.on("GET "+p+"/orgs", onUser(func(c *call, u *user) error {
 		return c.ok(mapped(linked(c, c.w.orgsOf(u)), c.org))
 	}), needToken)
+	// The two forms of each route differ in whose list it is.
 	for name, list := range map[string]func(*call, *user) error{
 		"starred": listStarred, "subscriptions": listWatched, "followers": listFollowers, "following": listFollowing,
 		"keys": listKeys,
@@ -26,6 +27,7 @@ func handleUsers(t table) {
 }
 
 // sees says whether a user or organisation is there for the caller.
+// Limited ones can be opened by anyone who knows the name; only searches leave them out.
 func (c *call) sees(u *user) bool {
 	return u.Visibility != "private" || c.doer != nil && (u == c.doer || c.doer.Admin || c.w.isMember(u, c.doer))
 }
@@ -58,6 +60,7 @@ func searchUsers(c *call) error {
 }
 
 // reposOf lists what u owns and the caller may see.
+// The order is that of the ids, unlike that of the caller's own repositories.
 func (c *call) reposOf(u *user) []*repo {
 	out := filter(c.w.readable(c.doer), func(r *repo) bool {
 		return r.Owner == u && !(c.cred.scopes.publicOnly && r.Private)

@@ -20,6 +20,7 @@ func meta(url, sha string, created time.Time) obj {
 
 // commitView renders a commit. The id of its tree is given as the commit's own,
 // as the real server does.
+// A client that reads the tree by it gets the right one all the same, as a commit is taken too.
 func (c *call) commitView(r *repo, g *gitStore, cm *commit) obj {
 	self := c.api(r, "git", "commits", cm.id)
 	files, plus, minus := []obj{}, 0, 0
@@ -42,10 +43,12 @@ func (c *call) commitView(r *repo, g *gitStore, cm *commit) obj {
 
 // parents renders the parents of a commit.
 func (c *call) parents(r *repo, cm *commit) []obj {
+	// Parents have the year 1 as their time.
 	return mapped(cm.parents, func(id string) obj { return meta(c.api(r, "git", "commits", id), id, time.Time{}) })
 }
 
 // userByEmail finds the user of a git identity.
+// Most commits of a real repository have none, and their author is null.
 func (w *world) userByEmail(email string) *user {
 	u, _ := find(w.people(), func(u *user) bool { return strings.EqualFold(u.Email, email) })
 	return u
@@ -66,12 +69,15 @@ func (c *call) branchView(name string) obj {
 	if protected {
 		canPush = canPush && rule.mayPush(c.doer)
 	} else {
+		// An unprotected branch has an empty list of contexts, not null.
 		rule = &protection{StatusContexts: []string{}}
 	}
 	return obj{
 		"name", name, "commit", obj{
 			"id", cm.id, "message", cm.message, "url", c.repoURL(c.repo, "commit", cm.id), "author", who(cm.author),
 			"committer", who(cm.committer), "verification", unsigned(), "timestamp", cm.committer.When,
+			// The commit has the form of a hook's payload, whose lists of files are never
+			// filled in here.
 			"added", nil, "removed", nil, "modified", nil,
 		},
 		"protected", protected, "required_approvals", rule.Approvals, "enable_status_check", rule.StatusCheck,
@@ -97,6 +103,7 @@ func (c *call) tagView(name string) obj {
 }
 
 // maxBlob is the size over which contents and blobs come without content.
+// The answer is 200 with null as content and encoding; only the size tells why.
 const maxBlob = 10 << 20
 
 // treeAt is a commit with the name under which it was asked for.

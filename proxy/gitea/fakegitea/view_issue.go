@@ -31,6 +31,7 @@ type milestone struct {
 }
 
 // issue is an issue or, with pull set, a pull request.
+// Its ids are of the whole instance, its index is of the repository; paths take the index.
 type issue struct {
 	ID, Index        int64
 	Repo             *repo
@@ -43,12 +44,13 @@ type issue struct {
 	Created, Updated time.Time
 	ClosedAt, Due    *time.Time
 	PinOrder         int
-	Version          int
-	Reactions        []*reaction
-	Assets           []*attachment
-	DependsOn        []*issue
-	comments         []*comment // the whole timeline; kind "comment" are the comments
-	pull             *pull
+	// It grows by one with each change of the body.
+	Version   int
+	Reactions []*reaction
+	Assets    []*attachment
+	DependsOn []*issue
+	comments  []*comment // the whole timeline; kind "comment" are the comments
+	pull      *pull
 }
 
 // comment is an entry of an issue's timeline.
@@ -139,6 +141,7 @@ func (c *call) issueView(is *issue) obj {
 	return obj{
 		"id", is.ID, "url", c.api(r, "issues", fmt.Sprint(is.Index)), "html_url", c.issueURL(is),
 		"number", is.Index, "user", c.user(is.Poster), "original_author", "", "original_author_id", 0,
+		// Projects, locks and estimates are left out, with their zero values.
 		"title", is.Title, "body", is.Body, "ref", is.Ref, "assets", c.attachments(is.Assets),
 		"labels", c.labels(is.Labels), "milestone", c.milestone(r, is.Milestone), "projects", nil,
 		"assignee", c.anon(is.assignee()), "assignees", c.anons(is.Assignees), "state", state(is.Closed),
@@ -167,6 +170,7 @@ func (c *call) issueURL(is *issue) string {
 }
 
 // draft says whether a title marks work in progress.
+// The prefixes are a fresh Gitea's, in any letter case.
 func (is *issue) draft() bool {
 	t := strings.ToUpper(is.Title)
 	return strings.HasPrefix(t, "WIP:") || strings.HasPrefix(t, "[WIP]")
@@ -178,6 +182,7 @@ func (is *issue) talk() []*comment {
 }
 
 // talkURLs are the addresses of a comment and of its issue or pull request.
+// The one that does not apply is empty rather than left out.
 func (c *call) talkURLs(m placed) (page, pull, issue string) {
 	url := c.issueURL(m.is)
 	page = fmt.Sprintf("%s#issuecomment-%d", url, m.ID)

@@ -10,9 +10,12 @@ import (
 
 // repoSettings are the switches of a repository that PATCH can flip, named and
 // ordered as in the answers.
+// The same struct is read from bodies and written into answers, so a name cannot differ between
+// the two.
 type repoSettings struct {
-	HasCode          bool     `json:"has_code"`
-	HasIssues        bool     `json:"has_issues"`
+	HasCode   bool `json:"has_code"`
+	HasIssues bool `json:"has_issues"`
+	// It is left out without issues, where the other members stay and are false.
 	Tracker          *tracker `json:"internal_tracker,omitempty"`
 	HasWiki          bool     `json:"has_wiki"`
 	HasPulls         bool     `json:"has_pull_requests"`
@@ -45,6 +48,7 @@ type tracker struct {
 }
 
 // defaultSettings is what a new repository has.
+// The booleans that it does not name are off in a fresh Gitea.
 func defaultSettings() repoSettings {
 	return repoSettings{
 		HasCode: true, HasIssues: true, Tracker: &tracker{true, true, true},
@@ -71,6 +75,7 @@ func (c *call) repoView(r *repo) obj {
 	out, may := c.repoBare(r), obj{"admin", a >= accessAdmin, "push", a >= accessWrite, "pull", a >= accessRead}
 	out.set("permissions", may)
 	if r.Fork != nil && c.w.access(c.doer, r.Fork) >= accessRead {
+		// The parent carries the caller's rights in the fork, as on the real server.
 		parent := c.repoBare(r.Fork)
 		parent.set("permissions", may)
 		out.set("parent", parent)
@@ -85,6 +90,7 @@ func (c *call) repoBare(r *repo) obj {
 	if r.PendingOwner != nil {
 		transfer = obj{"doer", c.user(r.Transferrer), "recipient", c.user(r.PendingOwner), "teams", []obj{}}
 	}
+	// Issues and pull requests share one list and one row of numbers but are counted apart.
 	open := filter(r.issues, func(is *issue) bool { return !is.Closed })
 	pulls := len(filter(open, func(is *issue) bool { return is.pull != nil }))
 	releases := filter(r.releases, func(rel *release) bool { return !rel.Draft })
@@ -133,6 +139,7 @@ func (c *call) ownerOf(r *repo) obj {
 func (c *call) repos(rs []*repo) []obj { return mapped(rs, c.repoView) }
 
 // repoURL is the web address of a repository and things in it.
+// Parts other than owner and name come escaped.
 func (c *call) repoURL(r *repo, parts ...string) string {
 	return c.root + "/" + path.Join(append([]string{escape(r.Owner.Login), escape(r.Name)}, parts...)...)
 }
@@ -150,6 +157,7 @@ func (w *world) stargazers(r *repo) []*user {
 }
 
 // forks lists the forks of r.
+// Forks of forks are not among them.
 func (w *world) forks(r *repo) []*repo {
 	return filter(w.repos, func(f *repo) bool { return f.Fork == r })
 }
@@ -161,6 +169,7 @@ var languageOf = map[string]string{
 }
 
 // languages sums up the bytes of each language on the default branch.
+// The real server counts in the background and knows some hundred languages.
 func languages(r *repo) map[string]int {
 	out := map[string]int{}
 	if head := r.git.branch(r.DefaultBranch); head != nil {
@@ -177,6 +186,7 @@ func languages(r *repo) map[string]int {
 func (w *world) mainLanguage(r *repo) string {
 	best, most := "", 0
 	for l, n := range languages(r) {
+		// The name decides between equals: the order of a map differs from call to call.
 		if n > most || n == most && l < best {
 			best, most = l, n
 		}

@@ -30,6 +30,8 @@ func (c *call) userFor(u, viewer *user) obj {
 	return obj{
 		"id", u.ID, "login", u.Login, "login_name", "", "source_id", 0, "full_name", u.FullName,
 		"email", email, "avatar_url", c.avatar(u), "html_url", c.root + "/" + escape(u.Login),
+		// For others these members are there with their zero values, so false does not mean
+		// that somebody is no administrator.
 		"language", when(self, u.Language), "is_admin", self && u.Admin, "last_login", when(self, u.LastLogin),
 		"created", u.Created, "restricted", self && u.Restricted, "active", self && u.Active,
 		"prohibit_login", self && u.ProhibitLogin, "location", u.Location, "website", u.Website,
@@ -66,6 +68,7 @@ func (c *call) host() string {
 }
 
 // avatar is the URL of the user's picture.
+// Nothing is served at it.
 func (c *call) avatar(u *user) string {
 	sum := md5.Sum([]byte(strings.ToLower(u.Email + u.Login)))
 	return c.root + "/avatars/" + hex.EncodeToString(sum[:])
@@ -105,6 +108,7 @@ func (c *call) team(t *team) obj {
 
 // teamBare renders a team where the path already names the organisation.
 func (c *call) teamBare(t *team) obj {
+	// The list has the order of the server's units, the map that of the JSON library.
 	units := []string{}
 	for _, u := range allUnits {
 		if t.Units[u] != "" {

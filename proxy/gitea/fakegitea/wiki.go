@@ -26,6 +26,7 @@ const wikiBranch = "main"
 // wikiFile is the name under which a page is stored. A dash is a space;
 // a title that has dashes itself is marked by ".-" and keeps them.
 func wikiFile(title string) string {
+	// Real files escape other characters as well; here they are kept as they are.
 	if strings.Contains(title, "-") {
 		title += ".-"
 	}
@@ -42,6 +43,7 @@ func wikiTitle(file string) string {
 }
 
 // wikiSub is the address of a page, escaped.
+// A plus in a title becomes %2B, and a slash %2F: a wiki has no folders.
 func wikiSub(file string) string { return url.QueryEscape(strings.TrimSuffix(file, ".md")) }
 
 // wikiHead is the newest commit of the wiki, or nil.
@@ -64,6 +66,7 @@ func onPage(f func(*call, string) error) handler {
 		switch {
 		case head == nil:
 			return fail(http.StatusNotFound, "no such file or directory")
+		// The same missing page has two texts, by the method.
 		case head.files[file] == "" && c.r.Method == http.MethodDelete:
 			return fail(http.StatusNotFound, "file does not exist")
 		case head.files[file] == "":
@@ -77,6 +80,7 @@ func onPage(f func(*call, string) error) handler {
 func (c *call) pageFile() string { return strings.ReplaceAll(c.params["pageName"], " ", "-") + ".md" }
 
 // wikiCommit renders a commit.
+// The name "commiter" is spelled as the server spells it, with one t.
 func wikiCommit(cm *commit) obj {
 	return obj{"sha", cm.id, "author", cm.author, "commiter", cm.committer, "message", cm.message}
 }
@@ -93,6 +97,7 @@ func (c *call) pageMeta(file string) obj {
 // pageView renders a page with its text, and the sidebar and footer of the wiki.
 func (c *call) pageView(file string) obj {
 	head := c.repo.wikiHead()
+	// A sidebar or footer that is not there is empty text.
 	text := func(f string) string { return base64.StdEncoding.EncodeToString(c.repo.wiki.blobs[head.files[f]]) }
 	return append(c.pageMeta(file), "content_base64", text(file), "commit_count", len(c.pageHistory(file)),
 		"sidebar", text("_Sidebar.md"), "footer", text("_Footer.md"))
@@ -134,6 +139,7 @@ func createPage(c *call, in *pageInput) error {
 	if files[file] != "" {
 		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", file)
 	}
+	// These would hide pages of the web interface.
 	if strings.HasPrefix(strings.ToLower(in.Title), "_pages") || strings.EqualFold(in.Title, "_edit") ||
 		strings.EqualFold(in.Title, "_new") {
 		return fail(http.StatusBadRequest, "wiki title is reserved: %s", in.Title)
@@ -154,12 +160,15 @@ func editPage(c *call, in *pageInput) error {
 	if next != file && files[file] != "" && files[next] != "" {
 		return fail(http.StatusBadRequest, "wiki page already exists [title: %s]", next)
 	}
+	// A rename is a removal and an addition in one commit; links in other pages stay as they
+	// are.
 	delete(files, file)
 	in.Message = cmp.Or(in.Message, "Update \""+wikiTitle(next)+"\"")
 	return c.putPage(http.StatusOK, files, next, in)
 }
 
 // putPage commits a page to a snapshot of the wiki.
+// An edit without content empties the page: the field has no third state.
 func (c *call) putPage(status int, files map[string]string, file string, in *pageInput) error {
 	data, err := base64.StdEncoding.DecodeString(in.Content)
 	if err != nil {

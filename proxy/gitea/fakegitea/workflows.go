@@ -15,6 +15,7 @@ func handleWorkflows(t table) {
 	const p = "/repos/{owner}/{repo}/actions/workflows"
 	t.on("GET "+p, func(c *call) error {
 		list := mapped(c.workflows(), c.workflowView)
+		// The list is not paged, and the total is in the body only.
 		return c.ok(obj{"workflows", list, "total_count", len(list)})
 	})
 	t.on("GET /repos/{owner}/{repo}/actions/artifacts", func(c *call) error { // nothing runs, so nothing is left behind
@@ -31,11 +32,13 @@ func (c *call) workflows() []string {
 	}
 	return filter(slices.Sorted(maps.Keys(head.files)), func(p string) bool {
 		ext := path.Ext(p)
+		// Files on other branches, and in .github/workflows, are left out.
 		return path.Dir(p) == ".gitea/workflows" && (ext == ".yml" || ext == ".yaml")
 	})
 }
 
 // onWorkflow finds a workflow by its file name.
+// The id of a workflow is that name; there is no number.
 func onWorkflow(f func(*call, string) error) handler {
 	return func(c *call) error {
 		file, ok := find(c.workflows(), func(p string) bool { return path.Base(p) == c.params["workflow_id"] })
@@ -76,12 +79,14 @@ type dispatchWorkflowInput struct {
 }
 
 // dispatchWorkflow queues a run by hand.
+// The inputs are not looked at, nor whether the file may be run by hand.
 func dispatchWorkflow(c *call, file string, in *dispatchWorkflowInput) error {
 	branch := strings.TrimPrefix(in.Ref, "refs/heads/")
 	if c.repo.git.resolve(in.Ref) == nil {
 		return fail(http.StatusNotFound, "ref %q doesn't exist", in.Ref)
 	}
 	r := c.w.addRun(c.repo, c.doer, path.Base(file), branch, "workflow_dispatch", path.Base(file))
+	// Without this the caller does not learn which run it started.
 	if !c.queryBool("return_run_details") {
 		return c.done()
 	}

@@ -9,8 +9,9 @@ import (
 // user is a person or an organisation; they share names and ids, as in Gitea, where an
 // organisation answers on most routes of users.
 type user struct {
-	ID                             int64
-	Login, Password, Language      string
+	ID                        int64
+	Login, Password, Language string
+	// An organisation is not active, as in Gitea: it cannot log in.
 	Org, Admin, Active, Restricted bool
 	ProhibitLogin, HideEmail       bool
 	Created, LastLogin             time.Time
@@ -69,15 +70,18 @@ type repo struct {
 	Created, Updated, ArchTime time.Time
 	Topics                     []string
 	Settings                   repoSettings
-	Collaborators              map[int64]access
-	Watchers                   []*user
-	PendingOwner               *user // of a transfer that waits
-	Transferrer                *user // who began it
+	// Rights of the owner and of teams are not in it.
+	Collaborators map[int64]access
+	// Pointers say who it is: a user who is renamed is the same one everywhere.
+	Watchers     []*user
+	PendingOwner *user // of a transfer that waits
+	Transferrer  *user // who began it
 
 	git    *gitStore
 	wiki   *gitStore
 	issues []*issue
-	next   int64 // the index that the next issue or pull request gets
+	// Deleted ones leave a gap.
+	next int64 // the index that the next issue or pull request gets
 
 	labels     []*label
 	milestones []*milestone
@@ -91,6 +95,7 @@ type repo struct {
 // world is the whole state. The Server's lock guards it. Lists are scanned instead of
 // indexed: the largest world has some hundred objects of a kind, and an index is one
 // more thing that a rename or a deletion has to keep right.
+// Nothing is written to disk: a demo that is started again begins anew.
 type world struct {
 	clock    func() time.Time
 	ids      map[string]int64
@@ -120,6 +125,7 @@ func newWorld(clock func() time.Time) *world {
 func (w *world) now() time.Time { return w.clock().UTC().Truncate(time.Second) }
 
 // next is a new id of a kind of object.
+// Ids count from 1 for each kind, so equal numbers of two kinds are common.
 func (w *world) next(kind string) int64 {
 	w.ids[kind]++
 	return w.ids[kind]
@@ -168,6 +174,7 @@ func (w *world) addUser(login, email string) *user {
 }
 
 // addOrg creates an organisation with its Owners team.
+// That team is the first of the list, which dropMember relies on.
 func (w *world) addOrg(login string, owner *user) *user {
 	o := w.addUser(login, "")
 	o.Org, o.Active = true, false
@@ -205,6 +212,7 @@ func (t *team) level() access {
 	if a := accessOf(t.Permission); a > accessNone {
 		return a
 	}
+	// The best unit speaks for all: units are not told apart where access is checked.
 	best := accessNone
 	for _, p := range t.Units {
 		best = max(best, accessOf(p))
@@ -218,6 +226,8 @@ func (t *team) has(r *repo) bool {
 }
 
 // access is what u (nil: an anonymous caller) may do in r.
+// Anyone who is logged in reads public repositories, also those of a private organisation,
+// which the real server hides from strangers.
 func (w *world) access(u *user, r *repo) access {
 	best := accessNone
 	if !r.Private && (u != nil || r.Owner.Visibility == "public") {
@@ -239,6 +249,7 @@ func (w *world) access(u *user, r *repo) access {
 }
 
 // isMember says whether u is in a team of the organisation.
+// A site administrator is no member by that, unlike in isOrgOwner.
 func (w *world) isMember(org, u *user) bool {
 	return u != nil && slices.ContainsFunc(org.Teams, func(t *team) bool { return slices.Contains(t.Members, u) })
 }
