@@ -32,7 +32,7 @@ func (g *gitStore) patchText(c *commit) string {
 		plus, minus = plus+ch.plus, minus+ch.minus
 		fmt.Fprintf(&out, " %s | %d %s\n", ch.path, ch.plus+ch.minus, graph(ch.plus, ch.minus))
 	}
-	// The version of git that ends a patch is some version; nothing reads it.
+	// A patch ends with the version of git. Any will do, as nothing reads it.
 	fmt.Fprintf(&out, " %s\n\n%s-- \n2.39.5\n\n", summary(len(cs), plus, minus), diffText(cs))
 	return out.String()
 }

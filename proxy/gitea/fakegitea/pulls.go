@@ -61,8 +61,7 @@ func (is *issue) sides() (base, head, fork *commit) {
 	if p.HeadRepo != nil && p.HeadRepo != is.Repo {
 		g.fetch(p.HeadRepo.git)
 	}
-	// A merge moves the merge base to the head, so a merged one keeps the one that was recorded
-	// then.
+	// After a merge the head itself is the merge base, so the one from before is recorded.
 	fork = g.commits[p.MergeBase]
 	if fork == nil {
 		fork = g.mergeBase(base, head)
@@ -145,7 +144,7 @@ func (c *call) pullRow(is *issue) obj {
 }
 
 // side renders one side; a fork's label names its owner.
-// A fork that was deleted leaves the id 0 and a null repository.
+// A fork that was deleted leaves a null repository and the id 0, where the real server has -1.
 func (c *call) side(base, r *repo, branch string, cm *commit) obj {
 	out := obj{"label", branch, "ref", branch, "sha", "", "repo_id", 0, "repo", nil}
 	if cm != nil {

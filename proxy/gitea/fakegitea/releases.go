@@ -14,7 +14,7 @@ import (
 type release struct {
 	releaseFields
 	ID int64
-	// They are equal here: a draft that is published later keeps the time of its creation.
+	// They are equal here: a draft that is published later keeps the time at which it was made.
 	Created, Published time.Time
 	Author             *user
 	Assets             []*attachment
@@ -131,7 +131,7 @@ type createReleaseInput struct {
 // createRelease creates a release, and its tag when there is none. The words
 // for a release that exists are the real server's.
 func createRelease(c *call, in *createReleaseInput) error {
-	// It comes before the tag is looked at.
+	// An empty repository is refused even for a draft, which needs no tag.
 	if c.repo.empty() {
 		return fail(http.StatusUnprocessableEntity, "repo is empty")
 	}

@@ -16,7 +16,7 @@ func handleRepoPeople(t table) {
 	}, needToken)
 	t.on("PUT "+p+"/collaborators/{collaborator}", addCollaborator, needAdmin)
 	t.on("GET "+p+"/collaborators/{collaborator}/permission", getPermission, needToken)
-	// Neither of the two is paged.
+	// Assignees and reviewers are not paged.
 	t.on("GET "+p+"/assignees", func(c *call) error { return c.ok(c.users(c.workers())) })
 	t.on("GET "+p+"/reviewers", func(c *call) error { return c.ok(c.users(c.workers())) }, needToken)
 	t.on("GET "+p+"/subscribers", func(c *call) error { return c.ok(c.users(linked(c, c.repo.Watchers))) })

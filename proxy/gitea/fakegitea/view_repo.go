@@ -169,7 +169,7 @@ var languageOf = map[string]string{
 }
 
 // languages sums up the bytes of each language on the default branch.
-// The real server counts in the background and knows some hundred languages.
+// The real server counts in the background and knows many more languages.
 func languages(r *repo) map[string]int {
 	out := map[string]int{}
 	if head := r.git.branch(r.DefaultBranch); head != nil {
