@@ -308,7 +308,7 @@ func TestEndToEnd(t *testing.T) {
 
 	// 2. The person narrows, signs in to Gitea and agrees there.
 	p := r.person()
-	if p.open(r.authorizeURL(id, localRedirect, "write:issue read:user offline_access foo")) != nil ||
+	if p.open(r.authorizeURL(id, localRedirect, "write:issue read:user offline_access not_a_scope")) != nil ||
 		!strings.Contains(p.page, "Test client") {
 		t.Fatalf("no consent page: %s", p.page)
 	}
@@ -396,7 +396,7 @@ func TestEndToEnd(t *testing.T) {
 			t.Error("Gitea saw a token of ours")
 		}
 	}
-	if r.double.Saw("offline_access") || r.double.Saw("foo") {
+	if r.double.Saw("offline_access") || r.double.Saw("not_a_scope") {
 		t.Error("Gitea saw the client's words")
 	}
 }
