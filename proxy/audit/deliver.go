@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"aegis/config"
+	"aegis/proxy/internal/http1"
 )
 
 // writerDelivery writes lines to a stream. They come in one write, so that lines of the
@@ -43,10 +44,10 @@ func newHTTPDelivery(cfg config.AuditSink) *httpDelivery {
 		client: &http.Client{
 			// The receiver is the configured one, whatever the environment or an
 			// answer says.
-			Transport: &http.Transport{
+			Transport: http1.NoUpgrade{Next: &http.Transport{
 				Proxy: nil, MaxIdleConns: 1, IdleConnTimeout: time.Minute,
 				TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-			},
+			}},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}

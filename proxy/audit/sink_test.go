@@ -107,6 +107,41 @@ func TestSinkThatHangs(t *testing.T) {
 	r.mustVerify()
 }
 
+// TestSinkThatUpgrades: a receiver that answers 101 has not got the records, and keeps
+// neither the sink nor the connection.
+func TestSinkThatUpgrades(t *testing.T) {
+	t.Parallel()
+	closed, again := make(chan struct{}), make(chan struct{})
+	var asked atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch asked.Add(1) {
+		case 1:
+		case 2:
+			close(again)
+			return
+		default:
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer close(closed)
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	}))
+	defer srv.Close()
+	r := withSink(t, config.AuditSink{Type: "http", URL: parseURL(t, srv.URL)})
+	r.open()
+	r.calls(1)
+	<-closed
+	<-again
+	r.log.Close()
+}
+
 var rfc5424 = regexp.MustCompile(`^<110>1 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \S{1,255} aegis \d+ [!-~]{1,32} - (\{.*\})$`)
 
 func checkSyslog(t *testing.T, r *rig, messages []string) {

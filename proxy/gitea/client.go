@@ -66,8 +66,8 @@ type Client struct {
 	maxResponse  int64
 	maxBinary    int64
 
-	pooled connections     // reuses connections
-	single *http.Transport // one connection per request, see send
+	pooled connections // reuses connections
+	single connections // one connection per request, see send
 	around func(http.RoundTripper) http.RoundTripper
 	scrub  func([]byte) []byte
 	log    zerolog.Logger
@@ -109,7 +109,7 @@ func New(cfg config.Gitea, limits Limits, log zerolog.Logger) (*Client, error) {
 		maxResponse: or(int64(cfg.MaxResponseBytes), defaultResponse),
 		maxBinary:   or(limits.MaxBinaryBytes, defaultBinary),
 		pooled:      pool(cfg, transport),
-		single:      single,
+		single:      http1.NoUpgrade{Next: single},
 		around:      around,
 		scrub:       limits.Scrub,
 		log:         log,
@@ -132,7 +132,7 @@ func pool(cfg config.Gitea, transport *http.Transport) connections {
 	// A name in another script would have to be encoded first, as net/http does.
 	plain := cfg.URL.Scheme == "http" && transport.Proxy == nil && strings.IndexFunc(host, notASCII) < 0
 	if !plain || !http1.Supported {
-		return transport
+		return http1.NoUpgrade{Next: transport}
 	}
 	return http1.New(http1.Options{
 		Address:     net.JoinHostPort(host, cmp.Or(port, "80")),

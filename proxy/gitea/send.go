@@ -9,11 +9,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"aegis/proxy"
+	"aegis/proxy/internal/http1"
 )
 
 const (
@@ -119,9 +121,30 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // least, so that the caller's loop ends.
 func (c *Client) send(ctx context.Context, req *request) (int, *answer, error) {
 	var sent atomic.Int32
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Add(1) }})
-	ans, err := c.sendOnce(ctx, req)
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Add(1) }}
+	var upgraded *atomic.Bool
+	if c.scheme == "https" { // it may be HTTP/2
+		upgraded = new(atomic.Bool)
+		trace.Got1xxResponse = refuseUpgrade(upgraded)
+	}
+	ans, err := c.sendOnce(httptrace.WithClientTrace(ctx, trace), req)
+	if err != nil && upgraded != nil && upgraded.Load() {
+		err = transportError(ctx, req, http1.ErrUpgrade)
+	}
 	return max(1, int(sent.Load())), ans, err
+}
+
+// refuseUpgrade ends a request whose server says in HTTP/2 that it changes the protocol: to
+// net/http that is an interim answer, and it would wait for the final one. What net/http
+// makes of the error does not tell, so seen does.
+func refuseUpgrade(seen *atomic.Bool) func(int, textproto.MIMEHeader) error {
+	return func(status int, _ textproto.MIMEHeader) error {
+		if status == http.StatusSwitchingProtocols {
+			seen.Store(true)
+			return http1.ErrUpgrade
+		}
+		return nil
+	}
 }
 
 // sendOnce makes one exchange and reads its answer.
@@ -240,6 +263,9 @@ func transportError(ctx context.Context, req *request, cause error) *proxy.Error
 		return proxy.NewError(proxy.KindCancelled, "the call was cancelled"+unsure, cause)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return proxy.NewError(proxy.KindTimeout, "Gitea did not answer in time (gitea.timeout)"+unsure, cause)
+	case errors.Is(cause, http1.ErrUpgrade):
+		return proxy.NewError(proxy.KindUpstreamError, "the server at gitea.url changed the protocol (101) "+
+			"without being asked to; check that it is Gitea, and the proxy before it"+unsure, cause)
 	case errors.As(cause, &untrusted):
 		return proxy.NewError(proxy.KindUpstreamUnavailable,
 			"Gitea's TLS certificate is not trusted; the operator can name its authority in gitea.ca_file", cause)

@@ -10,6 +10,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy/gitea"
+	"aegis/proxy/internal/http1"
 )
 
 // StreamGap is the time between the two events of /healthz/stream.
@@ -103,7 +104,7 @@ func GiteaHTTP(cfg config.Gitea) (*http.Client, error) {
 		return nil, err
 	}
 	return &http.Client{
-		Transport:     t,
+		Transport:     http1.NoUpgrade{Next: t},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }

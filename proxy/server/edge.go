@@ -11,6 +11,7 @@ import (
 
 	"aegis/proxy/edge"
 	"aegis/proxy/gitea/passthrough"
+	"aegis/proxy/internal/http1"
 	"aegis/proxy/limit"
 	"aegis/proxy/telemetry"
 )
@@ -78,7 +79,7 @@ func (s *core) newPassthrough() http.Handler {
 	}
 	return passthrough.New(passthrough.Options{
 		Gitea: &s.cfg.Gitea.URL.URL, Public: public, Strip: s.cfg.Gitea.StripHeaders, Ours: s.ours,
-		Transport: s.gitea.pass, Stopping: s.process.stopping, Log: s.log,
+		Transport: http1.NoUpgrade{Next: s.gitea.pass}, Stopping: s.process.stopping, Log: s.log,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/audit"
+	"aegis/proxy/internal/http1"
 	"aegis/proxy/kv"
 	"aegis/proxy/kv/open"
 	"aegis/proxy/oauth"
@@ -41,7 +42,7 @@ func (b *basis) newSignIn(store *open.Store, teams []*team) (*signIn, error) {
 	b.process.building("sign-in")
 	credentials, err := upstream.New(upstream.Options{
 		Config: cfg, Gitea: &b.cfg.Gitea.URL.URL, RedirectURL: b.base.String() + "/oauth/callback",
-		HTTP:  &http.Client{Transport: b.gitea.signIn, Timeout: upstreamTimeout},
+		HTTP:  &http.Client{Transport: http1.NoUpgrade{Next: b.gitea.signIn}, Timeout: upstreamTimeout},
 		Store: store, Event: b.giteaEvent, Now: now,
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"aegis/config"
 	"aegis/proxy"
+	"aegis/proxy/internal/http1"
 )
 
 // waits are the times that sending takes at most, or pauses.
@@ -102,10 +103,10 @@ func newClient(cfg config.Tracing, version string, w waits) *client {
 	}
 	c := &client{url: u, header: http.Header{}, again: w.again, http: &http.Client{
 		Timeout: w.attempt,
-		Transport: &http.Transport{
+		Transport: http1.NoUpgrade{Next: &http.Transport{
 			DialContext: (&net.Dialer{Timeout: w.attempt}).DialContext, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, MaxConnsPerHost: 2, IdleConnTimeout: time.Minute,
-		},
+		}},
 		// The headers may hold a credential, which is for this host alone.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

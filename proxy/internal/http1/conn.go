@@ -141,7 +141,7 @@ func (c *conn) head(req *http.Request) (*http.Response, error) {
 		case err != nil:
 			return nil, err
 		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errUpgrade
+			return nil, ErrUpgrade
 		case resp.StatusCode < 100:
 			return nil, errStatus
 		case resp.StatusCode >= 200:

@@ -65,7 +65,6 @@ func New(o Options) *Transport {
 
 var (
 	errHead     = errors.New("http1: the head of the answer is too long")
-	errUpgrade  = errors.New("http1: the server changed the protocol without being asked to")
 	errInterims = errors.New("http1: too many interim answers")
 	errStatus   = errors.New("http1: the answer has a status that is none")
 )

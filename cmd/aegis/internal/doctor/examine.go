@@ -159,6 +159,9 @@ func (x *examination) do(ctx context.Context, a ask) (*answer, error) {
 	}
 	defer res.Body.Close()
 	x.http2 = res.ProtoMajor == 2
+	if res.StatusCode == http.StatusSwitchingProtocols { // its body ends when the server likes
+		return nil, errors.New("the server changed the protocol (101) without being asked to")
+	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("the answer broke off: %w", err)
