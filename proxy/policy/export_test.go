@@ -54,3 +54,11 @@ var (
 		return p.owner + "/" + p.repo
 	}
 )
+
+// Refers returns the rule that refuses a text for what it refers to, "" when none does.
+func (p *Policy) Refers(text string) string {
+	if d := (&session{p: p}).referred(text); d != nil {
+		return d.rule
+	}
+	return ""
+}

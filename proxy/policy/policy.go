@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +25,8 @@ type Options struct {
 	// Hosts are the names, with ports, at which people and servers reach Gitea.
 	// Links in texts to other hosts are not judged; empty: every link is.
 	Hosts []string
+	// Mounted says that Gitea is in a folder of one of its hosts.
+	Mounted bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Counters are what was counted before; nil: nothing. Endpoint distinguishes the
@@ -44,7 +45,8 @@ type Policy struct {
 	credential *proxy.Credential            // nil: the identity's own
 	ops        map[string]func() *operation // by operation id
 	lookup     Lookup
-	hosts      map[string]bool
+	hosts      []string
+	mounted    bool
 	hour       *hour // nil: writes are not counted
 	empty      bool
 }
@@ -78,10 +80,7 @@ func New(cfg config.Policy, o Options) (*Policy, error) {
 	}
 	p.empty = !p.scope.restricts() && !p.branches.any() && !p.paths.any() &&
 		cfg.Budgets == (config.Budgets{}) && p.credential == nil
-	p.hosts = make(map[string]bool, len(o.Hosts))
-	for _, h := range o.Hosts {
-		p.hosts[strings.ToLower(h)] = true
-	}
+	p.hosts, p.mounted = o.Hosts, o.Mounted
 	if p.lookup = o.Lookup; p.lookup == nil {
 		p.lookup = asker{}
 	}

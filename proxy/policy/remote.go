@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -130,95 +129,6 @@ func (s *session) parent() *denial {
 	return nil
 }
 
-// Texts that refer to issues, pull requests and commits of other repositories.
-// Gitea leaves a mark at the other end of such a reference. It does not look at a
-// link's scheme, and takes the target of a Markdown link without a host for a page
-// of its own.
-var (
-	shortReference = regexp.MustCompile(`([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)[#!][0-9]`)
-	linkReference  = regexp.MustCompile(`\A([^/\s<>"'()\[\]]+)/([^\s<>"'()\[\]?#]+)`)
-	pathReference  = regexp.MustCompile(`(?:\][(:][\s<>]*|<)(?:[A-Za-z][A-Za-z0-9+.-]*:)?/([^\s<>"'()\[\]?#]+)`)
-)
-
-// maxReference bounds what is looked at behind the two slashes of a link, in
-// bytes: a host, a folder that Gitea is mounted at, and two names fit.
-const maxReference = 1024
-
-// references judges the repositories that a written text refers to. A mark at the other end
-// is a write to a repository that the team may not reach, and shows people there what the
-// agent wrote.
-func (s *session) references() (found *denial) {
-	if !s.p.scope.restricts() {
-		return nil
-	}
-	read := s.strings(func(_ string, text string, isFile bool) bool {
-		if !isFile {
-			found = s.referred(text)
-		}
-		return found == nil
-	})
-	if !read {
-		return deny(s.p.scope.name(), textUnread)
-	}
-	return found
-}
-
-// referred judges the references in one text.
-func (s *session) referred(text string) *denial {
-	const refusal = "a text refers to an issue, pull request or commit of a repository " +
-		"that this endpoint may not reach; leave the reference out"
-	// The expressions cost far more than the search for a sign that they need.
-	if strings.ContainsAny(text, "#!") {
-		for _, m := range shortReference.FindAllStringSubmatch(text, -1) {
-			if d := s.judge(m[1], m[2]); d != nil {
-				return deny(d.rule, refusal)
-			}
-		}
-	}
-	for _, name := range linked(text, s.p.ours) {
-		if d := s.judge(name.owner, name.repo); d != nil {
-			return deny(d.rule, refusal)
-		}
-	}
-	return nil
-}
-
-// linked returns the repositories that the links in a text may refer to. Every
-// pair of slashes may begin a host: one link may stand inside another.
-func linked(text string, ours func(host string) bool) (out []pair) {
-	for rest := text; ; {
-		_, after, found := strings.Cut(rest, "//")
-		if !found {
-			break
-		}
-		if m := linkReference.FindStringSubmatch(after[:min(len(after), maxReference)]); m != nil && ours(m[1]) {
-			out = append(out, referredBy(m[2])...)
-		}
-		rest = after
-	}
-	if strings.ContainsAny(text, "]<") {
-		for _, m := range pathReference.FindAllStringSubmatch(text, -1) {
-			out = append(out, referredBy(m[1])...)
-		}
-	}
-	return out
-}
-
-// ours reports whether a host may be Gitea's.
-func (p *Policy) ours(host string) bool {
-	if len(p.hosts) == 0 {
-		return true
-	}
-	// user@host is a link to host.
-	if _, rest, found := strings.Cut(host, "@"); found {
-		host = rest
-	}
-	if host == "" { // none is Gitea's, as in a link that is a path
-		return true
-	}
-	return p.hosts[strings.ToLower(host)]
-}
-
 // pair is a repository as an address spells it.
 type pair struct{ owner, repo string }
 
@@ -235,20 +145,4 @@ func namedBy(path string) (pair, bool) {
 		}
 	}
 	return pair{}, false
-}
-
-// referredBy returns every repository that a link in a text may refer to: Gitea
-// acts on links to issues, pull requests and commits.
-func referredBy(path string) (out []pair) {
-	segments := strings.Split(strings.Trim(path, "/"), "/")
-	for i := 2; i+1 < len(segments); i++ {
-		switch segments[i] {
-		case "issues", "pulls", "commit":
-			// Gitea acts on numbers and hashes only; "issues/new" is a page.
-			if next := segments[i+1]; next != "" && strings.Trim(next[:1], "0123456789abcdefABCDEF") == "" {
-				out = append(out, pair{segments[i-2], segments[i-1]})
-			}
-		}
-	}
-	return out
 }

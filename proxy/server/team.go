@@ -3,6 +3,9 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"aegis/config"
@@ -103,7 +106,7 @@ func (b *basis) newRules(choices []choice, log Log) (list []teamRules, err error
 		b.process.building("policy" + c.path())
 		r.policy, err = policy.New(c.rules.Policy, policy.Options{
 			Operations: c.set.Tools(), Lookup: policy.Ask(b.gitea.client, b.library.set.Tools()), Hosts: b.giteaHosts(),
-			Counters: b.process.writes, Endpoint: c.name,
+			Mounted: b.giteaMounted(), Counters: b.process.writes, Endpoint: c.name,
 		})
 		if err != nil {
 			return nil, config.Problems{b.cfg.Problem(c.key("policy"), err.Error(), "correct it")}
@@ -159,6 +162,19 @@ func (b *basis) giteaHosts() []string {
 		hosts = append(hosts, b.base.Host)
 	}
 	return hosts
+}
+
+// giteaMounted reports whether Gitea is in a folder of the host at which people or Aegis
+// reach it.
+func (b *basis) giteaMounted() bool {
+	roots := []*url.URL{&b.cfg.Gitea.URL.URL, nil, nil}
+	if u := b.cfg.Auth.OAuth.BrowserURL; u != nil {
+		roots[1] = &u.URL
+	}
+	if b.cfg.Gitea.Passthrough {
+		roots[2] = b.base
+	}
+	return slices.ContainsFunc(roots, func(u *url.URL) bool { return u != nil && strings.Trim(u.Path, "/") != "" })
 }
 
 // mcpHandler returns the MCP side of a team's selection of tools.
