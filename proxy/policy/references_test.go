@@ -170,7 +170,8 @@ func TestMergeTemplates(t *testing.T) {
 			t.Errorf("%q: %+v", patch, v)
 		}
 	}
-	if v := free.try("repoCreateFile", with(args{"filepath": path, "content_text": "x", "message": "m", "branch": "x"})); !v.Allowed {
+	if v := free.try("repoCreateFile", with(args{"filepath": path, "content_text": "x", "message": "m",
+		"branch": "x"})); !v.Allowed {
 		t.Errorf("without a rule about repositories: %+v", v)
 	}
 	if v := bind.try("repoCreateFile", with(args{"filepath": "docs/default_merge_message.md", "content_text": "x",
