@@ -80,7 +80,8 @@ type Truncation struct {
 	// Reason is the bound: "items", "chars", "fields", or "policy" when nothing
 	// but rows that the team may not see are missing.
 	Reason string `json:"reason"`
-	// Returned and Available count items (arrays), runes (text) or fields.
+	// Returned and Available count items (arrays), runes (text), bytes (files) or
+	// fields.
 	Returned  int `json:"returned"`
 	Available int `json:"available"`
 	// At names the member of an object whose array was cut; "" when the data

@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -133,8 +132,8 @@ func (e *Envelope) data(res *proxy.Result, at place) ([]byte, error) {
 	case proxy.BodyText:
 		return e.textData(res, at), nil
 	case proxy.BodyBinary:
-		data, unknown, err := project(at.fields, binaryData(res))
-		noteUnknown(res, unknown)
+		data, unknown, err := project(at.fields, e.binaryData(res, at))
+		noteUnknown(res, slices.DeleteFunc(unknown, func(path string) bool { return path == contentMember }))
 		return data, err
 	case proxy.BodyEmpty:
 		noteUnknown(res, at.fields.Paths()) // none of them can be in data without members
@@ -200,20 +199,6 @@ func (e *Envelope) textPart(res *proxy.Result, at place) []byte {
 	e.noteCut(res, cut, at)
 	noteUnknown(res, at.fields.Paths())
 	return part
-}
-
-// binaryData returns the object that carries bytes which are no text. It is not cut, as half
-// of a file in base64 is of no use; gitea has held it to results.max_binary_bytes.
-func binaryData(res *proxy.Result) []byte {
-	n := base64.StdEncoding.EncodedLen(len(res.Body))
-	b := make([]byte, 0, n+len(res.ContentType)+64)
-	b = append(b, `{"content_base64":"`...)
-	b = base64.StdEncoding.AppendEncode(b, res.Body)
-	b = append(b, `","content_type":`...)
-	b = jsonscan.AppendQuote(b, res.ContentType)
-	b = append(b, `,"size":`...)
-	b = strconv.AppendInt(b, int64(len(res.Body)), 10)
-	return append(b, '}')
 }
 
 // appendHead writes the envelope up to its data, in its documented key order.

@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 	}
 	res.Kind = proxy.BodyBinary
 	if size := int64(len(ans.body)); size > c.maxBinary {
-		return nil, c.overBinary(ans.status, size)
+		return nil, c.overBinary(ans.status, size, media)
 	}
 	return res, nil
 }
@@ -176,7 +177,9 @@ func (c *Client) overResponse(status int, size int64) *proxy.Error {
 }
 
 // overBinary is the error of a file over results.max_binary_bytes.
-func (c *Client) overBinary(status int, size int64) *proxy.Error {
+func (c *Client) overBinary(status int, size int64, media string) *proxy.Error {
 	return &proxy.Error{Kind: proxy.KindPayloadTooLarge, Status: status, Public: fmt.Sprintf(
-		"the file has %d bytes, the bound is %d bytes (results.max_binary_bytes)", size, c.maxBinary)}
+		"the file (%s) has %d bytes, the bound is %d bytes (results.max_binary_bytes); have a person download it "+
+			"from Gitea's web pages, or the operator raise the bound",
+		cmp.Or(media, "of no media type"), size, c.maxBinary)}
 }

@@ -116,7 +116,7 @@ func TestBodiesOverTheBounds(t *testing.T) {
 	}{
 		{"json", "application/json", 40_000, false, []string{"40000 bytes", "10000 bytes", "gitea.max_response_bytes"}},
 		{"json of unknown size", "application/json", 40_000, true, []string{"10000 bytes", "gitea.max_response_bytes"}},
-		{"archive", "application/zip", 3_001, false, []string{"3001 bytes", "3000 bytes", "results.max_binary_bytes"}},
+		{"archive", "application/zip", 3_001, false, []string{"application/zip", "3001 bytes", "3000 bytes", "results.max_binary_bytes", "web pages"}},
 		{"archive of unknown size", "application/zip", 3_001, true, []string{"3001 bytes", "3000 bytes"}},
 		{"octets", "application/octet-stream", 9_000, false, []string{"9000 bytes", "3000 bytes"}},
 	} {

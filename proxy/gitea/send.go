@@ -232,7 +232,7 @@ func (c *Client) readBody(resp *http.Response, req *request, ans *answer) error 
 		return c.overResponse(resp.StatusCode, size)
 	// Refused by its head, before megabytes are read for nothing.
 	case size > c.maxBinary && kindOf(media) == proxy.BodyBinary:
-		return c.overBinary(resp.StatusCode, size)
+		return c.overBinary(resp.StatusCode, size, media)
 	}
 	err := ans.read(io.LimitReader(resp.Body, c.maxResponse+1), size, &c.bodies)
 	if err == nil && ans.size > c.maxResponse {

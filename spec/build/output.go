@@ -25,6 +25,7 @@ var namedOutputs = map[string]*output{
 	"text":   {Type: "string"},
 	"binary": {Type: "object", Properties: map[string]*output{
 		"content_base64": {Type: "string"}, "content_type": {Type: "string"}, "size": {Type: "integer"},
+		"sha256": {Type: "string"}, "offset": {Type: "integer"},
 	}},
 	"registration_token": {
 		Type: "object", Properties: map[string]*output{"token": {Type: "string"}}, Required: []string{"token"},
