@@ -140,6 +140,9 @@ type CallStats struct {
 	// WriteToken reports that the call ran with the team's own credential for
 	// writes, not with that of its identity.
 	WriteToken bool
+	// SchemaMismatch is the place of the tool's output schema that the data broke, so that
+	// the result has no structured content; "" when it fits or was not checked.
+	SchemaMismatch string
 }
 
 // Handler answers a call. A returned error is an [*Error] or is treated as

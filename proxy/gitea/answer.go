@@ -61,7 +61,7 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 		res.Kind = proxy.BodyJSON
 		return res, nil
 	case len(ans.body) == 0:
-		res.Body = nil
+		res.Body, res.Kind = nil, emptyKind(tool, ans.status, media)
 		return res, nil
 	}
 	kind := kindOf(media)
@@ -93,6 +93,25 @@ func (c *Client) result(tool *proxy.Tool, req *request, ans *answer) (*proxy.Res
 		return nil, c.overBinary(ans.status, size, media)
 	}
 	return res, nil
+}
+
+// emptyKind says what an empty body is: a file, a log or a diff may have no bytes and is an
+// empty text all the same, as its tool's output schema says. Gitea leaves the label out where it
+// has written nothing, so that what the tool promises decides then.
+func emptyKind(tool *proxy.Tool, status int, media string) proxy.BodyKind {
+	if media == "" {
+		media = tool.Produces
+	}
+	switch kind := kindOf(media); {
+	case status == http.StatusNoContent || status == http.StatusNotModified || media == "":
+	case kind == proxy.BodyText || kind == proxy.BodyBinary:
+		return kind
+	case media == mediaBytes && tool.Produces == mediaBytes: // an archive
+		return proxy.BodyBinary
+	case media == mediaBytes:
+		return proxy.BodyText
+	}
+	return proxy.BodyEmpty
 }
 
 // jsonResult checks a JSON body and keeps its bytes. Stages above scan these bytes without

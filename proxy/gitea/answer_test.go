@@ -102,6 +102,45 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// TestEmptyBodies: a file, a log or a diff without bytes is an empty text, or an empty file, and
+// not "no data", which its output schema does not allow. Gitea sends no media type with most.
+func TestEmptyBodies(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		produces string
+		status   int
+		media    string
+		kind     proxy.BodyKind
+	}{
+		{"text/plain", 200, "", proxy.BodyText},
+		{"text/plain", 200, "text/plain; charset=utf-8", proxy.BodyText},
+		{"text/html", 200, "", proxy.BodyText},
+		{"text/plain", 200, "application/octet-stream", proxy.BodyText},
+		{"application/octet-stream", 200, "text/plain", proxy.BodyText},
+		{"application/octet-stream", 200, "image/png", proxy.BodyBinary},
+		{"application/octet-stream", 200, "application/octet-stream", proxy.BodyBinary},
+		{"application/octet-stream", 200, "", proxy.BodyBinary},
+		{"application/zip", 200, "", proxy.BodyBinary},
+		{"application/json", 200, "", proxy.BodyEmpty},
+		{"application/json", 200, "application/json", proxy.BodyEmpty},
+		{"", 200, "", proxy.BodyEmpty},
+		{"text/plain", 204, "", proxy.BodyEmpty},
+		{"text/plain", 304, "", proxy.BodyEmpty},
+	} {
+		u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if w.Header()["Content-Type"] = nil; tc.media != "" {
+				w.Header().Set("Content-Type", tc.media)
+			}
+			w.WriteHeader(tc.status)
+		})
+		tool := get("/x")
+		tool.Produces = tc.produces
+		if res := must(t, client(t, u.URL), call(tool, nil)); res.Kind != tc.kind || res.Body != nil {
+			t.Errorf("%+v: kind %d, %q", tc, res.Kind, res.Body)
+		}
+	}
+}
+
 func TestBodiesOverTheBounds(t *testing.T) {
 	t.Parallel()
 	bounds := func(cfg *config.Gitea, l *gitea.Limits) { cfg.MaxResponseBytes, l.MaxBinaryBytes = 10_000, 3_000 }

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"aegis/config"
 	"aegis/proxy"
 	"aegis/proxy/catalog"
+	"aegis/proxy/envelope"
 	"aegis/proxy/gitea"
 	"aegis/spec"
 )
@@ -83,7 +85,28 @@ func (w *walker) try(operation string, args object) (*proxy.Result, error) {
 	}
 	c := &proxy.Call{Tool: tool, Args: decoded, Identity: w.identity}
 	c.Resolve(tool)
-	return w.client.Handle(context.Background(), c)
+	res, err := w.client.Handle(context.Background(), c)
+	if err == nil {
+		w.checkSchema(c, *res)
+	}
+	return res, err
+}
+
+// checkSchema renders a copy of a result with structured content, which must fit the output schema
+// of its tool.
+func (w *walker) checkSchema(c *proxy.Call, res proxy.Result) {
+	w.Helper()
+	cursors, err := envelope.NewCursors("")
+	if err != nil {
+		w.Fatal(err)
+	}
+	results := config.Default().Results
+	results.Structured = true
+	stage := envelope.New(results, cursors).RenderLocal()
+	h := stage(proxy.HandlerFunc(func(context.Context, *proxy.Call) (*proxy.Result, error) { return &res, nil }))
+	if _, err := h.Handle(context.Background(), c); err != nil || c.Stats.SchemaMismatch != "" {
+		w.Errorf("%s breaks its output schema at %q (%v): %.200s", c.Tool.Name, c.Stats.SchemaMismatch, err, res.Body)
+	}
 }
 
 // step is try for what has to succeed with this status.

@@ -62,7 +62,7 @@ func (p *Policy) filter(op *operation, res *proxy.Result) (*proxy.Result, error)
 	// a file, a log or a diff, which belongs to the path's repository as it is.
 	judged := op.site.Rows != "" || op.site.Reach == reachResult || op.tool.Produces == "application/json"
 	switch {
-	case res.Kind == proxy.BodyEmpty, !judged:
+	case len(res.Body) == 0, !judged:
 		return res, nil
 	case res.Kind != proxy.BodyJSON:
 		return nil, p.withheld()

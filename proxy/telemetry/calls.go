@@ -90,6 +90,10 @@ func logCall(log zerolog.Logger, c *proxy.Call, res *proxy.Result, err error, to
 			ev.Str("cause", proxy.Clip(e.Err.Error(), 500))
 		}
 	}
+	if at := c.Stats.SchemaMismatch; at != "" {
+		log.Warn().Str("request_id", c.RequestID).Str("tool", o.tool).Str("schema_mismatch", at).
+			Msg("a result breaks its tool's output schema and goes out without structured content")
+	}
 	if c.TraceID != "" {
 		ev.Str("trace_id", c.TraceID)
 	}

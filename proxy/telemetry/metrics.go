@@ -27,6 +27,7 @@ type Metrics struct {
 	bytes    *prometheus.CounterVec
 	masked   *prometheus.CounterVec
 	limited  *prometheus.CounterVec
+	unfit    *prometheus.CounterVec
 }
 
 // Build names what is running.
@@ -53,6 +54,8 @@ func NewMetrics(b Build) *Metrics {
 			"Body bytes of calls: received from and sent to Gitea, and results for clients.", "direction"),
 		masked:  counters("aegis_mask_hits_total", "Masked secrets by rule.", "rule"),
 		limited: counters("aegis_limit_refusals_total", "What limits refused, by bucket or cap.", "bucket"),
+		unfit: counters("aegis_schema_mismatches_total",
+			"Results that broke their tool's output schema and went out without structured content.", "tool"),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "aegis_build_info", Help: "Always 1; what is running.",
@@ -60,7 +63,7 @@ func NewMetrics(b Build) *Metrics {
 	})
 	info.Set(1)
 	m.registry.MustRegister(m.calls, m.inFlight, m.total, m.upstream, m.overhead, m.attempts, m.bytes, m.masked,
-		m.limited, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		m.limited, m.unfit, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -117,6 +120,9 @@ func (m *Metrics) count(c *proxy.Call, res *proxy.Result, err error, took time.D
 	m.bytes.WithLabelValues("to_gitea").Add(float64(c.Stats.BytesOut))
 	if res != nil {
 		m.bytes.WithLabelValues("to_client").Add(float64(res.Size() + len(res.Structured)))
+	}
+	if c.Stats.SchemaMismatch != "" {
+		m.unfit.WithLabelValues(o.tool).Inc()
 	}
 	for rule, hits := range c.Stats.MaskHits {
 		m.masked.WithLabelValues(rule).Add(float64(hits))

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"aegis/proxy"
 	"aegis/proxy/telemetry"
@@ -114,5 +117,28 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", target, w.Code, want)
 		}
+	}
+}
+
+// TestASchemaMismatchIsCountedAndLogged, by the tool and the place in its schema.
+func TestASchemaMismatchIsCountedAndLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := telemetry.NewMetrics(telemetry.Build{})
+	h := telemetry.Stage(m, nil, zerolog.New(&log))(proxy.HandlerFunc(func(_ context.Context, c *proxy.Call) (*proxy.Result, error) {
+		c.Stats.SchemaMismatch = c.Args["at"].(string)
+		return &proxy.Result{Text: []byte("{}")}, nil
+	}))
+	for _, at := range []string{"/properties/title", "", "root"} {
+		c := &proxy.Call{RequestID: "r-1", Tool: &proxy.Tool{Name: "gitea_issue_get"}, Args: proxy.Arguments{"at": at}, Identity: &proxy.Identity{}}
+		if _, err := h.Handle(context.Background(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := `aegis_schema_mismatches_total{tool="gitea_issue_get"} 2`; !strings.Contains(scrape(t, m), want) {
+		t.Errorf("%s is missing", want)
+	}
+	if n := strings.Count(log.String(), `"level":"warn"`); n != 2 || !strings.Contains(log.String(), `"tool":"gitea_issue_get","schema_mismatch":"/properties/title"`) {
+		t.Errorf("%d warnings:\n%s", n, log.String())
 	}
 }

@@ -119,8 +119,13 @@ func outputForm(s *output) string {
 	case s.Type == nil:
 		return "any"
 	}
-	if name, one := s.Type.(string); one {
-		return name
+	switch types := s.Type.(type) {
+	case string:
+		return types
+	case []any:
+		if types[0] == "string" {
+			return "string, or object of bytes that are no text"
+		}
 	}
 	return "object" // or null, as nearly all of them can be
 }

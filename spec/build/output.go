@@ -18,15 +18,20 @@ type output struct {
 	AnyOf      []*output          `json:"anyOf,omitempty"`
 }
 
+// content is the result of an operation that returns a file, a log or a diff: text as a string,
+// and an object where the bytes are none. Which of them it is depends on the bytes, such as those
+// of a diff of files in another encoding.
+var content = &output{Type: []string{"string", "object"}, Properties: map[string]*output{
+	"content_base64": {Type: "string"}, "content_type": {Type: "string"}, "size": {Type: "integer"},
+	"sha256": {Type: "string"}, "offset": {Type: "integer"},
+}}
+
 // namedOutputs are the results that corrections.yaml names.
 var namedOutputs = map[string]*output{
 	"any":    {},
 	"object": {Type: "object"},
-	"text":   {Type: "string"},
-	"binary": {Type: "object", Properties: map[string]*output{
-		"content_base64": {Type: "string"}, "content_type": {Type: "string"}, "size": {Type: "integer"},
-		"sha256": {Type: "string"}, "offset": {Type: "integer"},
-	}},
+	"text":   content,
+	"binary": content,
 	"registration_token": {
 		Type: "object", Properties: map[string]*output{"token": {Type: "string"}}, Required: []string{"token"},
 	},

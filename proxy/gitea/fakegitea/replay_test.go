@@ -94,6 +94,7 @@ func replay(t *testing.T, s *fakegitea.Server, token, head string, rec recorded,
 	if res.Code != rec.Status {
 		t.Fatalf("status %d, recorded %d: %.300s", res.Code, rec.Status, res.Body)
 	}
+	checkSchema(t, method, target, res)
 	if got := res.Header().Get("Content-Type"); got != rec.Type {
 		t.Errorf("content type %q, recorded %q", got, rec.Type)
 	}

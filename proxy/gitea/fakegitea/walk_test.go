@@ -34,6 +34,7 @@ func walk(t *testing.T, steps []step) {
 		fill := strings.NewReplacer(vars...).Replace
 		method, target, _ := strings.Cut(fill(st.do), " ")
 		res := send(s, tokens[st.as], method, target, fill(st.body))
+		checkSchema(t, method, "/api/v1"+target, res)
 		body := res.Body.String()
 		if res.Code != st.status {
 			t.Fatalf("step %d, %s %s %s: %d, want %d: %s", i, st.as, method, target, res.Code, st.status, body)
