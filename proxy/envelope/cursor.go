@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"aegis/proxy"
 )
@@ -54,6 +55,10 @@ const (
 	macLen = 16 // truncated HMAC-SHA-256 (RFC 2104 section 5)
 )
 
+// strictBase64 refuses bits that say nothing: a cursor has one spelling. Line ends, which the
+// package skips everywhere, are refused beside it.
+var strictBase64 = base64.RawURLEncoding.Strict()
+
 // binding is a digest of everything that decides what a call's data is. It is
 // taken before the stages below run, as they may change the arguments.
 type binding [sha256.Size]byte
@@ -63,7 +68,7 @@ func (cs *Cursors) seal(to binding, pos position) string {
 	// It fails for types without a fixed size alone. Reading is by hand, as the fields are not exported.
 	b, _ := binary.Append(make([]byte, 0, posLen+macLen), binary.BigEndian, pos)
 	b = append(b, cs.mac(to, b)...)
-	return base64.RawURLEncoding.EncodeToString(b)
+	return strictBase64.EncodeToString(b)
 }
 
 // open returns the position in a call's cursor: the start when it
@@ -73,8 +78,8 @@ func (cs *Cursors) open(to binding, cursor string) (position, error) {
 	if cursor == "" {
 		return pos, nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(b) != posLen+macLen || !hmac.Equal(cs.mac(to, b[:posLen]), b[posLen:]) {
+	b, err := strictBase64.DecodeString(cursor)
+	if err != nil || strings.ContainsAny(cursor, "\r\n") || len(b) != posLen+macLen || !hmac.Equal(cs.mac(to, b[:posLen]), b[posLen:]) {
 		return pos, proxy.NewError(proxy.KindInvalidArguments,
 			"cursor: not one of this tool, identity and arguments; repeat the call with exactly the arguments "+
 				"that returned it, or without cursor to start again", nil)
