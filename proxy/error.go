@@ -51,6 +51,9 @@ type Error struct {
 	// words. They stay long until masking has seen secrets in them whole, and
 	// are then cut by [Error.Shorten].
 	Quoted int
+	// Untrusted reports that Public has words of the upstream's, which anyone may have written.
+	// It stays when Quoted goes.
+	Untrusted bool
 	// RetryAfter is when trying again makes sense; 0 when unknown.
 	RetryAfter time.Duration
 	// Question is what the client is to ask its user, for KindConfirm and clients

@@ -68,7 +68,7 @@ func (c *Client) failure(req *request, ans *answer) *proxy.Error {
 	message := c.message(req, ans)
 	// Quoted is how much of the text are Gitea's words: masking and the envelope treat
 	// these as a stranger's.
-	e.Quoted = len(message)
+	e.Quoted, e.Untrusted = len(message), message != ""
 	hint := advice[kind]
 	// A proxy in between may answer so after Gitea has begun.
 	if kind == proxy.KindUpstreamUnavailable && !req.repeatable {
@@ -189,7 +189,7 @@ func (c *Client) redirected(req *request, ans *answer) *proxy.Error {
 	if _, old := movedTo(strings.TrimPrefix(req.path, "/")); strings.EqualFold(old, name) {
 		return e
 	}
-	e.Kind = proxy.KindMoved
+	e.Kind, e.Untrusted = proxy.KindMoved, true // somebody has chosen the name
 	e.Public = "the " + what + " is now " + name + "; nothing was sent there, repeat the call with the new name"
 	return e
 }

@@ -300,3 +300,22 @@ func TestScrubIsRequired(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestGiteasWordsAreUntrusted wherever an error has any: in a message, and in a new name.
+func TestGiteasWordsAreUntrusted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		h    http.HandlerFunc
+		kind proxy.Kind
+		want bool
+	}{
+		"message":    {answer(409, "application/json", `{"message":"branch x exists"}`), proxy.KindConflict, true},
+		"no message": {answer(409, "application/json", `{}`), proxy.KindConflict, false},
+		"moved":      {answer(301, "", "", "Location", "/api/v1/repos/evil/name"), proxy.KindMoved, true},
+	} {
+		e := fails(t, client(t, serve(t, tc.h).URL), call(get("/repos/o/r"), nil), tc.kind)
+		if e.Untrusted != tc.want {
+			t.Errorf("%s: untrusted %v in %q", name, e.Untrusted, e.Public)
+		}
+	}
+}

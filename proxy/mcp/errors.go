@@ -32,6 +32,9 @@ func failureText(c *proxy.Call, err *proxy.Error) []byte {
 		Error errorBody `json:"error"`
 	}
 	body.Error = errorBody{Kind: err.Kind, Message: err.Public, RequestID: c.RequestID}
+	if err.Untrusted {
+		body.Error.Untrusted = proxy.Untrusted
+	}
 	if err.Status != 0 {
 		body.Error.Status = &err.Status
 	}
@@ -53,10 +56,12 @@ func protocolError(c *proxy.Call, err *proxy.Error) *jsonrpc.Error {
 // left out: a model that sees the member knows that there is such a thing to wait for.
 type errorBody struct {
 	// Status is Gitea's HTTP status; null when Gitea was not asked.
-	Status    *int       `json:"status"`
-	Kind      proxy.Kind `json:"kind"`
-	Message   string     `json:"message"`
-	RequestID string     `json:"request_id"`
+	Status *int       `json:"status"`
+	Kind   proxy.Kind `json:"kind"`
+	// Untrusted stands before a message that quotes Gitea, as it does before data.
+	Untrusted string `json:"untrusted_content,omitempty"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
 	// RetryAfter is in seconds; null when unknown.
 	RetryAfter *int64 `json:"retry_after"`
 }

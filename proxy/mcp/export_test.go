@@ -58,3 +58,6 @@ const (
 	MaxRest  = maxRest
 	LiftFrom = liftFrom
 )
+
+// FailureText is what a model reads of a failure.
+var FailureText = failureText
