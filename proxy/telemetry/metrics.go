@@ -121,6 +121,8 @@ func (m *Metrics) count(c *proxy.Call, res *proxy.Result, err error, took time.D
 	if res != nil {
 		m.bytes.WithLabelValues("to_client").Add(float64(res.Size() + len(res.Structured)))
 	}
+	// By tool, so that a report can say whose schema is wrong. There are at most as many labels
+	// as tools: a call of an unknown one has no result that could be checked.
 	if c.Stats.SchemaMismatch != "" {
 		m.unfit.WithLabelValues(o.tool).Inc()
 	}

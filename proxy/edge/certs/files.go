@@ -195,7 +195,8 @@ func readPair(certFile, keyFile string) (*tls.Certificate, error) {
 		return nil, &KeyError{"tls.cert_file", "and tls.key_file do not make a pair: " + err.Error(),
 			"name a certificate, its own first and then the intermediates, and its unencrypted private key"}
 	}
-	if pair.Leaf == nil { // GODEBUG=x509keypairleaf=0
+	// GODEBUG=x509keypairleaf=0 leaves it out, and what follows needs it.
+	if pair.Leaf == nil {
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
 			return nil, &KeyError{"tls.cert_file", "cannot be read: " + err.Error(), "name a certificate"}
 		}

@@ -139,7 +139,8 @@ func (o Options) dial(ctx context.Context, address, user, password string, datab
 	if err != nil {
 		return nil, err
 	}
-	// Not by the library's options, which name no user without a password.
+	// Not by the library's options, which name no user without a password. Redis takes an empty
+	// one for a user that has been given that, and any for a user with nopass.
 	var steps [][]any
 	switch {
 	case user != "":
