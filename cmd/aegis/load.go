@@ -164,8 +164,16 @@ var building = func() (done func()) { return func() {} }
 // little.
 func collectLess() (done func()) {
 	before := debug.SetGCPercent(400)
+	if os.Getenv("GOGC") == "" {
+		before = servingGC
+	}
 	return func() { debug.SetGCPercent(before) }
 }
+
+// servingGC is GOGC while Aegis serves, unless the environment sets one. With Go's own 100 some
+// 20 MB that stay after a start make collections so frequent that calls in parallel pay 3 % more
+// processor time.
+const servingGC = 130
 
 // newServer opens what the server of a configuration needs, with [server.Open] or
 // [server.Dry], and builds it. Closing the server closes all of it. What cannot be built from a
